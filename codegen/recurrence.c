@@ -7,7 +7,6 @@
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
 #include "codegen/sum_order.h"
-#include "codegen/windows.h"
 #include "fusion/form.h"
 #include <assert.h>
 #include <math.h>
@@ -217,7 +216,7 @@ static double saved_by(const maker *x, const neo_tree_kernel *k) {
   double alone_s = neo_kernel_work(k->kernel, x->sizes) / p->work_per_s;
   double saved_s = share > 1 ? alone_s * (1 - 1 / share) - p->launch_s : -p->launch_s;
   const neo_recurrence_options *o = x->options;
-  return o->price ? o->price(o->choose_ctx, k->choices.at[0], saved_s) : saved_s;
+  return o->price ? o->price(o->price_ctx, k->choices.at[0], saved_s) : saved_s;
 }
 
 static bool is_apart(const maker *x, const neo_tree *t);
@@ -258,8 +257,6 @@ static bool is_apart(const maker *x, const neo_tree *t) {
   bool kernel = t->kind == NEO_TREE_LEAF;
   if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
-  if (x->options->loops == NEO_LOOPS_NONE)
-    return false;
   if (machine_of(x)->gpu)
     return kernel || !is_sequential(x, t);
   if (kernel)
@@ -456,7 +453,7 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
   neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
 }
 
-/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (neo_tensor_rec.saturates). */
+/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (NEO_ROW_FIRST). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;
@@ -540,14 +537,6 @@ static void clone_tree(maker *x, neo_block *in, const neo_tree *t) {
       clone_tree(x, in, t->children.at[k]);
 }
 
-/* On a GPU a block's threads make a loop of many rounds, where they can. */
-static neo_kernel *by_threads(const maker *x, neo_kernel *k) {
-  enum { LEAST_ROUNDS = 64 };
-  neo_kernel *windows = neo_kernel_by_windows(k);
-  bool many = windows && neo_kernel_number(k, k->body.at[0]->loop.hi, x->sizes) >= LEAST_ROUNDS;
-  return many ? windows : k;
-}
-
 static void gather_choices(const maker *x, const neo_tree *t, neo_tree_kernel *out) {
   if (t->kind == NEO_TREE_LEAF)
     NEO_PUSH(x->a, &out->choices, t->leaf.number);
@@ -574,8 +563,6 @@ static const neo_tree *joined(maker *x, const neo_tree *t) {
   add_buffers(x, &used);
   clone_tree(x, &x->k->body, t);
   x->k = NULL;
-  if (machine_of(x)->gpu)
-    out.kernel = by_threads(x, out.kernel);
   x->status = neo_kernel_verify(out.kernel, x->why);
   return marked(x, out, t);
 }

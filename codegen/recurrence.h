@@ -4,7 +4,7 @@
  * after round, each on all workers. On a processor the second has a price for each kernel, that of
  * bringing the workers together, and pays where what other workers take over is more. On a GPU all
  * loops are in the plan, which may run them in one persistent kernel (plan/cooperative.c), but those whose
- * rounds one thread makes alone, or a block's threads window by window (windows.h). What is in one kernel,
+ * rounds one thread makes alone. What is in one kernel,
  * loops and segments that follow one another, hands values on in scratch, where nobody else needs them. */
 #ifndef NEO_CODEGEN_RECURRENCE_H
 #define NEO_CODEGEN_RECURRENCE_H
@@ -36,8 +36,8 @@ typedef struct {
   NEO_VEC(neo_tree_kernel) kernels;
 } neo_kernel_tree;
 
-/* Which loops are in the plan: those that pay; every one, which is for tests; or none, so that there is one kernel. */
-typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
+/* Which loops are in the plan: those that pay; or every one, which is for tests. */
+typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY } neo_loops;
 
 /* Do rows that are alone in their blocks run in a loop of their own: where that gives the same bits; or, whatever the
  * order in which they add up, always or never? */
@@ -46,15 +46,12 @@ typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_one_r
 typedef struct {
   const neo_machine *machine;
   const neo_schedule *schedules; /* of its groups: schedule/recurrence.h */
-  /* Of loops that share no kernel (codegen/fused_loops.h): chooses their schedules; null: by the model of costs. */
-  neo_segment_schedule *choose;
   /* Seconds that are saved when workers share the kernel of this choice, of which `saved_s` is the model's opinion; may be
    * null. Whoever gives the same for other schedules gets the same kernels. */
   double (*price)(void *ctx, uint32_t choice, double saved_s);
-  void *choose_ctx; /* of both */
+  void *price_ctx;
   neo_loops loops;
   neo_one_row_blocks one_row_blocks; /* not 0: of a reference, which may add up in any order */
-  const neo_grouping *all;           /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 
 /* Lowers the segments of a group that is a recurrence, each by its schedule; all is in the arena. out->root becomes the

@@ -8,7 +8,7 @@
 typedef struct {
   const neo_module *from;
   neo_module *to;
-  neo_map expr, size, tensor; /* numbers in `from` -> in `to` */
+  neo_map expr, size, tensor, rows; /* numbers in `from` -> in `to` */
 } extractor;
 
 static neo_expr moved(extractor *x, neo_expr e);
@@ -32,6 +32,36 @@ static neo_list move_exprs(extractor *x, neo_list l) {
   return neo_list_new(x->to, at, l.n);
 }
 
+static neo_tensor move_tensor(extractor *x, neo_tensor t);
+
+/* Readers of the tables ask for kinds, slots, and where blocks begin. */
+static neo_rows move_rows(extractor *x, neo_rows from) {
+  uint64_t at;
+  if (!from.i || neo_map_get(&x->rows, from.i, &at))
+    return (neo_rows){from.i ? (uint32_t)at : 0};
+  const neo_rows_rec *r = neo_rows_at(x->from, from);
+  neo_rows_rec made = {.kinds = r->kinds, .n_lists = r->n_lists};
+  neo_rows to = {(uint32_t)x->to->rows.n};
+  for (uint32_t k = 0; k < r->n_lists; k++)
+    made.list[k].slots = r->list[k].slots;
+  NEO_PUSH(x->to->arena, &x->to->rows, made);
+  neo_map_set(&x->rows, from.i, to.i);
+  neo_tensor first = move_tensor(x, r->first);
+  neo_rows_at(x->to, to)->first = first;
+  for (uint32_t k = 0; k < r->n_lists; k++) {
+    neo_tensor begin = move_tensor(x, r->list[k].begin);
+    neo_rows_at(x->to, to)->list[k].begin = begin;
+  }
+  return to;
+}
+
+static void move_list(extractor *x, neo_rows from, neo_tensor t, neo_rows rows, neo_tensor to) {
+  const neo_rows_rec *r = neo_rows_at(x->from, from);
+  for (uint32_t k = 0; k < r->n_lists; k++)
+    if (r->list[k].edge.i == t.i)
+      neo_rows_at(x->to, rows)->list[k].edge = to;
+}
+
 /* The tensor is there before those that its record names, which may name it. */
 static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   uint64_t at;
@@ -46,8 +76,11 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   r.below = moved(x, r.below);
   r.extent = move_exprs(x, r.extent);
   r.updates = move_tensor(x, r.updates);
-  r.apart = move_tensor(x, r.apart);
-  r.kinds = move_tensor(x, r.kinds);
+  neo_rows rows = r.rows;
+  r.rows = move_rows(x, rows);
+  move_list(x, rows, t, r.rows, to);
+  r.within = move_tensor(x, r.within);
+  r.at = move_exprs(x, r.at);
   r.offsets = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
@@ -196,6 +229,7 @@ static neo_module *extract(neo_module *m, const neo_group *g, neo_arena *a, neo_
   neo_map_init(&x.expr, a);
   neo_map_init(&x.size, a);
   neo_map_init(&x.tensor, a);
+  neo_map_init(&x.rows, a);
   number_axes(x.to, neo_group_form(m, g));
   move_group(&x, neo_group_form(m, g), g, out);
   return x.to;
@@ -244,11 +278,17 @@ static void print_tensors(const neo_module *m, neo_str *s) {
   neo_pack_number(s, m->tensors.n);
   for (size_t k = 1; k < m->tensors.n; k++) {
     const neo_tensor_rec *r = &m->tensors.at[k];
-    int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i,   r->extent.n,
-                   r->updates.i, r->partial, r->terms,   r->injective, r->saturates, r->optimizer,
-                   r->inner,     r->moves,   r->apart.i, r->adjacent,  r->parts,     r->kinds.i};
+    neo_tensor t = {(uint32_t)k}, blocks = neo_tensor_blocks(m, t);
+    const neo_rows_rec *rows = neo_rows_at(m, r->rows);
+    int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i, r->extent.n,
+                   r->updates.i, r->partial, r->terms,   r->optimizer, r->inner,   r->moves};
+    int64_t y[] = {r->row_role, r->rows.i,   blocks.i,
+                   neo_tensor_slots(m, t),
+                   rows->kinds, neo_rows_are_chains(rows), r->within.i};
     neo_str_addn(s, (const char *)x, sizeof x);
+    neo_str_addn(s, (const char *)y, sizeof y);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
+    neo_str_addn(s, (const char *)&m->pool.at[r->at.at], r->at.n * sizeof *m->pool.at);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "fusion/family.h"
 #include "base/hash.h"
 #include "fusion/form.h"
+#include "ir/store.h"
 
 enum { WORDS = 4 }; /* key, key, family, family */
 static const uint64_t one = 0x9e3779b97f4a7c15u, stride = 0xd1342543de82ef95u;
@@ -198,9 +199,10 @@ static void add_stage(hasher *h, neo_family *out, const neo_stage *s) {
 static void add_elements(hasher *h, neo_tensor t) {
   uint64_t constant = 1;
   words rest = {{0}};
-  for (uint32_t k = 0; k < neo_tensor_rank(h->m, t); k++) {
+  neo_tensor store = neo_tensor_store(h->m, t);
+  for (uint32_t k = 0; k < neo_tensor_rank(h->m, store); k++) {
     int64_t n;
-    neo_expr e = neo_tensor_extent(h->m, t, k);
+    neo_expr e = neo_tensor_extent(h->m, store, k);
     if (neo_expr_is_int(h->m, e, &n)) {
       constant *= (uint64_t)n;
       continue;
@@ -226,7 +228,7 @@ static void add_buffer(hasher *h, const neo_form *f, neo_tensor t) {
     add_expr(h, r->below);
   }
   if (r->terms)
-    add(h, r->injective ? 2 : 1);
+    add(h, 1);
   add(h, neo_form_closed(f, t));
   if (!neo_form_closed(f, t))
     add_elements(h, t);

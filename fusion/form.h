@@ -18,8 +18,8 @@
  *                                           stage 2                     m[i] = acc1
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are
- *     in linear form (ir.h);
+ *   LOAD has one index, the element's offset in the memory that holds the tensor (ir/store.h), row-major
+ *     (a scalar's: none); sums in offsets are in linear form (ir.h);
  *   offsets count from where the form begins in a tensor (form/rebase.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
@@ -114,7 +114,7 @@ int64_t neo_form_row_block(const neo_form *f);
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
 int64_t neo_extent_most(neo_module *m, neo_expr e);
-/* Elements of a tensor. */
+/* Elements of the memory that holds a tensor: its own, or those of the tensor that it is a part of. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 
 /* The element of t that offsets count from, and whether accesses are inside t in any case.

@@ -89,25 +89,20 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
   g->name = identifier(m, a, g);
 }
 
-static bool is_root(const neo_group *g, neo_tensor t) {
-  for (size_t k = 0; k < g->roots.n; k++)
-    if (g->roots.at[k].i == t.i)
-      return true;
-  return false;
-}
-
-void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g) {
-  g->members.n = g->roots.n = g->reads.n = 0;
-  for (size_t k = 0; k < g->loops.n; k++) {
-    const neo_group *x = &g->loops.at[k];
-    for (size_t i = 0; i < x->members.n; i++)
-      NEO_PUSH(a, &g->members, x->members.at[i]);
-    for (size_t i = 0; i < x->reads.n; i++)
-      if (!is_root(g, x->reads.at[i]) && !has_read(g, x->reads.at[i]))
-        NEO_PUSH(a, &g->reads, x->reads.at[i]);
-    for (size_t i = 0; i < x->roots.n; i++)
-      NEO_PUSH(a, &g->roots, x->roots.at[i]);
+/* Levels, first rows and places are made in any case: the other tables need them. */
+void neo_group_finish_levels(neo_module *m, neo_arena *a, neo_group *g, const bool *wanted) {
+  collector c = {m, a, g};
+  neo_def_rec d = *neo_def_at(m, g->members.at[0].def);
+  neo_rows_rec r = *neo_rows_at(m, d.rows);
+  g->levels = d.rows;
+  g->roots.n = g->reads.n = 0;
+  for (uint32_t k = 0; k < d.out.n; k++) {
+    neo_tensor t = {neo_list_at(m, d.out, k)};
+    if (wanted[t.i] || t.i == r.level.i || t.i == r.first.i || t.i == r.place.i)
+      NEO_PUSH(a, &g->roots, t);
   }
+  neo_def_visit(m, g->members.at[0].def, collect_read, &c);
+  collect_conditions(&c);
   g->name = identifier(m, a, g);
 }
 

@@ -38,6 +38,8 @@ struct neo_group {
   when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
   neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
                       element of it where it writes the same one (fusion/in_place.c); 0: none */
+  bool in_parts; /* nothing runs: what it reads are the parts of its one root, and lies in the root's memory
+                    (fusion/concat.h) */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
@@ -46,14 +48,13 @@ struct neo_group {
   /* The members are a recurrence, and the kernel is its loops; it has no form, and a key of 0. Null:
    * the members are put together as a form. */
   struct neo_recurrence *recurrence;
-  /* Groups whose loops along as many positions are fused (search/loops.c), in order: the members are theirs. It has
-   * no form, and a key of 0. Empty: the group is one. */
-  NEO_VEC(neo_group) loops;
+  /* Its one member is of the kind LEVELS, and it has no form, and a key of 0. 0: it is not. */
+  neo_rows levels;
 };
 
 /* Is the group put together as a form? */
 static inline bool neo_group_has_form(const neo_group *g) {
-  return !g->recurrence && !g->loops.n;
+  return !g->recurrence && !g->levels.i && !g->in_parts;
 }
 
 typedef struct {
@@ -127,8 +128,9 @@ typedef struct {
 neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
                             const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 
-/* The group of others whose loops are fused, of which `loops` is filled. */
-void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g);
+/* The group of a definition of the kind LEVELS, its one member; `wanted`, by tensor: somebody reads it, or an entry
+ * returns it. */
+void neo_group_finish_levels(neo_module *m, neo_arena *a, neo_group *g, const bool *wanted);
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);

@@ -85,7 +85,8 @@ static bool is_like(const neo_module *m, neo_tensor a, neo_tensor b) {
             x->extent.n == y->extent.n && x->extent.n;
   const neo_tensor_rec *both[] = {x, y};
   for (int k = 0; k < 2; k++)
-    is = is && !both[k]->partial && !both[k]->terms && !both[k]->saturates && !both[k]->moves;
+    is = is && !both[k]->partial && !both[k]->terms && !both[k]->rows.i && !both[k]->moves &&
+         !both[k]->within.i;
   for (uint32_t k = 0; is && k < x->extent.n; k++)
     is = neo_list_at(m, x->extent, k) == neo_list_at(m, y->extent, k);
   return is;

@@ -98,9 +98,7 @@ static void mix_buffer(keyer *c, uint64_t key[2], neo_tensor t) {
     mix_expr(c, key, r->below);
   }
   if (r->terms) /* which elements are written */
-    mix(key, r->injective ? 2 : 1);
-  if (r->saturates)
-    mix(key, 3);
+    mix(key, 1);
   bool closed = neo_form_closed(neo_group_form(c->m, c->g), t);
   mix_expr(c, key, closed ? (neo_expr){0} : neo_tensor_elements(c->m, t));
 }

@@ -19,6 +19,7 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
   NEO_PUSH(a, &m->axes, (neo_axis_rec){0});
   NEO_PUSH(a, &m->tensors, (neo_tensor_rec){0});
   NEO_PUSH(a, &m->defs, (neo_def_rec){0});
+  NEO_PUSH(a, &m->rows, (neo_rows_rec){0});
   NEO_PUSH(a, &m->regions, (neo_region_rec){0});
   return m;
 }

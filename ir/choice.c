@@ -4,8 +4,8 @@
 bool neo_choice_is_like(const neo_module *m, neo_tensor t, neo_tensor of) {
   const neo_tensor_rec *x = neo_tensor_at(m, t), *y = neo_tensor_at(m, of);
   bool is = t.i != of.i && x->role == NEO_ROLE_TEMP && x->type == y->type &&
-            x->extent.n == y->extent.n && !x->partial && !x->terms && !x->saturates && !x->moves &&
-            !x->updates.i;
+            x->extent.n == y->extent.n && !x->partial && !x->terms && !x->rows.i && !x->moves &&
+            !x->updates.i && !x->within.i && !y->within.i;
   for (uint32_t k = 0; k < x->extent.n && is; k++)
     is = neo_list_at(m, x->extent, k) == neo_list_at(m, y->extent, k);
   return is;

@@ -56,7 +56,7 @@ static bool is_element(const neo_module *m, neo_expr e, bool points) {
   bool load = n->op == NEO_OP_LOAD || (points && n->op == NEO_OP_LOAD_ELSE);
   neo_tensor t = {load ? n->attr : 0};
   const neo_tensor_rec *r = neo_tensor_at(m, t);
-  bool is = load && !r->partial && !r->terms && !r->saturates && !r->moves;
+  bool is = load && !r->partial && !r->terms && !r->rows.i && !r->moves;
   for (uint32_t k = 0; is && k < n->arg.n; k++) {
     neo_expr at = neo_list_expr(m, n->arg, k);
     is = points ? is_position(m, at) : is_inside(m, at, neo_tensor_extent(m, t, k));

@@ -3,6 +3,7 @@
 #include "ir/component.h"
 #include "ir/element.h"
 #include "ir/interp_parts.h"
+#include "ir/level_schedule.h"
 #include <assert.h>
 #include <string.h>
 
@@ -278,10 +279,46 @@ static neo_interp_frame new_frame(run *r, neo_def d) {
                             .why = r->why};
 }
 
+static neo_value *values_of(const run *r, neo_tensor t) {
+  return t.i ? r->p->store[t.i].v.at : NULL;
+}
+
+static const neo_value *values_read(const run *r, neo_list loads, uint32_t k) {
+  return values_of(r, (neo_tensor){neo_expr_node(r->p->m, neo_list_expr(r->p->m, loads, k))->attr});
+}
+
+static void eval_levels(run *r, const neo_def_rec *d) {
+  const neo_rows_rec *x = neo_rows_at(r->p->m, d->rows);
+  neo_level_list list[NEO_ROWS_LISTS];
+  for (uint32_t k = 0; k < x->n_lists; k++)
+    list[k] = (neo_level_list){.slots = x->list[k].slots,
+                               .child = values_read(r, d->body, k),
+                               .begin = values_of(r, x->list[k].begin),
+                               .placed = values_of(r, x->list[k].placed),
+                               .end = values_of(r, x->list[k].end),
+                               .edge = values_of(r, x->list[k].edge),
+                               .parent = values_of(r, x->list[k].parent)};
+  neo_level_schedule all = {.n = r->p->store[x->level.i].v.n,
+                            .kinds = x->kinds,
+                            .kind = x->kinds > 1 ? values_read(r, d->body, x->n_lists) : NULL,
+                            .level = values_of(r, x->level),
+                            .first = values_of(r, x->first),
+                            .place = values_of(r, x->place),
+                            .vertex = values_of(r, x->vertex),
+                            .placed_kind = values_of(r, x->kind),
+                            .n_lists = x->n_lists,
+                            .list = list};
+  neo_level_schedule_make(&all);
+}
+
 static neo_status eval_def(run *r, neo_def d) {
   neo_status status = check_reads(r, d, NULL, 0);
   if (status)
     return status;
+  if (neo_def_is_levels(neo_def_at(r->p->m, d))) {
+    eval_levels(r, neo_def_at(r->p->m, d));
+    return NEO_OK;
+  }
   neo_interp_frame *f = NEO_NEW(&r->scratch, neo_interp_frame);
   *f = new_frame(r, d);
   return neo_interp_frame_run(f, d);

@@ -10,8 +10,8 @@
  * A tensor has one or more pieces (definitions whose images are disjoint and cover it). No operator
  * is known by name.
  *
- * Elements lie row-major in the order of a tensor's dimensions; there is no layout besides. The
- * order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
+ * Elements lie row-major in the order of a tensor's dimensions, or, where fusion finds that a tensor is a
+ * part of a concatenation, as those of the result do (ir/store.h); there is no layout besides. The order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
  * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
  * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements
  * in another order (transform/prepack.c).
@@ -66,6 +66,7 @@ NEO_ID(axis);
 NEO_ID(tensor);
 NEO_ID(def);
 NEO_ID(region);
+NEO_ID(rows);
 #undef NEO_ID
 
 typedef struct { /* slice of the module's u32 pool */
@@ -109,6 +110,17 @@ typedef enum {
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
+/* Tables of the order of a graph, and what their elements are; those of the last three name rows, or the kind of a row.
+ * Elements of FIRST never fall, and grow to n, which the last has. After the first that has it, only those below
+ * NEO_SATURATED and the last are read, and written. */
+typedef enum {
+  NEO_ROW_NONE,
+  NEO_ROW_TABLE,   /* of vertices */
+  NEO_ROW_FIRST,   /* of a block, the first row */
+  NEO_ROW_CHILD,   /* rows of earlier blocks than the row's, which is the first index */
+  NEO_ROW_PARENTS, /* rows of later blocks, each times its list's slots, plus a slot */
+  NEO_ROW_KIND     /* of a row: rows of block b are of kind b % kinds */
+} neo_row_role;
 enum { NEO_SATURATED = 64 };
 
 typedef struct {
@@ -127,35 +139,62 @@ typedef struct {
                    nobody, and need not be written */
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
-  bool injective; /* and no element has more than one term */
-  bool
-      saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
-                    the first that has it, only those below NEO_SATURATED and the last are read, and written */
   bool optimizer; /* STATE: of an optimizer, or an entry's own count of steps */
   bool inner;    /* a reduction within the expression that reads it, of which it is a part */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
-  neo_tensor
-      apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
-                       apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
-                       is known */
-  bool
-      adjacent; /* and are in the block before that row's, or, of a list of rows behind it, in the next one */
-  int64_t
-      parts; /* if above 1: such an element is a row times so many, plus the number of a part of it */
-  neo_tensor
-      kinds; /* its elements are kinds of rows, below its bound K, and rows of one block have one kind: those of
-                       kinds[b] .. kinds[b+1] - 1 the kind b % K (transform/levels_keys.c); 0: nothing is known */
+  neo_rows rows;    /* it is a table of the order of a graph (neo_rows_rec); 0: of none */
+  uint8_t row_role; /* neo_row_role: which one */
   neo_tensor
       offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
                          its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
                          Another one: its elements have these positions, and are below the number of their list */
   neo_region in;    /* room for regions; 0 outside all */
+  neo_tensor within; /* its memory is a part of that of this one, which has its type and rank: element x
+                        lies where element x + at does (ir/store.h); 0: it has memory of its own */
+  neo_list at;       /* an expr over constants and sizes for each dimension; empty without `within` */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;
 
+/* The order of a graph by levels: what a definition of the kind LEVELS makes of n vertices, v, and their children. A
+ * vertex comes after its children. Its level is one more than the highest of theirs, and 0 for a leaf; vertices of a
+ * level are sorted by kind, those of a kind by number. Vertices of a level and kind are a block of rows: block b has the
+ * rows first[b] .. first[b + 1] - 1. All tables are of i32, and optional (0) but for the first three
+ * (ir/level_schedule.h).
+ *
+ *     levels (level, first, place, vertex, kind; placed, end, edge)[v: n, k: 2] = child[v, k] */
+enum { NEO_ROWS_LISTS = 8 };
+/* Children of each vertex v, in one of two forms.
+ *
+ * With so many slots: a negative number says that there is none in the slot. By place it is placed[p, ..], [n, ..]: each
+ * child as its place, -1: none. The parents of vertex u are edge[end[u - 1]] .. edge[end[u] - 1], from 0 on if u is 0:
+ * the parent's place times slots, plus the slot, by the parent's number.
+ *
+ * Lists: edges begin[v] .. begin[v + 1] - 1, of E (neo_tensor_rec.offsets). placed[e], [E], is the child's place. edge is the
+ * number of the edge, and parent the place of the vertex in whose list it is; slots is 1. */
 typedef struct {
+  int64_t slots;
+  neo_tensor begin;             /* 0: slots */
+  neo_tensor placed, end, edge; /* end: [n]; edge: [n*slots], or [E] */
+  neo_tensor parent;            /* [E], of lists alone */
+} neo_row_list;
+typedef struct {
+  int64_t kinds;     /* of vertices; at least 1 */
+  neo_tensor level;  /* [n]: of a vertex, times kinds, plus its kind: its block */
+  neo_tensor first;  /* [n*kinds + 1]: of a block, the first place; then n */
+  neo_tensor place;  /* [n]: of a vertex */
+  neo_tensor vertex; /* [n]: at a place */
+  neo_tensor kind;   /* [n]: of the vertex at a place */
+  uint32_t n_lists;
+  neo_row_list list[NEO_ROWS_LISTS];
+} neo_rows_rec;
+
+/* A definition of the kind LEVELS has `rows`. Its axes are the vertices, then the slots of each list in turn; its body
+ * has the children of each list, a LOAD, the kind of a vertex if there is more than one, and where lists begin. It has no
+ * output axes and no finish; what its results hold is said at neo_rows_rec. */
+typedef struct {
+  neo_rows rows; /* LEVELS; 0: an equation, as above */
   neo_region in;
   neo_list axes; /* axis ids: n_out output axes, then reduction axes */
   uint32_t n_out;
@@ -163,7 +202,7 @@ typedef struct {
   uint8_t reducer;
   neo_list body;    /* exprs; empty for NONE */
   neo_list finish;  /* one expr for each out; may use ACC */
-  neo_list out;     /* 1..4 tensors of equal extents */
+  neo_list out;     /* 1..4 tensors of equal extents; of LEVELS any */
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
@@ -252,6 +291,7 @@ typedef struct neo_module {
   NEO_VEC(neo_axis_rec) axes;
   NEO_VEC(neo_tensor_rec) tensors;
   NEO_VEC(neo_def_rec) defs;
+  NEO_VEC(neo_rows_rec) rows;
   NEO_VEC(neo_region_rec) regions;
   NEO_VEC(neo_entry_rec) entries;  /* from 0 */
   NEO_VEC(neo_grad_rec) grads;     /* from 0 */
@@ -373,6 +413,25 @@ static inline neo_tensor_rec *neo_tensor_at(const neo_module *m, neo_tensor t) {
 static inline neo_def_rec *neo_def_at(const neo_module *m, neo_def d) {
   return &m->defs.at[d.i];
 }
+static inline neo_rows_rec *neo_rows_at(const neo_module *m, neo_rows r) {
+  return &m->rows.at[r.i];
+}
+static inline bool neo_def_is_levels(const neo_def_rec *d) {
+  return d->rows.i != 0;
+}
+/* ---- the order of a graph (ir/rows.c) */
+/* Adds a definition of the kind LEVELS, whose results are the tensors of `rows`: they get their roles. */
+neo_def neo_levels_add(neo_module *m, neo_def_rec rec, const neo_rows_rec *rows);
+/* The table of first rows of the blocks that hold the rows which elements of the tensor name, or say the kind of; 0: they are
+ * no rows. */
+neo_tensor neo_tensor_blocks(const neo_module *m, neo_tensor t);
+/* Elements are rows times so many, plus the number of a slot; 1: rows. */
+int64_t neo_tensor_slots(const neo_module *m, neo_tensor t);
+/* Of rows in these blocks, `first`: how many kinds there are; 1 if it is no such table. */
+int64_t neo_blocks_kinds(const neo_module *m, neo_tensor first);
+/* Has each vertex one child at most? Then its child is in the block before its own, and its parents are in the next
+ * one. With kinds, vertices of a level are in several blocks. */
+bool neo_rows_are_chains(const neo_rows_rec *r);
 static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
   return &m->sizes.at[s.i];
 }
@@ -417,8 +476,8 @@ bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
-/* Tensors that a definition reads, each once, in order of first occurrence; then those that say in which
- * blocks of rows the elements are that it reads (neo_tensor_rec.apart). */
+/* Tensors that a definition reads, each once, in order of first occurrence; then those that say where the blocks are
+ * of the rows that it reads (neo_tensor_blocks). */
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out);
 /* Definitions needed for the roots (pieces of the roots and of everything they read), each once,
  * producers first; ties by id. Definitions that need each other (ir/component.h) stand together, by

@@ -41,8 +41,7 @@ static bool is_integer(const neo_module *m, uint32_t t) {
 
 /* Tables of rows say how many there are to loops that no condition is around. */
 static bool is_table(const neo_tensor_rec *r) {
-  return r->terms || r->saturates || r->partial || r->moves || r->apart.i || r->kinds.i ||
-         r->injective || r->parts > 1;
+  return r->terms || r->partial || r->moves || r->rows.i;
 }
 
 static bool is_condition(const search *s, neo_expr e) {
@@ -118,11 +117,9 @@ static void find_reads(search *s, size_t place, const bool *steers, const bool *
   for (size_t k = 0; k < reads.n; k++)
     NEO_PUSH(s->a, &s->reads[place], read_of(s, &reads.at[k], steers));
   for (size_t i = neo_def_reads(s->m, d, s->a, &in), k = 0; k < i; k++) {
-    const neo_tensor_rec *r = neo_tensor_at(s->m, in[k]);
-    neo_tensor tables[] = {r->apart, r->kinds};
-    for (int j = 0; j < 2; j++)
-      if (tables[j].i)
-        NEO_PUSH(s->a, &s->reads[place], ((read_under){.t = tables[j], .steers = true}));
+    neo_tensor blocks = neo_tensor_blocks(s->m, in[k]);
+    if (blocks.i)
+      NEO_PUSH(s->a, &s->reads[place], ((read_under){.t = blocks, .steers = true}));
   }
 }
 

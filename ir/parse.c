@@ -154,10 +154,8 @@ static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
 /* Do the ends stop here? */
 static bool at_end_of_ends(const neo_ir_parser *p) {
   return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
-         neo_parse_is(p, "terms") || neo_parse_is(p, "injective") || neo_parse_is(p, "saturates") ||
-         neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") || neo_parse_is(p, "apart") ||
-         neo_parse_is(p, "kinds") || neo_parse_is(p, "offsets") || neo_parse_is(p, "of") ||
-         neo_parse_is(p, "=");
+         neo_parse_is(p, "terms") || neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") ||
+         neo_parse_is(p, "offsets") || neo_parse_is(p, "of") || neo_parse_is(p, "=");
 }
 
 /* in -1..d0: the indices of the element are d0, d1 … */
@@ -187,19 +185,10 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   parse_ends(p, &rec);
   rec.partial = neo_parse_accept(p, "partial");
   rec.terms = neo_parse_accept(p, "terms");
-  rec.injective = neo_parse_accept(p, "injective");
-  rec.saturates = neo_parse_accept(p, "saturates");
   rec.optimizer = neo_parse_accept(p, "optimizer");
   rec.inner = neo_parse_accept(p, "inner");
-  if (neo_parse_accept(p, "apart"))
-    rec.apart = neo_parse_tensor(p);
-  if (neo_parse_accept(p, "parts"))
-    rec.parts = neo_parse_integer(p);
-  rec.adjacent = rec.apart.i && neo_parse_accept(p, "adjacent");
   if (neo_parse_accept(p, "offsets"))
     rec.offsets = neo_parse_tensor(p);
-  if (neo_parse_accept(p, "kinds"))
-    rec.kinds = neo_parse_tensor(p);
   if (rec.role == NEO_ROLE_UPDATE) {
     neo_parse_expect(p, "of");
     rec.updates = neo_parse_tensor(p);

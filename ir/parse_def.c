@@ -109,7 +109,7 @@ static void parse_lets(neo_ir_parser *p) {
 }
 
 static neo_list parse_exprs(neo_ir_parser *p, uint32_t limit) {
-  uint32_t at[MAX_OUTS], n = 0;
+  uint32_t at[2 * NEO_ROWS_LISTS + 1], n = 0;
   do {
     if (n == limit)
       neo_parse_limit(p, (int)limit, "expressions");
@@ -170,6 +170,82 @@ static void parse_right(neo_ir_parser *p, neo_def_rec *d) {
     d->axes = neo_list_new(p->m, axes, p->n_axes);
 }
 
+/* Numbers ascend; those left out belong to definitions that are gone. */
+static void fill_to(neo_ir_parser *p, uint32_t id) {
+  while (p->m->defs.n < id)
+    NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
+}
+
+/* ---- levels */
+
+static neo_tensor parse_table(neo_ir_parser *p) {
+  return neo_parse_accept(p, "-") ? (neo_tensor){0} : neo_parse_tensor(p);
+}
+
+static neo_tensor parse_next_table(neo_ir_parser *p) {
+  neo_parse_expect(p, ",");
+  return parse_table(p);
+}
+
+static void parse_tables(neo_ir_parser *p, neo_rows_rec *r) {
+  r->level = parse_table(p);
+  r->first = parse_next_table(p);
+  r->place = parse_next_table(p);
+  r->vertex = parse_next_table(p);
+  r->kind = parse_next_table(p);
+  while (!p->failed && neo_parse_accept(p, ";")) {
+    if (r->n_lists == NEO_ROWS_LISTS)
+      neo_parse_limit(p, NEO_ROWS_LISTS, "lists of children");
+    neo_row_list l = {.slots = 1, .placed = parse_table(p)};
+    l.end = parse_next_table(p);
+    l.edge = parse_next_table(p);
+    if (neo_parse_accept(p, ",")) {
+      l.parent = parse_table(p);
+      l.begin = parse_next_table(p);
+    }
+    if (!p->failed)
+      r->list[r->n_lists++] = l;
+  }
+  neo_parse_expect(p, ")");
+}
+
+/* How many slots each list has is said by the tensor of its children. */
+static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
+  for (uint32_t i = 0; i < r->n_lists && i < body.n; i++) {
+    const neo_node *n = neo_expr_node(p->m, neo_list_expr(p->m, body, i));
+    int64_t slots = 0;
+    for (uint32_t k = 1; n->op == NEO_OP_LOAD && k < n->arg.n; k++)
+      if (neo_expr_is_int(p->m, neo_tensor_extent(p->m, (neo_tensor){n->attr}, k), &slots))
+        r->list[i].slots *= slots;
+  }
+}
+
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k]; lists have
+ * placed, end, edge, parent, begin, and begin[p] at the end. */
+static void parse_levels(neo_ir_parser *p, uint32_t id) {
+  neo_rows_rec r = {0};
+  neo_def_rec d = {0};
+  uint32_t axes[MAX_AXES];
+  size_t first = p->at;
+  (void)neo_parse_next(p);
+  neo_parse_expect(p, "(");
+  parse_tables(p, &r);
+  neo_parse_expect(p, "kinds");
+  r.kinds = neo_parse_integer(p);
+  parse_axes(p, axes);
+  neo_parse_expect(p, "=");
+  d.body = parse_exprs(p, 2 * NEO_ROWS_LISTS + 1);
+  if (!p->failed && p->at < p->stop)
+    neo_parse_expected(p, "the end of the statement");
+  if (p->failed)
+    return;
+  count_slots(p, &r, d.body);
+  d.axes = neo_list_new(p->m, axes, p->n_axes);
+  d.span = neo_parse_span_from(p, first);
+  fill_to(p, id);
+  neo_levels_add(p->m, d, &r);
+}
+
 /* ---- the whole */
 
 static neo_list parse_outs(neo_ir_parser *p) {
@@ -185,12 +261,6 @@ static neo_list parse_outs(neo_ir_parser *p) {
   if (several)
     neo_parse_expect(p, ")");
   return neo_list_new(p->m, at, n);
-}
-
-/* Numbers ascend; those left out belong to definitions that are gone. */
-static void fill_to(neo_ir_parser *p, uint32_t id) {
-  while (p->m->defs.n < id)
-    NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
 }
 
 static uint32_t parse_def_number(neo_ir_parser *p) {
@@ -236,6 +306,10 @@ void neo_parse_def(neo_ir_parser *p, bool init) {
   neo_def_rec d = {0};
   begin_scope(p);
   uint32_t id = parse_def_number(p);
+  if (!init && neo_parse_is(p, "levels") && p->text[neo_parse_peek(p, 1).offset] == '(') {
+    parse_levels(p, id);
+    return;
+  }
   d.origin = parse_origin(p);
   d.chunk_loop = parse_loop(p, "chunk_loop");
   d.inner_loop = parse_loop(p, "inner_loop");

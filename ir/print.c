@@ -213,6 +213,30 @@ static void add_reduction(const neo_text_expr *t, sharing *s, const neo_def_rec 
   neo_str_addf(t->out, "%sthen", indent);
 }
 
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 2 [p: n, k: 2] = child[p, k], kind[p] */
+static void add_levels(const neo_text_expr *t, const neo_def_rec *d, neo_def id) {
+  const neo_rows_rec *r = neo_rows_at(t->m, d->rows);
+  uint32_t own[] = {r->level.i, r->first.i, r->place.i, r->vertex.i, r->kind.i};
+  neo_str_addf(t->out, "def @%u levels (", id.i);
+  for (uint32_t k = 0; k <= r->n_lists; k++) {
+    const neo_row_list *l = &r->list[k ? k - 1 : 0];
+    uint32_t list[] = {l->placed.i, l->end.i, l->edge.i, l->parent.i, l->begin.i};
+    for (uint32_t i = 0; i < (k && !l->begin.i ? 3 : 5); i++) {
+      uint32_t id_of = k ? list[i] : own[i];
+      neo_str_add(t->out, i ? ", " : k ? "; " : "");
+      if (id_of)
+        neo_text_add_tensor(t->m, t->out, (neo_tensor){id_of});
+      else
+        neo_str_addc(t->out, '-');
+    }
+  }
+  neo_str_addf(t->out, ") kinds %lld ", (long long)r->kinds);
+  add_axes(t, d, 0, d->axes.n);
+  neo_str_add(t->out, " = ");
+  add_exprs(t, d->body);
+  neo_str_addc(t->out, '\n');
+}
+
 static bool has_lets(const sharing *s) {
   for (size_t k = s->n_body; k < s->at.n; k++)
     if (s->at.at[k].let)
@@ -230,6 +254,11 @@ static void add_def(const neo_module *m, neo_def id, neo_str *out, bool init, ne
                      .n_axes = d.axes.n,
                      .let_of = let_of,
                      .ctx = &s};
+  if (neo_def_is_levels(&d)) {
+    t.let_of = NULL;
+    add_levels(&t, &d, id);
+    return;
+  }
   add_header(&t, &d, id, init);
   if (d.reducer != NEO_RED_NONE)
     add_reduction(&t, &s, &d);
@@ -332,29 +361,13 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " partial");
   if (r->terms)
     neo_str_add(t->out, " terms");
-  if (r->injective)
-    neo_str_add(t->out, " injective");
-  if (r->saturates)
-    neo_str_add(t->out, " saturates");
   if (r->optimizer)
     neo_str_add(t->out, " optimizer");
   if (r->inner)
     neo_str_add(t->out, " inner");
-  if (r->apart.i) {
-    neo_str_add(t->out, " apart ");
-    neo_text_add_tensor(t->m, t->out, r->apart);
-    if (r->parts > 1)
-      neo_str_addf(t->out, " parts %lld", (long long)r->parts);
-    if (r->adjacent)
-      neo_str_add(t->out, " adjacent");
-  }
   if (r->offsets.i) {
     neo_str_add(t->out, " offsets ");
     neo_text_add_tensor(t->m, t->out, r->offsets);
-  }
-  if (r->kinds.i) {
-    neo_str_add(t->out, " kinds ");
-    neo_text_add_tensor(t->m, t->out, r->kinds);
   }
   if (r->updates.i) {
     neo_str_add(t->out, " of ");

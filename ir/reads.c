@@ -21,8 +21,7 @@ static void collect_read(void *ctx, neo_expr e) {
 /* A reader of rows in other blocks, or of their kinds, depends on the tensor that says where the blocks begin. */
 static void collect_blocks(reads *r) {
   for (size_t k = 0; k < r->found.n; k++) {
-    const neo_tensor_rec *x = neo_tensor_at(r->m, r->found.at[k]);
-    neo_tensor t = x->apart.i ? x->apart : x->kinds;
+    neo_tensor t = neo_tensor_blocks(r->m, r->found.at[k]);
     bool listed = !t.i;
     for (size_t i = 0; i < r->found.n && !listed; i++)
       listed = r->found.at[i].i == t.i;

@@ -114,6 +114,8 @@ static bool check_map(neo_verifier *v, const neo_def_rec *d) {
 static bool check_def(neo_verifier *v, neo_def id, bool init) {
   const neo_def_rec *d = neo_def_at(v->m, id);
   v->where = neo_arena_printf(v->arena, "definition %u", id.i);
+  if (neo_def_is_levels(d) && !init)
+    return check_axes(v, d) && neo_verify_levels(v, d);
   if (!check_outs(v, d))
     return false;
   neo_tensor out = {neo_list_at(v->m, d->out, 0)};

@@ -41,6 +41,9 @@ const char *neo_verify_tensor_name(neo_verifier *v, neo_tensor t);
 bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK; /* in range and not none */
 bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST_CHECK;
 
+/* ---- verify_levels.c */
+bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) NEO_MUST_CHECK;
+
 /* ---- verify_cover.c: the images of a tensor's pieces are disjoint and cover it. Decided for the
  * sampled sizes, exactly for each of them. */
 bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;

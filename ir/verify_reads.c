@@ -160,7 +160,7 @@ static neo_status check_tensor(reads_check *c, neo_tensor t) {
 static bool are_whole(const neo_module *m, neo_list l, neo_str *why) {
   for (uint32_t k = 0; k < l.n; k++) {
     const neo_tensor_rec *r = neo_tensor_at(m, (neo_tensor){neo_list_at(m, l, k)});
-    if (r->partial || r->terms || r->saturates) {
+    if (r->partial || r->terms || r->rows.i) {
       neo_str_addf(why, "an entry returns '%s', of which some elements need not be written",
                    neo_name_text(m->names, r->name));
       return false;

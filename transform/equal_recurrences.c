@@ -49,10 +49,9 @@ static void put_exprs(partition *p, words_vec *w, neo_list l) {
 static words_vec declared(partition *p, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(p->m, t);
   words_vec w = {0};
-  uint32_t flags = r->partial | r->terms << 1 | r->injective << 2 | r->saturates << 3 |
-                   r->inner << 4 | r->moves << 5 | r->adjacent << 6;
-  uint32_t word[] = {r->type,    r->pieces.n, r->bound.i, r->least.i,         r->below.i, r->in.i,
-                     r->apart.i, r->kinds.i,  flags,      (uint32_t)r->parts, r->role};
+  uint32_t flags = r->partial | r->terms << 1 | r->inner << 2 | r->moves << 3;
+  uint32_t word[] = {r->type, r->pieces.n, r->bound.i,  r->least.i, r->below.i,
+                     r->in.i, r->rows.i,   r->row_role, flags,      r->role};
   for (size_t k = 0; k < sizeof word / sizeof *word; k++)
     put(p, &w, word[k]);
   put_list(p, &w, r->extent);
@@ -64,7 +63,8 @@ static void put_piece(partition *p, words_vec *w, neo_def d, uint32_t t) {
   uint32_t place = 0;
   while (place < r.out.n && neo_list_at(p->m, r.out, place) != t)
     place++;
-  uint32_t word[] = {place, r.out.n, r.axes.n, r.n_out, r.reducer, r.in.i, r.chunk_loop};
+  uint32_t word[] = {place,     r.out.n, r.axes.n,     r.n_out,
+                     r.reducer, r.in.i,  r.chunk_loop, r.rows.i};
   for (size_t k = 0; k < sizeof word / sizeof *word; k++)
     put(p, w, word[k]);
   for (uint32_t k = 0; k < r.axes.n; k++) {

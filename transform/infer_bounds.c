@@ -150,7 +150,6 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
   neo_def_at(m, d)->axes = axes;
   neo_tensor_rec cut = *neo_tensor_at(m, t);
   cut.extent = extents;
-  cut.saturates = false; /* the last element may be another one */
   cut.least = cut.least.i ? neo_expr_rewrite(m, cut.least, move_axes, &p) : cut.least;
   cut.below = cut.below.i ? neo_expr_rewrite(m, cut.below, move_axes, &p) : cut.below;
   *neo_tensor_at(m, t) = cut;

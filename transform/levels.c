@@ -6,7 +6,7 @@
  *     ->
  *     h'[p, j] = f(x[order[p]], sum[k] (h'[placed[p, k], j] else 0)),   h[v, j] = h'[place[v], j]
  *
- * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (neo_tensor_rec.apart):
+ * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (NEO_ROW_CHILD):
  * so fusion may run a level at once (fusion/recurrence). A sum over all vertices is one over all places; one over the
  * vertices of which this one is a child is one over a list:
  *
@@ -14,7 +14,7 @@
  *     ->
  *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
  *
- * What orders the graph are definitions, too (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
+ * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
 #include "ir/clone.h"
 #include "ir/component.h"
@@ -263,9 +263,6 @@ static void define_tables(levels *s) {
     levels_graph *g = s->graphs.at[k];
     if (g->n_indices)
       levels_define(s, g);
-    for (uint32_t i = 0; i < g->n_indices; i++)
-      if (g->index[i].has_parents)
-        levels_define_parents(s, g, &g->index[i]);
   }
 }
 
@@ -297,7 +294,6 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
   s.p = n_found ? neo_prover_new(m) : NULL;
-  s.gpu = target->gpu_threads;
   s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
   if (n_found && find(&s, n_found)) {
     if (target->batch_kinds)

@@ -122,29 +122,16 @@ static neo_tensor define(const levels *s, const levels_graph *g, const char *pre
   return neo_temp_define(m, &t, d);
 }
 
-neo_tensor levels_define_keys(levels *s, levels_graph *g, neo_tensor level) {
-  neo_module *m = s->m;
-  neo_expr at = neo_axis_ref(m, 0), n = levels_int(s, levels_kinds_of(g));
-  if (!g->n_is)
-    return level;
-  neo_expr value = neo_load(m, level, &at, 1, neo_tensor_at(m, level)->span);
-  value = neo_op2(m, NEO_OP_MUL, value, neo_cast(m, NEO_I32_T, n));
-  value = neo_op2(m, NEO_OP_ADD, value, kind_of(s, g, at));
-  return define(s, g, "level.key", neo_op2(m, NEO_OP_MUL, g->n, n), value);
+neo_tensor levels_define_kinds(levels *s, levels_graph *g) {
+  neo_expr at = neo_axis_ref(s->m, 0);
+  return g->n_is ? define(s, g, "level.kinds", levels_int(s, levels_kinds_of(g)), kind_of(s, g, at))
+                 : (neo_tensor){0};
 }
 
 /* order[x] */
 static neo_expr vertex_at(const levels *s, const levels_graph *g, neo_expr x) {
   return neo_cast(s->m, NEO_I64_T,
                   neo_load(s->m, g->order, &x, 1, neo_tensor_at(s->m, g->index[0].child)->span));
-}
-
-void levels_define_kind(levels *s, levels_graph *g) {
-  if (!g->n_is)
-    return;
-  neo_expr value = kind_of(s, g, vertex_at(s, g, neo_axis_ref(s->m, 0)));
-  g->kind = define(s, g, "level.kind", levels_int(s, levels_kinds_of(g)), value);
-  neo_tensor_at(s->m, g->kind)->kinds = g->first;
 }
 
 /* ---- definitions ask for kinds */

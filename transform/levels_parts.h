@@ -3,7 +3,7 @@
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_lists.c     children in lists of any length
- *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
+ *   levels_tables.c    the levels, the order, and the lists of parents, as one definition
  *   levels_keys.c      kinds that are batches of their own, as the option asks
  *   levels_rewrite.c   definitions and reads in this order
  *   levels_leaves.c    what is there only for leaves, or only for others
@@ -62,7 +62,6 @@ typedef struct {
   neo_prover *p;
   const uint32_t *number; /* of recurrences, by definition */
   uint32_t n_defs, n_tensors;
-  bool gpu;
   double least_work; /* values of a vertex that one definition of a recurrence computes */
   levels_tensor *of; /* by tensor */
   levels_graph ***
@@ -110,9 +109,8 @@ bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_r
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
 
-/* levels_tables.c: defines what the graph has but `parent`, then the lists of parents of an index. */
+/* levels_tables.c: defines what the graph and its indices have. */
 void levels_define(levels *s, levels_graph *g);
-void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
 /* How many children a vertex has at most. */
 int64_t levels_slots_of(const levels *s, neo_tensor child);
 
@@ -123,10 +121,8 @@ static inline int64_t levels_kinds_of(const levels_graph *g) {
 }
 /* Finds the conditions that make a kind. */
 void levels_find_keys(levels *s);
-/* By what vertices are sorted: their levels, and kinds. */
-neo_tensor levels_define_keys(levels *s, levels_graph *g, neo_tensor level);
-/* The kinds in the order. */
-void levels_define_kind(levels *s, levels_graph *g);
+/* The kind of each vertex, which orders those of a level; 0: all are of one. */
+neo_tensor levels_define_kinds(levels *s, levels_graph *g);
 /* After definitions are written in the order: they ask for kinds, and what is read of one kind alone is there for it. */
 void levels_write_kinds(levels *s);
 

@@ -374,8 +374,7 @@ typedef struct {
 static void look_apart(void *ctx, neo_expr e) {
   apart_look *l = ctx;
   const neo_node *n = neo_expr_node(l->m, e);
-  l->apart =
-      l->apart || (n->op == NEO_OP_LOAD && neo_tensor_at(l->m, (neo_tensor){n->attr})->apart.i);
+  l->apart = l->apart || (n->op == NEO_OP_LOAD && neo_tensor_blocks(l->m, (neo_tensor){n->attr}).i);
 }
 
 static void find_blocks(prepacking *s) {

@@ -61,8 +61,7 @@ static double seconds_of(const recompute *r, neo_def id) {
 /* ---- what can be made again */
 
 static bool is_plain_temp(const neo_tensor_rec *t) {
-  return t->role == NEO_ROLE_TEMP && !t->apart.i && !t->kinds.i && !t->saturates && !t->injective &&
-         !t->moves;
+  return t->role == NEO_ROLE_TEMP && !t->rows.i && !t->moves;
 }
 
 /* Is the tensor, with all that its pieces define beside it, no part of a recurrence? */

@@ -66,7 +66,6 @@ typedef struct {
   const char *name;
   uint8_t type, use;
   neo_tensor tensor; /* what it holds, in the group that the kernel was made from; 0 for scratch */
-  neo_tensor over;   /* whose memory the tensor takes over, with its elements; 0: none */
   int64_t shift;     /* its first element is this one of the tensor; other groups have their own */
   const neo_lx *origin;  /* over sizes: its first element is this one of what the kernel is given;
                            null: the first */

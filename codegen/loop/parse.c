@@ -222,8 +222,6 @@ static void buffer(parser *p) {
       b.align = neo_lp_take_small(p, 1 << 20);
     else if (neo_lp_accept(p, "tensor"))
       b.tensor.i = (uint32_t)neo_lp_take_small(p, UINT32_MAX);
-    else if (neo_lp_accept(p, "over"))
-      b.over.i = (uint32_t)neo_lp_take_small(p, UINT32_MAX);
     else if (neo_lp_accept(p, "from"))
       b.shift = neo_lp_take_small(p, INT64_MAX / 16);
     else

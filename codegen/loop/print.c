@@ -304,8 +304,6 @@ static void print_buffer(printer *p, uint32_t i) {
     neo_str_addf(p->out, " align %lld", (long long)b->align);
   if (b->tensor.i)
     neo_str_addf(p->out, " tensor %u", b->tensor.i);
-  if (b->over.i)
-    neo_str_addf(p->out, " over %u", b->over.i);
   if (b->shift)
     neo_str_addf(p->out, " from %lld", (long long)b->shift);
 }
@@ -348,7 +346,7 @@ static void print_nameless(const neo_kernel *k, neo_str *text) {
   y.vars.at = NEO_NEW_ARRAY(scratch, const char *, k->vars.n + 1);
   for (size_t i = 0; i < y.bufs.n; i++) {
     y.bufs.at[i].name = "b";
-    y.bufs.at[i].tensor = y.bufs.at[i].over = (neo_tensor){0};
+    y.bufs.at[i].tensor = (neo_tensor){0};
   }
   for (size_t i = 0; i < y.regs.n; i++)
     y.regs.at[i].name = "r";

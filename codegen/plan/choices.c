@@ -1,5 +1,6 @@
 /* Tensors of which one is taken (ir/choice.h), as the branches of a case make them. Where at
- * most one of them is made in a call they lie where the result does, and no step takes it. */
+ * most one of them is made in a call they lie where the result does, and no step takes it. Parts of
+ * a concatenation (fusion/concat.h) lie where it does, too. */
 #include "codegen/plan/planner.h"
 #include "fusion/form.h"
 #include "ir/choice.h"
@@ -37,9 +38,18 @@ static bool is_choice(planner *q, size_t at, neo_choice *c) {
   return neo_choice_is_exclusive(q->m, c, when);
 }
 
+static void find_parts(planner *q) {
+  for (size_t i = 0; i < q->order.n; i++) {
+    const neo_group *g = group_at(q, i);
+    for (size_t k = 0; g->in_parts && k < g->reads.n; k++)
+      neo_map_set(&q->same_place, g->reads.at[k].i, g->roots.at[0].i);
+  }
+}
+
 void plan_find_choices(planner *q) {
   neo_choice *c = NEO_NEW(q->scratch, neo_choice);
   q->taken = NEO_NEW_ARRAY(q->scratch, bool, q->order.n + 1);
+  find_parts(q);
   for (size_t i = q->order.n; i-- > 0;) {
     q->taken[i] = is_choice(q, i, c);
     for (uint32_t k = 0; k < c->n && q->taken[i]; k++)

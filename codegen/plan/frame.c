@@ -92,19 +92,6 @@ static void share_item(planner *q, neo_tensor t, size_t item) {
   neo_map_set(&q->item_of, t.i, item);
 }
 
-/* The tensor whose memory the kernels of the step give to t; 0: t has its own. */
-static neo_tensor given_up(const neo_plan_tree *tree, neo_tensor t) {
-  for (size_t k = 0; k < tree->marks.n; k++) {
-    const neo_plan_mark *x = &tree->marks.at[k];
-    for (size_t b = 0; b < x->tensors.n; b++)
-      if (x->tensors.at[b].i == t.i && x->over.at[b].i)
-        return x->over.at[b];
-  }
-  return (neo_tensor){0};
-}
-
-static void place_root(planner *q, size_t at, neo_tensor t);
-
 /* May the temporary tensor be written where its group says, as all that is there is read by
  * then? */
 static bool lies_over(const planner *q, size_t at, neo_tensor t) {
@@ -118,14 +105,10 @@ static bool lies_over(const planner *q, size_t at, neo_tensor t) {
          q->item_bytes.at[item].i == plan_places_bytes(q->env->store, t).i;
 }
 
-/* The old one may be made by an earlier kernel of the same step. */
-static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
+static void take_over(planner *q, neo_tensor t, neo_tensor old) {
   uint64_t item = 0;
-  place_root(q, at, old);
-  uint64_t read = at;
   bool has = neo_map_get(&q->item_of, old.i, &item);
-  neo_map_get(&q->last_read, old.i, &read);
-  assert(has && read == at && "nobody reads it after this step");
+  assert(has && "it lies over what has memory");
   (void)has;
   q->items.at[item].last = (int64_t)plan_last_use(q, t);
   q->item_lives.at[item].n = 0;
@@ -175,11 +158,8 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  neo_tensor old = given_up(tree_at(q, at), t);
-  if (!old.i && lies_over(q, at, t))
-    old = group_at(q, at)->over;
-  if (old.i)
-    take_over(q, at, t, old);
+  if (lies_over(q, at, t))
+    take_over(q, t, group_at(q, at)->over);
   else
     add_item(q, t, at, plan_last_use(q, t));
 }

@@ -40,6 +40,7 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
 int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
 /* The begin of the buffer as one of another type, with so many bytes at the largest sizes. */
 int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes);
+/* Of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
 /* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";
@@ -68,7 +69,7 @@ typedef struct {
 } plan_frame_items;
 /* Adds the places of the entry; none where its sizes are all fixed. */
 void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e);
-/* The number of bytes of t at the sizes of a call, in all rounds of the loops around it. */
+/* The number of bytes of the memory that holds t, at the sizes of a call, in all rounds of the loops around it. */
 neo_expr plan_places_bytes(plan_store *s, neo_tensor t);
 
 /* ---- plan/call_cache.c: what stays in the context between calls */

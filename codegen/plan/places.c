@@ -4,6 +4,7 @@
  * Sizes are bounded by those of the plan, for intervals say how large an extent can be. So
  * whatever an extent does as the sizes grow, no call needs more than the plan. */
 #include "codegen/plan/internal.h"
+#include "ir/store.h"
 
 typedef struct {
   const neo_module *m;
@@ -34,6 +35,7 @@ neo_expr plan_places_bytes(plan_store *s, neo_tensor t) {
   neo_module *m = s->p->m;
   neo_type type = (neo_type)neo_tensor_at(m, t)->type;
   neo_expr n = neo_const_int(m, NEO_I64_T, neo_type_bytes(type));
+  t = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     n = neo_op2(m, NEO_OP_MUL, n, length(s, neo_tensor_extent(m, t, k)));
   return n;

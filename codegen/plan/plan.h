@@ -99,7 +99,6 @@ typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 typedef struct { /* a run of a kernel in the tree of a recurrence */
   uint32_t kernel;
   NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, but for scratch */
-  NEO_VEC(neo_tensor) over;    /* whose memory these take over: neo_kbuf.over */
 } neo_plan_mark;
 
 /* The tree of a recurrence (codegen/recurrence.h): mark k stands for marks.at[k]. */
@@ -107,6 +106,9 @@ typedef struct {
   const neo_tree *root; /* null: the group is one kernel */
   NEO_VEC(neo_plan_mark) marks;
 } neo_plan_tree;
+
+/* The number of kernel of a group that runs nothing (neo_group.in_parts); its tree is a sequence of nothing. */
+#define NEO_NO_KERNEL UINT32_MAX
 
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */
 typedef struct {

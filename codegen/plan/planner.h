@@ -26,8 +26,10 @@ typedef struct {
   NEO_VEC(neo_conditions) item_when; /* under which all that is in it is written */
   NEO_VEC(plan_lives) item_lives;    /* of what is chosen in it; none, if there is anything else */
   size_t *item_into;                 /* in whose place each is */
-  neo_map same_place; /* tensor -> what takes it, or else another of which at most one is made */
-  bool *taken;        /* by step: what its group takes is in its place already */
+  neo_map
+      same_place; /* tensor -> what takes it, or else another of which at most one is made; or the
+                         concatenation that it is a part of in this entry */
+  bool *taken;    /* by step: what its group takes is in its place already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
   uint8_t depth;       /* loops around the steps that are added */
@@ -85,9 +87,13 @@ static inline const neo_plan_tree *tree_at(const planner *q, size_t at) {
 void plan_find_choices(planner *q);
 static inline neo_tensor place_of(const planner *q, neo_tensor t) {
   uint64_t of;
-  while (neo_map_get(&q->same_place, t.i, &of))
-    t.i = (uint32_t)of;
-  return t;
+  while (true)
+    if (neo_map_get(&q->same_place, t.i, &of))
+      t.i = (uint32_t)of;
+    else if (neo_tensor_at(q->m, t)->within.i)
+      t = neo_tensor_at(q->m, t)->within;
+    else
+      return t;
 }
 
 /* ---- plan/frame.c */

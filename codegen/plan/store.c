@@ -3,6 +3,7 @@
 #include "codegen/plan/internal.h"
 #include "ir/element.h"
 #include "ir/print.h"
+#include "ir/store.h"
 #include <assert.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
   neo_module *m = s->p->m;
   neo_facts none = {0};
   int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type), lo, hi;
+  t = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     bool bounded = neo_interval(s->prover, &none, neo_tensor_extent(m, t, k), &lo, &hi);
     assert(bounded && "sizes have bounds");

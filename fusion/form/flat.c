@@ -1,12 +1,14 @@
 /* From indices to offsets: loads by their row-major element, guards as explicit conditions. */
 #include "fusion/form/steps.h"
 #include "ir/prove.h"
+#include "ir/store.h"
 #include <assert.h>
 
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t) {
   neo_expr n = neo_const_int(m, NEO_I64_T, 1);
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
-    n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, t, k));
+  neo_tensor store = neo_tensor_store(m, t);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, store); k++)
+    n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, store, k));
   return n;
 }
 
@@ -112,9 +114,10 @@ static neo_expr canonical(neo_module *m, neo_expr e) {
 
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index) {
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  neo_tensor store = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
-    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k));
-    at = neo_op2(m, NEO_OP_ADD, at, index[k]);
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, k));
+    at = neo_op2(m, NEO_OP_ADD, at, neo_store_index(m, t, k, index[k]));
   }
   return canonical(m, at);
 }

@@ -195,8 +195,7 @@ void outline_note_level(const outliner *o, outline_instance *x);
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before);
 
-/* kinds.c: of how many kinds blocks of rows are. */
-int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks);
+/* kinds.c */
 /* Adds the steps of a block, for each kind those that it runs. */
 void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                        const outline_around *block, neo_size index);

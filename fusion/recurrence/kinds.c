@@ -1,4 +1,4 @@
-/* Blocks of rows of one kind each (neo_tensor_rec.kinds). For each kind the block's steps are written once, and run in
+/* Blocks of rows of one kind each (NEO_ROW_KIND). For each kind the block's steps are written once, and run in
  * blocks of that kind:
  *
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
@@ -9,19 +9,10 @@
  * What is 0 for all rows of a kind is 0 where it is read, and so are terms of sums that are multiples of it. */
 #include "fusion/recurrence/internal.h"
 
-int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks) {
-  int64_t n;
-  for (size_t t = 1; t < m->tensors.n; t++)
-    if (m->tensors.at[t].kinds.i == blocks.i && blocks.i &&
-        neo_expr_is_int(m, m->tensors.at[t].bound, &n))
-      return n;
-  return 1;
-}
-
 void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                        const outline_around *block, neo_size index) {
   neo_module *m = o->m;
-  int64_t n = outline_kinds_of(m, block->blocks);
+  int64_t n = neo_blocks_kinds(m, block->blocks);
   neo_expr kinds = outline_number(o, n);
   for (int64_t k = 0; k < n; k++) {
     neo_expr own = neo_op2(m, NEO_OP_MOD, neo_size_ref(m, index), kinds);
@@ -73,7 +64,8 @@ static neo_expr of_kind(void *ctx, neo_module *m, neo_expr e) {
   if (!outline_is_read(&n))
     return e;
   const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n.attr});
-  if (t->kinds.i && t->kinds.i == outline_block_around(l->o)->blocks.i)
+  if (t->row_role == NEO_ROW_KIND &&
+      neo_tensor_blocks(m, (neo_tensor){n.attr}).i == outline_block_around(l->o)->blocks.i)
     return neo_list_at(m, n.arg, 0) == l->own.i
                ? neo_const_int(m, (neo_type)n.type, (int64_t)l->o->kind - 1)
                : e;

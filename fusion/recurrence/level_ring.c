@@ -1,5 +1,5 @@
 /* Rings of levels. Two levels of rows are enough in memory if rows are read in their own level and the next one alone
- * (neo_tensor_rec.adjacent), and by nobody outside:
+ * (neo_rows_are_chains), and by nobody outside:
  *
  *     c[p, j] = f[p, j] * (c[placed[p], j] else 0) + g[p, j]         a vertex has one child at most
  *

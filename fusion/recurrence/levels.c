@@ -1,5 +1,5 @@
 /* Loops in blocks of rows. A recurrence whose rows read each other only at rows that are apart
- * (neo_tensor_rec.apart) runs a block at a time, all of its rows at once:
+ * (NEO_ROW_CHILD, NEO_ROW_PARENTS) runs a block at a time, all of its rows at once:
  *
  *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))          rounds along p
  *   ->
@@ -22,6 +22,12 @@ static const neo_order_member *made_by(const outliner *o, const neo_order_step *
   return NULL;
 }
 
+/* Are its elements rows of other blocks than the row for which they are read? */
+static bool names_rows(const neo_module *m, neo_tensor t) {
+  uint8_t role = neo_tensor_at(m, t)->row_role;
+  return role == NEO_ROW_CHILD || role == NEO_ROW_PARENTS;
+}
+
 /* The load of a row that is apart, or of a part of it, as an index; null: it is another expression. */
 static const neo_node *apart(const outliner *o, neo_expr e) {
   const neo_node *n = neo_expr_node(o->m, e);
@@ -30,14 +36,14 @@ static const neo_node *apart(const outliner *o, neo_expr e) {
     n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
   if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
     n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
-  const neo_tensor_rec *t =
-      n->op == NEO_OP_LOAD ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
-  return t && t->apart.i && parts == (t->parts > 1 ? t->parts : 1) ? n : NULL;
+  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
+  bool is = t.i && names_rows(o->m, t) && parts == neo_tensor_slots(o->m, t);
+  return is ? n : NULL;
 }
 
-/* Is it a row before its own? Else it is one after, from a list of them. */
+/* Is it a row before its own? Else it is one after it, from a list of them. */
 static bool comes_before(const outliner *o, const neo_node *n) {
-  return neo_tensor_at(o->m, (neo_tensor){n->attr})->below.i;
+  return neo_tensor_at(o->m, (neo_tensor){n->attr})->row_role == NEO_ROW_CHILD;
 }
 
 /* Is it of a table by rows, whose first index is its own row? Else it is from a list. */
@@ -55,12 +61,11 @@ static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n
 
 /* Is it the end of the first block, which rows are compared with? */
 static bool is_first_end(const outliner *o, const neo_node *n) {
+  neo_tensor t = {n->attr};
   int64_t at;
-  for (size_t t = 1; t < o->m->tensors.n; t++)
-    if (o->m->tensors.at[t].apart.i == n->attr)
-      return neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) &&
-             at == outline_kinds_of(o->m, (neo_tensor){n->attr});
-  return false;
+  return neo_tensor_at(o->m, t)->row_role == NEO_ROW_FIRST &&
+         neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) &&
+         at == neo_blocks_kinds(o->m, t);
 }
 
 typedef struct {
@@ -89,7 +94,7 @@ static void look(void *ctx, neo_expr e) {
   if (at.i == own.i)
     return;
   row = apart(l->o, at);
-  neo_tensor blocks = row ? neo_tensor_at(m, (neo_tensor){row->attr})->apart : (neo_tensor){0};
+  neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
   l->good = row && is_of(l->o, row, own, n_out) && (!l->blocks.i || l->blocks.i == blocks.i);
   l->blocks = blocks;
 }
@@ -100,7 +105,7 @@ static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor 
   neo_expr lo, hi;
   int64_t first, more;
   neo_order_rounds(m, order, &lo, &hi);
-  neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, outline_kinds_of(m, blocks)));
+  neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, neo_blocks_kinds(m, blocks)));
   bool whole = neo_expr_is_int(m, lo, &first) && first == 0 &&
                outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;
   for (uint32_t k = 0; k < order->n_members && whole; k++) {
@@ -134,7 +139,7 @@ bool neo_recurrence_has_blocks(neo_module *m, const neo_order_step *loop) {
  * be there. */
 static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t level, bool certain) {
   neo_module *m = o->m;
-  neo_expr at = outline_number(o, (level + 1) * outline_kinds_of(m, blocks));
+  neo_expr at = outline_number(o, (level + 1) * neo_blocks_kinds(m, blocks));
   neo_expr none = neo_const_int(m, NEO_I32_T, level);
   neo_span span = neo_tensor_at(m, blocks)->span;
   neo_expr end =
@@ -165,8 +170,8 @@ typedef struct {
 
 /* Is it the load of a row that is apart from the element's? */
 static bool is_apart(const row_look *l, const neo_node *n) {
-  return n->op == NEO_OP_LOAD &&
-         neo_tensor_at(l->o->m, (neo_tensor){n->attr})->apart.i == l->block->blocks.i &&
+  return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
+         neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
          is_of(l->o, n, l->own, l->x->rec.n_out);
 }
 
@@ -183,7 +188,7 @@ static void note_row(void *ctx, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   if (!is_apart(l, &n))
     return;
-  int64_t parts = neo_tensor_at(m, (neo_tensor){n.attr})->parts;
+  int64_t parts = neo_tensor_slots(m, (neo_tensor){n.attr});
   neo_expr row = neo_cast(m, NEO_I64_T, e);
   if (parts > 1)
     row = neo_op2(m, NEO_OP_DIV, row, outline_number(l->o, parts));
@@ -278,11 +283,12 @@ void outline_note_level(const outliner *o, outline_instance *x) {
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before) {
   const neo_node *n = apart(o, at);
-  const neo_tensor_rec *r = n ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
-  if (!r || !r->adjacent || r->apart.i != x->level.first.i)
+  neo_tensor t = {n ? n->attr : 0};
+  if (!n || !neo_rows_are_chains(neo_rows_at(o->m, neo_tensor_at(o->m, t)->rows)) ||
+      neo_tensor_blocks(o->m, t).i != x->level.first.i)
     return (neo_tensor){0};
   *before = comes_before(o, n);
-  return (neo_tensor){n->attr};
+  return t;
 }
 
 /* ---- blocks as a loop */
@@ -319,10 +325,10 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   outline_assume_between(o, outline_number(o, block.later), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
   assume_block(o, &block);
-  if (block.first && outline_kinds_of(m, block.blocks) == 1)
+  if (block.first && neo_blocks_kinds(m, block.blocks) == 1)
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */
-  if (outline_kinds_of(m, block.blocks) == 1)
+  if (neo_blocks_kinds(m, block.blocks) == 1)
     o->level = (outline_level){block.blocks, out->rows.range == NEO_BLOCKS_SERIAL,
                                neo_size_ref(m, out->index), block.lo, block.hi};
   if (out->rows.range == NEO_BLOCKS_SERIAL) {
@@ -356,7 +362,7 @@ void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *ord
   neo_module *m = o->m;
   outline_around first = {.order = order, .blocks = blocks, .first = true};
   outline_around later = {.order = order, .blocks = blocks, .later = true};
-  int64_t kinds = outline_kinds_of(m, blocks);
+  int64_t kinds = neo_blocks_kinds(m, blocks);
   neo_expr none = outline_number(o, 0), one = outline_number(o, kinds), all, unused;
   neo_order_rounds(m, order, &unused, &all);
   all = neo_op2(m, NEO_OP_MUL, all, one);

@@ -184,8 +184,12 @@ static void offer_copies(fuser *q, uint32_t id, fuse_moves *out) {
   uint32_t back = 0, n = (uint32_t)d->readers.n;
   if (!d->plain || !d->home || !n || d->flag) /* kernels ask for the same value that others read */
     return;
-  for (uint32_t k = 0; k < n; k++)
-    back += q->def[d->readers.at[k].def].backward;
+  for (uint32_t k = 0; k < n; k++) {
+    const fuse_def *reader = &q->def[d->readers.at[k].def];
+    if (reader->concat) /* it is written for that one anyway */
+      return;
+    back += reader->backward;
+  }
   offer(q, id, ALL, out);
   if (back && back < n) {
     offer(q, id, BACKWARD, out);

@@ -364,10 +364,13 @@ static void look(fuser *q, uint32_t id) {
   }
   d->n_out = c.rec.n_out;
   d->n_outs = c.rec.out.n;
-  d->lone = d->recurrence || pieced(q->m, &c.rec);
+  d->concat = fuse_is_concat(q, id);
+  d->lone = d->recurrence || d->concat || neo_def_is_levels(&c.rec) || pieced(q->m, &c.rec);
   d->plain = is_plain(q->m, d, &c.rec);
   if (c.rec.reducer != NEO_RED_NONE)
     look_reduction(&c);
+  for (uint32_t k = 0; neo_def_is_levels(&c.rec) && k < c.rec.body.n; k++)
+    look_at(&c, neo_list_expr(q->m, c.rec.body, k));
   double before = c.work;
   c.domain = (c.rec.n_out < 63 ? 1ULL << c.rec.n_out : 1ULL << 63) - 1;
   for (uint32_t k = 0; k < c.rec.finish.n; k++)

@@ -200,23 +200,15 @@ static neo_status fuse_tree(const segments *x, const neo_tree *t, neo_expr alive
   return status;
 }
 
-static neo_status fuse_in_group(segments *x, const neo_group *g) {
-  neo_status status = NEO_OK;
-  x->of = g;
-  if (g->recurrence)
-    status = fuse_tree(x, g->recurrence->tree.root, (neo_expr){0}, false);
-  for (size_t k = 0; k < g->loops.n && !status; k++)
-    status = fuse_in_group(x, &g->loops.at[k]);
-  return status;
-}
-
 static neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_grouping *all) {
   segments x = {.m = all->m, .a = a, .options = o ? *o : (neo_fuse_options){0}};
   neo_status status = NEO_OK;
-  x.options.off |=
-      1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
-  for (size_t k = 0; k < all->groups.n && !status; k++)
-    status = fuse_in_group(&x, &all->groups.at[k]);
+  x.options.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS;
+  for (size_t k = 0; k < all->groups.n && !status; k++) {
+    x.of = &all->groups.at[k];
+    if (x.of->recurrence)
+      status = fuse_tree(&x, x.of->recurrence->tree.root, (neo_expr){0}, false);
+  }
   return status;
 }
 

@@ -95,7 +95,7 @@ static void need_entries(fuser *q, root_list *roots) {
   }
 }
 
-/* Others are there before: what says in which blocks of rows elements are (neo_tensor_rec.apart) is no read. */
+/* Others are there before: what says in which blocks of rows elements are (neo_tensor_blocks) is no read. */
 static void filter_program(fuser *q, neo_def *order) {
   const neo_program *p = q->program;
   bool *own = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);

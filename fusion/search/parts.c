@@ -344,9 +344,10 @@ neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p) {
                       : NEO_FUSE_SIBLINGS;
 }
 
-static bool has_recurrence(const fuser *q, const uint32_t *members, size_t n) {
+/* A recurrence, or the order of a graph. */
+static bool has_no_form(const fuser *q, const uint32_t *members, size_t n) {
   for (size_t k = 0; k < n; k++)
-    if (q->def[members[k]].recurrence)
+    if (q->def[members[k]].recurrence || neo_def_is_levels(neo_def_at(q->m, (neo_def){members[k]})))
       return true;
   return false;
 }
@@ -368,7 +369,7 @@ static bool copies_run(const fuser *q, const fuse_parts *p, uint32_t member) {
 
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, const char **why) {
   *why = "a recurrence has a kernel of its own";
-  if (has_recurrence(q, members, n))
+  if (has_no_form(q, members, n))
     return false;
   *why = "needed under other conditions";
   if (!of_one_branch(q, members, n))

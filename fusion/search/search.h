@@ -70,7 +70,8 @@ typedef struct {
   bool backward;       /* no entry needs it for its first output (the loss), and it is not computed again */
   bool again;          /* a value of the forward pass that is computed again (neo_def_rec.after) */
   bool plain;          /* elementwise, one result, one piece: may be copied */
-  bool lone;           /* several pieces, strided: has a kernel of its own */
+  bool lone;           /* several pieces, strided, a concatenation: has a kernel of its own, or none */
+  bool concat;         /* a concatenation that no kernel makes */
   bool product;        /* a sum of products in which an operand is used again and again */
   bool equation;       /* a reduction over a data equation, or an interval that data say */
   bool scans;          /* its domain grows with an output axis */
@@ -169,6 +170,9 @@ void fuse_set_find_before(fuse_set *s);
 /* The members become the recurrence's group. They stand together: before them comes what does not need them, behind them
  * what does, by `after`. */
 void fuse_set_join(const fuse_set *s, uint32_t number);
+/* ---- concat.c */
+/* Is it a concatenation of tensors that kernels write in any case? Then none makes it (fusion/concat.h). */
+bool fuse_is_concat(fuser *q, uint32_t id);
 /* ---- chunks.c: definitions of one chunk_loop become a recurrence's group */
 void fuse_take_chunks(fuser *q);
 /* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then

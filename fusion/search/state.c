@@ -115,9 +115,24 @@ static neo_group recurrence_of(fuser *q, const fuse_group *x) {
   return g;
 }
 
+static neo_group levels_of(fuser *q, const fuse_group *x) {
+  uint32_t d = x->members.at[0];
+  neo_group g = {.entry = q->entry, .cached = q->caches && q->def[d].call_invariant};
+  bool *outside = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
+  NEO_PUSH(q->a, &g.members, ((neo_member){{d}, NEO_PLACE_ROOT, NULL, false}));
+  for (uint32_t i = 0; i < q->def[d].n_outs; i++)
+    outside[fuse_out(q, d, i).i] = leaves(q, fuse_out(q, d, i), q->def[d].home);
+  fuse_set_branch(q, &d, 1, &g);
+  g.cost = (neo_group_cost){.launch_s = q->profile->launch_s, .total_s = q->profile->launch_s};
+  neo_group_finish_levels(q->m, q->a, &g, outside);
+  return g;
+}
+
 neo_group fuse_group_of(fuser *q, const fuse_group *x) {
   if (q->def[x->members.at[0]].recurrence)
     return recurrence_of(q, x);
+  if (neo_def_is_levels(neo_def_at(q->m, (neo_def){x->members.at[0]})))
+    return levels_of(q, x);
   neo_group g = {.entry = q->entry};
   fuse_parts p;
   const char *why;

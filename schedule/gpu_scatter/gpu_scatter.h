@@ -3,8 +3,7 @@
  *   Z[v, d] = sum[e where key[e] == v and ...] X[e, d]
  *
  * A thread takes one term after another and goes to the row that is the term's key, so the work is the number of
- * terms, not of terms by rows. Where no row has more than one term (a tensor's `injective`), the term is stored by a
- * thread of its own. Otherwise one block of threads puts zeros everywhere and then adds the terms by atomic additions.
+ * terms, not of terms by rows. One block of threads puts zeros everywhere and then adds the terms by atomic additions.
  * Integers have the same sum in any order, so results have the same bits on every run; floats are refused. */
 #ifndef NEO_SCHEDULE_GPU_SCATTER_H
 #define NEO_SCHEDULE_GPU_SCATTER_H

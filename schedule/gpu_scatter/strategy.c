@@ -49,9 +49,7 @@ static double cost(const neo_space *x, const neo_schedule *s) {
     return sm->launch;
   double terms = terms_of(x, &e, false), threads = (double)s->rows.threads;
   double points = neo_form_usual_points(x->m, x->f, ~0ULL);
-  if (e.injective)
-    threads = x->machine->profile.workers * sm->threads;
-  double rounds = terms / threads + (e.injective ? 0 : points / threads);
+  double rounds = terms / threads + points / threads;
   return sm->launch + (1 + rounds) * 2 * sm->wait;
 }
 
@@ -65,11 +63,10 @@ static neo_schedule of_threads(int64_t threads) {
 }
 
 static bool choose(const neo_space *x, neo_schedule *out) {
-  enum { STORES = 256 };
   neo_segment e;
   if (!neo_scatter_of(x->m, x->g, &e))
     return false;
-  *out = of_threads(e.injective ? STORES : NEO_BLOCK_MOST);
+  *out = of_threads(NEO_BLOCK_MOST);
   return true;
 }
 
@@ -83,7 +80,7 @@ static bool pays(const neo_space *x, const neo_schedule *s) {
     return false;
   double terms = terms_of(x, &e, true), points = neo_form_points(x->m, x->f, ~0ULL);
   double rows = points / columns_of(x, &e, true);
-  return e.injective || rows * terms >= COMPARED * (points + terms);
+  return rows * terms >= COMPARED * (points + terms);
 }
 
 static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {

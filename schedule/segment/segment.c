@@ -82,7 +82,6 @@ static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
   const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);
   out->rows = out->ends && a->kind == NEO_RED_SUM && t->terms;
-  out->injective = out->rows && t->injective && neo_type_is_int((neo_type)a->type);
 }
 
 bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
@@ -185,7 +184,7 @@ bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *mach
   if (!neo_segment_of(m, g, &x) || !neo_model_segment(m, g, machine, &s))
     return false;
   if (neo_segment_is_sum(f, &x) && neo_type_is_int((neo_type)f->stages.at[0].accs.at[0].type))
-    return true; /* tables of positions (codegen/fused_loops.h) */
+    return true; /* counts, whose terms cost less than a comparison with each row */
   double rows = neo_form_usual_points(m, f, x.axes);
   double points = neo_stage_usual_steps(m, &f->stages.at[0]);
   double terms = has_intervals(&x) && points < rows ? rows : points;

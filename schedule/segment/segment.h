@@ -46,7 +46,6 @@ typedef struct {
   bool in_place;  /* accumulator 0 lies in the only result */
   bool ends;      /* and it is the result: nothing is left to do behind the pass */
   bool rows;      /* only rows that some key is are read: others are not written */
-  bool injective; /* and each is one integer term: it is stored */
 } neo_segment;
 
 /* Is the group a reduction by keys? Results may share memory with operands unless accumulators

@@ -14,7 +14,7 @@ static void the_kernel_of_the_header_prints_as_it_was_written(void **state) {
   prints_as_written(*state,
                     "neo-loop 2\n"
                     "kernel H(X: f32 read, W1: f32 read noalias align 64, b1: f32 read, "
-                    "Y: f32 write tensor 3 over 2 from 64) sizes B units B\n"
+                    "Y: f32 write tensor 3 from 64) sizes B units B\n"
                     "for b in 0..B unit\n"
                     "  for j0 in 0..128 step 16\n"
                     "    reg acc[2, 8]: f32\n"

@@ -40,36 +40,6 @@ static void a_term_without_a_row_adds_nothing(void **state) {
       "def N[v: E] =\n  sum[e: E]\n  where M[e] and i64(K[e]) == v and e < 70;\n  i32(e)\n  then acc0\n");
 }
 
-/* A permutation of 5 by 7 elements, by which each row of X has one place. */
-static void rows_of_one_term_are_stored(void **state) {
-  neo_arena a;
-  neo_grouping g;
-  neo_str why;
-  (void)state;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&why, &a);
-  neo_module *m = module_of(&a,
-                            "input K : i32 [5, 7] < 35\ninput X : i32 [5, 7, 3]\n"
-                            "temp Z : i32 [35, 3] terms injective\n"
-                            "def Z[p: 35, d: 3] =\n  sum[e: 5, k: 7]\n  where i64(K[e, k]) == p;\n"
-                            "  X[e, k, d]\n  then acc0\nentry forward forward: Z = Z\n",
-                            &g);
-  neo_schedule s = neo_schedule_default(m, &g.groups.at[0], neo_machine_named("sm_90a"));
-  assert_int_equal(s.strategy, NEO_STRATEGY_GPU_SCATTER);
-  const int64_t sizes[] = {0};
-  lower_options o = {.seed = 1, .n_random = 12, .gpu = true, .sizes = sizes};
-  o.interp = neo_interp_new(&a, m, sizes, 1);
-  neo_values *key = neo_interp_tensor(o.interp, (neo_tensor){1}),
-             *x = neo_interp_tensor(o.interp, (neo_tensor){2});
-  for (int64_t i = 0; i < 35; i++)
-    key->at[i].i = (i * 12 + 5) % 35;
-  for (int64_t i = 0; i < 105; i++)
-    x->at[i].i = i * i - 50;
-  if (lower_check_module(&a, m, &o, &why))
-    fail_msg("%s", neo_str_text(&why));
-  neo_arena_free(&a);
-}
-
 /* ---- the choice */
 
 static neo_strategy choice(const char *text) {
@@ -184,7 +154,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(terms_of_one_row_are_added),
       cmocka_unit_test(a_term_without_a_row_adds_nothing),
-      cmocka_unit_test(rows_of_one_term_are_stored),
       cmocka_unit_test(many_integers_by_many_keys_are_added_by_one_block),
       cmocka_unit_test(floats_are_never_added_at_keys),
       cmocka_unit_test_setup_teardown(additions_are_integers_of_threads, loop_setup, loop_teardown),

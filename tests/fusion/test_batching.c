@@ -13,27 +13,34 @@ typedef struct {
   neo_grouping groups;
 } world;
 
+/* The order of V vertices with so many slots for children, which are of so many kinds. */
+#define LEVELS(slots, kinds, kind, own)                                                          \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, " slots "] in -1..d0\n"               \
+  "temp level : i32 [V]\ntemp first : i32 [V * " kinds " + 1] < V + 1\n"                         \
+  "temp place : i32 [V]\ntemp placed : i32 [V, " slots "] in -1..d0\ninput x : f32 [V, 16]\n"    \
+  "input U : f32 [16, 16]\ntemp h : f32 [V, 16]\n"                                               \
+  "def levels (level, first, place, -, " kind "; placed, -, -) kinds " kinds " [v: V, k: " slots \
+  "] = child[v, k]" own "\n"
+
 /* Rows whose children lie in earlier blocks: z leads them, c follows, and W, b and n are sums over them. */
-#define ROWS                                                                 \
-  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V + 1] < V + 1\n"    \
-  "input placed : i32 [V, 2] in -1..d0 apart first\ninput x : f32 [V, 16]\n" \
-  "input U : f32 [16, 16]\ntemp z : f32 [V, 16]\ntemp h : f32 [V, 16]\n"     \
-  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n"      \
-  "temp b : f32 [16]\ntemp n : f32 [16]\n"                                   \
-  "def z[v: V, j: 16] =\n  sum[l: 16] x[v, l] * U[l, j]\n"                   \
-  "def s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                               \
-  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                         \
-  "def h[v: V, j: 16] = tanh(z[v, j] + s[v, j])\n"                           \
-  "def c[v: V, j: 16] = h[v, j] * (1.0 - h[v, j])\n"                         \
-  "def W[i: 16, j: 16] =\n  sum[v: V] c[v, j] * x[v, i]\n"                   \
-  "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"                 \
+#define ROWS                                                            \
+  LEVELS("2", "1", "-", "")                                             \
+  "temp z : f32 [V, 16]\n"                                              \
+  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n" \
+  "temp b : f32 [16]\ntemp n : f32 [16]\n"                              \
+  "def z[v: V, j: 16] =\n  sum[l: 16] x[v, l] * U[l, j]\n"              \
+  "def s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                          \
+  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                    \
+  "def h[v: V, j: 16] = tanh(z[v, j] + s[v, j])\n"                      \
+  "def c[v: V, j: 16] = h[v, j] * (1.0 - h[v, j])\n"                    \
+  "def W[i: 16, j: 16] =\n  sum[v: V] c[v, j] * x[v, i]\n"              \
+  "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"            \
   "def n[j: 16] =\n  sum[v: V] h[v, j] * b[j]\n"
 
 /* The same of rows of two kinds, each with a product of its own: p is of kind 1, q of kind 0, which r is a multiple of. */
 #define KINDS                                                                                  \
-  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V * 2 + 1] < V + 1\n"                  \
-  "input placed : i32 [V, 2] in -1..d0 apart first\ninput kind : i32 [V] < 2 kinds first\n"    \
-  "input x : f32 [V, 16]\ninput U : f32 [16, 16]\ntemp h : f32 [V, 16]\n"                      \
+  LEVELS("2", "2", "kind", ", sort[v]")                                                        \
+  "input sort : i32 [V] < 2\ntemp kind : i32 [V] < 2\n"                                        \
   "temp p : f32 [V, 16] partial\ntemp q : f32 [V, 16]\ntemp r : f32 [V, 16]\n"                 \
   "def p[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                                                 \
   "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                                           \
@@ -42,14 +49,12 @@ typedef struct {
   "def r[v: V, j: 16] =\n  sum[k: 2, l: 16]\n  q[v, l] * (h[i64(placed[v, k]), j] else 0.0)\n" \
   "def h[v: V, j: 16] = select(kind[v] == 1i32, tanh(p[v, j]), x[v, j]) + r[v, j]\n"
 
-/* Rows whose children, if the table says so, are in the block before: c is read by them alone. */
-#define CHAINS(table)                                                                \
-  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V + 1] < V + 1\n"            \
-  "input placed : i32 [V] in -1..d0 apart first" table "\n"                          \
-  "input x : f32 [V, 16]\ninput U : f32 [16, 16]\ntemp s : f32 [V, 16]\n"            \
-  "temp c : f32 [V, 16]\ntemp h : f32 [V, 16]\n"                                     \
-  "def s[v: V, j: 16] =\n  sum[l: 16] U[l, j] * (h[i64(placed[v]), l] else 0.0)\n"   \
-  "def c[v: V, j: 16] = 0.5 * (c[i64(placed[v]), j] else 0.0) + x[v, j] * s[v, j]\n" \
+/* Rows whose one child is in the block before, if there is one slot: c is read by them alone. */
+#define CHAINS(slots)                                                                   \
+  LEVELS(slots, "1", "-", "")                                                           \
+  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\n"                                        \
+  "def s[v: V, j: 16] =\n  sum[l: 16] U[l, j] * (h[i64(placed[v, 0]), l] else 0.0)\n"   \
+  "def c[v: V, j: 16] = 0.5 * (c[i64(placed[v, 0]), j] else 0.0) + x[v, j] * s[v, j]\n" \
   "def h[v: V, j: 16] = tanh(c[v, j] + x[v, j])\n"
 
 static void fuse_text(world *w, const char *head, const char *entry, neo_loop_options loops) {
@@ -229,14 +234,14 @@ static bool has_slice_of(const world *w, const char *name) {
 static void rows_that_the_next_block_alone_reads_lie_in_a_ring(void **state) {
   (void)state;
   world w;
-  fuse_text(&w, CHAINS(" adjacent"), "h = h", (neo_loop_options){0});
+  fuse_text(&w, CHAINS("1"), "h = h", (neo_loop_options){0});
   assert_true(has_slice_of(&w, "ring.c") && !has_slice_of(&w, "c"));
   assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "ring.h"));
   neo_arena_free(&w.arena);
-  fuse_text(&w, CHAINS(" adjacent"), "h = h, c = c", (neo_loop_options){0});
+  fuse_text(&w, CHAINS("1"), "h = h, c = c", (neo_loop_options){0});
   assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
   neo_arena_free(&w.arena);
-  fuse_text(&w, CHAINS(""), "h = h", (neo_loop_options){0});
+  fuse_text(&w, CHAINS("2"), "h = h", (neo_loop_options){0});
   assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
   neo_arena_free(&w.arena);
 }

@@ -40,6 +40,14 @@ static const char *const whole =
     "temp loss : f32 []\n"
     "temp all_ops : f32 [4]\n"
     "temp flags : bool [4]\n"
+    "input kid : i64 [B, 3] in -1..d0\n"
+    "temp level : i32 [B]\n"
+    "temp first : i32 [B * 2 + 1]\n"
+    "temp place : i32 [B]\n"
+    "temp kind : i32 [B] < 2\n"
+    "temp placed : i32 [B, 3] in -1..d0\n"
+    "temp end : i32 [B]\n"
+    "temp edge : i32 [B * 3]\n"
     "init @1 lr[] = 0.001\n"
     "init @2 W1[i: 784, j: 128] = rand(0, i * 128 + j) - 0.5\n"
     "init @3 \"sum\"[] = rand_f64(1, 0)\n"
@@ -61,6 +69,8 @@ static const char *const whole =
     "    then acc0 * f32(acc1) - f32(step) + select(training, 1.0, -1.0)\n"
     "def @11 all_ops[i: 4] = -pow(clamp(f32(i) / 2.0, -1.0, 1.0), -(1.0 + 2.0 % 3.0))\n"
     "def @12 flags[i: 4] = not (i <= 2) or KB[i % 2] and -3i8 == KI[0] and 3u8 != KU[0]\n"
+    "def @13 levels (level, first, place, -, kind; placed, end, edge) kinds 2 [b: B, k: 3] = "
+    "kid[b, k], Y[b]\n"
     "entry forward test: loss = loss, \"x:y\" = H\n"
     "entry train step: loss = loss; updates ?20\n"
     "entry init \"init\":\n"
@@ -102,6 +112,10 @@ static void records_hold_what_the_text_says(void **state) {
   assert_int_equal(neo_list_at(m, m->customs.at[0].dxs, 0), 0);
   assert_int_equal(neo_tensor_at(m, (neo_tensor){20})->updates.i, neo_tensor_find(m, "W1").i);
   assert_int_equal(neo_def_at(m, (neo_def){4})->out.n, 0); /* the gap */
+  neo_tensor edge = neo_tensor_find(m, "edge"), first = neo_tensor_find(m, "first");
+  assert_int_equal(neo_tensor_slots(m, edge), 3);
+  assert_int_equal(neo_tensor_blocks(m, edge).i, first.i);
+  assert_int_equal(neo_blocks_kinds(m, first), 2);
   assert_int_equal(neo_out_map_at(m, neo_def_at(m, (neo_def){8})->out_map, 0).offset, 1);
 }
 

@@ -11,6 +11,8 @@ typedef struct {
 } broken_text;
 
 #define XY "input x : f32 [4]\ntemp y : f32 [4]\n"
+#define LV(type, bounds) \
+  "input x : " type " [4]" bounds "\ntemp l : i32 [4]\ntemp f : i32 [5]\ntemp p : i32 [4]\n"
 
 static const broken_text texts[] = {
     {"size N 5..3\n", "size 'N': the range is empty"},
@@ -57,6 +59,20 @@ static const broken_text texts[] = {
     {XY "def y[i: 4] = max[k: 4] x[k] then f32(acc1)\n", "a result that is not there"},
     {XY "def y[i: 4] = max[k: 4] x[k], x[k] then acc0\n", "the second body is f32"},
     {XY "def y[i: 4] = sum[k: x[0]..4] x[k]\n", "the start of an axis is f32"},
+    {LV("i32", "") "def levels (l, f, p, -, -) kinds 1 [v: 4] = x[v]\n",
+     "children, and kinds, alone"},
+    {LV("i32", "") "def levels (l, f, p, -, -; -, -, -) kinds 1 [v: 4] = x[v]\n",
+     "no earlier vertices"},
+    {LV("i32", " in -1..d0") "def levels (l, f, p, -, -; -, -, -) kinds 1 [v: 4] = x[3 - v]\n",
+     "no earlier vertices"},
+    {LV("i32", " in -1..d0") "def levels (l, p, f, -, -; -, -, -) kinds 1 [v: 4] = x[v]\n",
+     "another type or shape"},
+    {LV("i32", " in -1..d0") "def levels (l, f, p, -, -; -, p, -) kinds 1 [v: 4] = x[v]\n",
+     "no earlier vertices"},
+    {LV("i32", " in -1..d0") "def levels (l, f, p, -, -; -, -, -) kinds 2 [v: 4] = x[v]\n",
+     "children, and kinds, alone"},
+    {LV("f32", "") "def levels (l, f, p, -, -; -, -, -) kinds 1 [v: 4] = x[v]\n",
+     "no earlier vertices"},
     {XY "def y[i: 4] = y[i]\n", "needs itself"},
     {XY "temp z : f32 [4]\ndef y[i: 4] = z[i]\ndef z[i: 4] = y[i]\n", "needs itself"},
     {"input x : f32 [2]\nparam w : f32 [2]\ninit w[i: 2] = x[i]\n", "reads an input"},
@@ -284,7 +300,7 @@ static void what_an_entry_returns_is_written_whole(void **state) {
     neo_tensor_rec *r = &m->tensors.at[m->pool.at[m->entries.at[0].outputs.at]];
     r->partial = flag == 1;
     r->terms = flag == 2;
-    r->saturates = flag == 3;
+    r->rows.i = flag == 3;
     assert_int_equal(neo_reads_verify(m, &why), flag ? NEO_INTERNAL : NEO_OK);
     assert_true(!flag || strstr(neo_str_text(&why), "some elements need not be written"));
   }

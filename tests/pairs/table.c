@@ -122,9 +122,11 @@ static bool has_strategy(bool gpu, uint32_t s) {
 }
 
 /* Processors have no grids and compute no sums again inside of others. Rows are added up one after
- * the other where a matrix is larger than caches: tests/transform/test_rfactor_columns.c has such ones. */
+ * the other where a matrix is larger than caches: tests/transform/test_rfactor_columns.c has such ones. What lies in
+ * concatenations is drawn by tests/pipeline/test_concat.c. */
 static bool has_kind(bool gpu, uint32_t k) {
-  return k != NEO_FUSE_COLUMNS && k != NEO_FUSE_LOOPS && (gpu || (k != NEO_FUSE_GRID && k != NEO_FUSE_NESTED));
+  return k != NEO_FUSE_COLUMNS && k != NEO_FUSE_CONCAT &&
+         (gpu || (k != NEO_FUSE_GRID && k != NEO_FUSE_NESTED));
 }
 
 static bool of_pair(const pairs_table *t, bool gpu, uint32_t f, uint32_t k, uint32_t *n) {

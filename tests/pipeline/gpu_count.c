@@ -65,7 +65,7 @@ static unsigned asked(const neo_schedule *s) {
 static bool has_what_is_asked(neo_compilation *c) {
   for (size_t g = 0; g < c->kernel_of_group.n; g++) {
     uint32_t k = c->kernel_of_group.at[g];
-    unsigned lacks = asked(&c->schedules.at[g]) & ~kernel_bits(c, k);
+    unsigned lacks = k == NEO_NO_KERNEL ? 0 : asked(&c->schedules.at[g]) & ~kernel_bits(c, k);
     if (lacks) {
       c->why = neo_arena_printf(&c->arena, "%s lacks %x of its schedule", c->kernels.at[k].symbol,
                                 lacks);

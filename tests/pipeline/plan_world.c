@@ -20,7 +20,7 @@ enum { MAX_KERNELS = 8 * 8 * 8 };
 static plan_world *running;
 
 typedef struct {
-  neo_value **buf;
+  neo_value **buf, **was; /* elements, and what they were before the kernel ran */
   int64_t *n;
 } kernel_memory;
 
@@ -59,6 +59,7 @@ static int64_t elements_of(size_t number, size_t b) {
 static kernel_memory take_memory(neo_arena *a, size_t number, const neo_rt_args *args) {
   const neo_kernel *k = running->c.kernels.at[number].kernel;
   kernel_memory y = {NEO_NEW_ARRAY(a, neo_value *, k->bufs.n + 1),
+                     NEO_NEW_ARRAY(a, neo_value *, k->bufs.n + 1),
                      NEO_NEW_ARRAY(a, int64_t, k->bufs.n + 1)};
   for (size_t b = 0; b < k->bufs.n; b++) {
     const neo_kbuf *buf = &k->bufs.at[b];
@@ -67,12 +68,14 @@ static kernel_memory take_memory(neo_arena *a, size_t number, const neo_rt_args 
     y.n[b] = scratch ? buf->scratch_elems : elements_of(number, b);
     for (size_t j = 0; j < b && !scratch; j++)
       if (args->buf[j] == args->buf[b] && y.n[b] == y.n[j])
-        y.buf[b] = y.buf[j];
+        y.buf[b] = y.buf[j], y.was[b] = y.was[j];
     if (y.buf[b])
       continue;
     y.buf[b] = NEO_NEW_ARRAY(a, neo_value, y.n[b] + 1);
     for (int64_t i = 0; i < y.n[b] && !scratch; i++)
       y.buf[b][i] = neo_value_read(t, (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
+    if (!scratch)
+      y.was[b] = neo_arena_copy(a, y.buf[b], ((size_t)y.n[b] + 1) * sizeof *y.was[b]);
   }
   return y;
 }
@@ -116,8 +119,9 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
     print_error("%s\n", neo_str_text(&why));
   for (size_t b = 0; !s && b < k->bufs.n; b++) {
     neo_type t = (neo_type)k->bufs.at[b].type;
-    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH) && k->bufs.at[b].use & NEO_BUF_WRITE)
+    if (mem.was[b] && k->bufs.at[b].use & NEO_BUF_WRITE) /* parts of one memory are several buffers */
       for (int64_t i = 0; i < mem.n[b]; i++)
+        if (memcmp(&mem.buf[b][i], &mem.was[b][i], sizeof *mem.was[b]))
         neo_value_write(t, mem.buf[b][i], (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
   }
   neo_arena_free(&a);

@@ -470,49 +470,6 @@ static void members_that_read_a_new_version_see_it_once(void **state) {
                0);
 }
 
-static size_t count_taken_over(const plan_world *w) {
-  size_t n = 0;
-  for (size_t k = 0; k < w->c.kernels.n; k++) {
-    const neo_kernel *kernel = w->c.kernels.at[k].kernel;
-    for (size_t b = 0; b < kernel->bufs.n; b++)
-      n += kernel->bufs.at[b].over.i != 0;
-  }
-  return n;
-}
-
-/* Places are made where ranks were, which an earlier step has made. */
-static void what_is_read_for_the_last_time_gives_up_its_memory(void **state) {
-  (void)state;
-  const char *text =
-      HEAD "size V 0..40\ninput child : i32 [V, 2] in -1..d0\ntemp level : i32 [V] < V\n"
-           "temp count : i32 [V] < V + 1\ntemp rank : i32 [V] < V\ntemp place : i32 [V] < 1001\n"
-           "temp order : i32 [V]\ntemp seat : i32 [V]\n"
-           "def level[v: V] =\n  max[k: 2] (level[i64(child[v, k])] else -1i32) + 1i32\n"
-           "def count[l: V] =\n  sum[v: V] where i64(level[v]) == l;\n  1i32\n"
-           "def rank[v: V] =\n  sum[u: V] where u < v and i64(level[u]) == i64(level[v]);\n  1i32\n"
-           "def place[v: V] = (count[i64(level[v])] + rank[v]) % (rank[v] + 3i32) % 1001i32\n"
-           "def order[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"
-           "def seat[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n"
-           "  (place[i64(child[v, 0])] else 0i32)\n"
-           "entry forward forward: order = order, seat = seat\n";
-  for (int kind = KERNELS_INTERPRETED; kind <= KERNELS_COMPILED; kind++) {
-    plan_world w;
-    neo_value child[80];
-    neo_str why;
-    for (int64_t k = 0; k < 80; k++)
-      child[k].i = k % 3 ? k / 2 - k % 3 : -1;
-    world_open(&w);
-    world_parse(&w, text);
-    world_begin(&w, (kernel_kind)kind, NULL);
-    assert_int_equal(count_taken_over(&w), 1);
-    world_input(&w, (neo_tensor){1}, child);
-    neo_str_init(&why, &w.c.arena);
-    if (!world_run(&w, 0, 0, &why))
-      fail_msg("%s", neo_str_text(&why));
-    world_close(&w);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_elementwise_update_is_written_in_place),
@@ -538,7 +495,6 @@ int main(void) {
       cmocka_unit_test(an_unwanted_output_that_shrinks_with_its_size_has_room),
       cmocka_unit_test(a_truth_behind_a_guard_is_an_index),
       cmocka_unit_test(what_is_dead_in_one_entry_is_overwritten_only_after_its_pieces),
-      cmocka_unit_test(what_is_read_for_the_last_time_gives_up_its_memory),
       cmocka_unit_test(kernels_are_shared_by_groups_that_say_the_same),
       cmocka_unit_test(kernels_are_shared_by_groups_that_begin_elsewhere),
       cmocka_unit_test(identifiers_of_the_header_are_distinct),

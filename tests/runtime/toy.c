@@ -154,21 +154,21 @@ static const int32_t extents[] = {PB, P4, PB, P10, P4, P10, PHALF, PN, P3};
 enum { XB4 = 0, XB10 = 2, X4_10 = 4, XHALF = 6, XN = 7, X3 = 8, XB = 0, X0 = 0 };
 
 static const neo_rt_tensor tensors[] = {
-    [X] = {"X", "toy.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 2, 0, 0, XB4, -1, 0, X},
-    [Y] = {"Y", "toy.expr:3:7", NEO_RT_ROLE_INPUT, NEO_RT_I32, 1, 0, 0, XB, P10, 0, Y},
-    [E] = {"E", "toy.expr:4:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XHALF, -1, 0, E},
-    [F] = {"F", "toy.expr:5:7", NEO_RT_ROLE_INPUT, NEO_RT_BOOL, 1, 0, 0, XB, -1, 0, F},
-    [V] = {"V", "toy.expr:6:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, V},
-    [LR] = {"lr", "toy.expr:7:7", NEO_RT_ROLE_SETTING, NEO_RT_F32, 0, 1, 0, X0, -1, 0, LR},
-    [W] = {"W", "toy.expr:8:7", NEO_RT_ROLE_PARAM, NEO_RT_F32, 2, 1, 0, X4_10, -1, 0, W},
-    [M] = {"m", "toy.expr:9:7", NEO_RT_ROLE_STATE, NEO_RT_F32, 2, 1, 0, X4_10, -1, 0, M},
-    [PICK] = {"pick", "toy.expr:10:7", NEO_RT_ROLE_STATE, NEO_RT_I32, 0, 1, 0, X0, P10, 0, PICK},
-    [LAST] = {"last", "toy.expr:11:7", NEO_RT_ROLE_STATE, NEO_RT_F32, 2, 0, 0, X4_10, -1, 0, LAST},
-    [L] = {"L", "toy.expr:12:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 2, 0, 0, XB10, -1, 0, L},
-    [LOSS] = {"loss", "toy.expr:13:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 0, 0, 0, X0, -1, 0, LOSS},
-    [S] = {"S", "toy.expr:14:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 0, 0, 0, X0, -1, 0, S},
-    [K] = {"K", "toy.expr:15:1", NEO_RT_ROLE_OUTPUT, NEO_RT_I64, 1, 0, 0, X3, -1, 0, K},
-    [Z] = {"Z", "toy.expr:16:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, Z}};
+    [X] = {"X", "toy.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 2, 0, 0, XB4, -1, 0, X, 0},
+    [Y] = {"Y", "toy.expr:3:7", NEO_RT_ROLE_INPUT, NEO_RT_I32, 1, 0, 0, XB, P10, 0, Y, 0},
+    [E] = {"E", "toy.expr:4:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XHALF, -1, 0, E, 0},
+    [F] = {"F", "toy.expr:5:7", NEO_RT_ROLE_INPUT, NEO_RT_BOOL, 1, 0, 0, XB, -1, 0, F, 0},
+    [V] = {"V", "toy.expr:6:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, V, 0},
+    [LR] = {"lr", "toy.expr:7:7", NEO_RT_ROLE_SETTING, NEO_RT_F32, 0, 1, 0, X0, -1, 0, LR, 0},
+    [W] = {"W", "toy.expr:8:7", NEO_RT_ROLE_PARAM, NEO_RT_F32, 2, 1, 0, X4_10, -1, 0, W, 0},
+    [M] = {"m", "toy.expr:9:7", NEO_RT_ROLE_STATE, NEO_RT_F32, 2, 1, 0, X4_10, -1, 0, M, 0},
+    [PICK] = {"pick", "toy.expr:10:7", NEO_RT_ROLE_STATE, NEO_RT_I32, 0, 1, 0, X0, P10, 0, PICK, 0},
+    [LAST] = {"last", "toy.expr:11:7", NEO_RT_ROLE_STATE, NEO_RT_F32, 2, 0, 0, X4_10, -1, 0, LAST, 0},
+    [L] = {"L", "toy.expr:12:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 2, 0, 0, XB10, -1, 0, L, 0},
+    [LOSS] = {"loss", "toy.expr:13:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 0, 0, 0, X0, -1, 0, LOSS, 0},
+    [S] = {"S", "toy.expr:14:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 0, 0, 0, X0, -1, 0, S, 0},
+    [K] = {"K", "toy.expr:15:1", NEO_RT_ROLE_OUTPUT, NEO_RT_I64, 1, 0, 0, X3, -1, 0, K, 0},
+    [Z] = {"Z", "toy.expr:16:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, Z, 0}};
 
 /* Buffers 0 .. TOY_TENSORS-1 are the tensors'; then two of the frame. */
 enum { B_LOGITS = TOY_TENSORS, B_ERROR };
@@ -276,8 +276,8 @@ const neo_rt_model toy_model = {.abi = NEO_RT_ABI,
 
 static const neo_rt_size twice_sizes[] = {{"B", 1, 1}, {"N", 0, 100000}};
 static const neo_rt_tensor twice_tensors[] = {
-    {"V", "twice.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 0},
-    {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 1}};
+    {"V", "twice.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 0, 0},
+    {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 1, 0}};
 static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0, 0},
                                         {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0, 0}};
 static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};

@@ -22,7 +22,7 @@ static void children_are_read_at_their_places(void **state) {
   world w;
   load(&w, HEAD UP "entry forward forward: h = h\n");
   apply(&w, neo_pass_levels);
-  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 terms injective apart level.first.child\n");
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0\n");
   has(&w, "U[k, l, j] * (by_level.h[i64(placed.child[v, k]), l] else 0.0)\n");
   has(&w, "by_level.h[v: V, j: 16] = tanh(x[i64(level.order.child[v]), j] + by_level.s[v, j])\n");
   has(&w, " h[v: V, j: 16] = by_level.h[i64(level.place.child[v]), j]\n");
@@ -45,10 +45,9 @@ static void children_in_lists_are_read_at_their_places(void **state) {
                  "def @2 h[v: V, j: 16] = tanh(x[v, j] + s[v, j])\n"
                  "entry forward forward: h = h\n");
   apply(&w, neo_pass_levels);
-  has(&w, "temp placed.child : i32 [E] in 0..V apart level.first.child\n");
-  has(&w, "placed.child[p: E] = level.place.child[i64(child[p])]\n");
-  has(&w, "max[k: i64(begin[p])..i64(begin[p + 1])] where i64(child[k]) < p;\n"
-          "    level.child[i64(child[k])] + 1i32\n    then max(acc0, 0i32)\n");
+  has(&w, "temp placed.child : i32 [E] in 0..V\n");
+  has(&w, "levels (level.child, level.first.child, level.place.child, level.order.child, -; "
+          "placed.child, -, -, -, begin) kinds 1 [p: V, e: E] = child[e], begin[p]\n");
   has(&w, "sum[e: i64(begin[i64(level.order.child[v])])..i64(begin[i64(level.order.child[v]) + 1])] "
           "where i64(placed.child[e]) < v;\n    by_level.h[i64(placed.child[e]), j] * w[e]\n"
           "    then select(i64((level.first.child[1] else 0i32)) <= v, acc0, 0.0)\n");
@@ -70,8 +69,7 @@ static void sums_over_edges_to_a_vertex_run_through_a_list(void **state) {
           "where u < i64(parents.child[e]);\n"
           "    by_level.g[i64(parents.child[e]), j] * x[i64(level.order.child[u]), j] * "
           "w[i64(parents.edge.child[e])]\n");
-  has(&w, "temp parents.child : i32 [E] < V terms injective apart level.first.child\n");
-  has(&w, "owner.child[p: E] = owner.first.child[p + 1]\n");
+  has(&w, "placed.child, parents.end.child, parents.edge.child, parents.child, begin) kinds 1 ");
   neo_arena_free(&w.arena);
 }
 
@@ -91,16 +89,14 @@ static void lists_that_nothing_is_known_of_stay(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* A vertex is no higher than its position; leaves are first, in their order. */
-static void a_leaf_is_at_its_rank(void **state) {
+/* The parents are listed for sums over them alone. */
+static void one_definition_orders_the_graph(void **state) {
   (void)state;
   world w;
   load(&w, HEAD UP "entry forward forward: h = h\n");
   apply(&w, neo_pass_levels);
-  has(&w, "temp level.child : i32 [V] < V in ..d0 + 1\n");
-  has(&w, "let $0 = level.first.child[i64(level.child[p])] + level.rank.child[p];\n"
-          "    select(0 <= i64(child[p, 0]), $0, select(0 <= i64(child[p, 1]), $0, "
-          "level.rank.child[p]))\n");
+  has(&w, "levels (level.child, level.first.child, level.place.child, level.order.child, -; "
+          "placed.child, -, -) kinds 1 [p: V, k: 2] = child[p, k]\n");
   neo_arena_free(&w.arena);
 }
 
@@ -129,8 +125,7 @@ static void sums_over_parents_run_through_a_list(void **state) {
           "..min(i64(parents.end.child[i64(level.order.child[u])]), V * 2)] "
           "where u < i64(parents.child[e]) / 2;\n"
           "    0.5 * by_level.g[i64(parents.child[e]) / 2, j]\n");
-  has(&w,
-      "temp parents.child : i32 [V * 2] < V * 2 terms injective apart level.first.child parts 2\n");
+  has(&w, "temp parents.child : i32 [V * 2] < V * 2\n");
   neo_arena_free(&w.arena);
 }
 
@@ -314,9 +309,9 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
                 "entry forward forward: h = h\n");
   w.target.batch_kinds = true;
   apply(&w, neo_pass_levels);
-  has(&w, "temp level.first.child : i32 [V * 2 + 1] < V + 1 saturates\n");
-  has(&w, "temp level.kind.child : i32 [V] < 2 kinds level.first.child\n");
-  has(&w, "level.key.child[p: V] = level.child[p] * 2i32 + i32(word[p] == 3i32)\n");
+  has(&w, "temp level.first.child : i32 [V * 2 + 1] < V + 1\n");
+  has(&w, "temp level.kind.child : i32 [V] < 2\n");
+  has(&w, "level.kinds.child[p: V] = i32(word[p] == 3i32)\n");
   has(&w, "temp by_level.s : f32 [V, 16] partial\n");
   has(&w, "then select(level.kind.child[v] == 1i32, "
           "select(i64((level.first.child[2] else 0i32)) <= v, acc0, 0.0), 0.0)\n");
@@ -334,8 +329,8 @@ static void recurrences_that_nobody_needs_make_no_kinds(void **state) {
                    "entry forward forward: h = h\n");
   w.target.batch_kinds = true;
   apply(&w, neo_pass_levels);
-  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 terms injective apart level.first.child\n");
-  assert_null(strstr(text_of(&w), "level.key."));
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0\n");
+  assert_null(strstr(text_of(&w), "level.kinds."));
   assert_null(strstr(text_of(&w), "placed.other"));
   neo_arena_free(&w.arena);
 }
@@ -366,9 +361,8 @@ static void children_of_chains_are_in_the_next_level(void **state) {
            "def @3 d[u: V, j: 16] =\n  sum[v: V, k: 1] where i64(child[v, k]) == u;\n"
            "  0.5 * g[v, j]\nentry forward forward: g = g\n");
   apply(&w, neo_pass_levels);
-  has(&w, "temp placed.child : i32 [V, 1] in -1..d0 terms injective apart level.first.child "
-          "adjacent\n");
-  has(&w, "temp parents.child : i32 [V] < V terms injective apart level.first.child adjacent\n");
+  has(&w, "temp placed.child : i32 [V, 1] in -1..d0\n");
+  has(&w, "temp parents.child : i32 [V] < V\n");
   neo_arena_free(&w.arena);
 }
 
@@ -465,7 +459,7 @@ int main(void) {
       cmocka_unit_test(sums_over_edges_to_a_vertex_run_through_a_list),
       cmocka_unit_test(lists_that_nothing_is_known_of_stay),
       cmocka_unit_test(children_of_chains_are_in_the_next_level),
-      cmocka_unit_test(a_leaf_is_at_its_rank),
+      cmocka_unit_test(one_definition_orders_the_graph),
       cmocka_unit_test(graphs_of_more_edges_than_an_i32_counts_stay),
       cmocka_unit_test(sums_over_parents_run_through_a_list),
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),

@@ -110,20 +110,24 @@ plain = nn.conv2d_layer(x, out = 6, pad = 1, groups = 2)
 bare = nn.conv2d_layer(x, out = 2, size = 2, dilation = 2, bias = false)
 batch_norm = nn.batch_norm(x)
 shuffle = nn.channel_shuffle(x, groups = 2)
+concat = nn.concat(plain, x)
 max_pool = nn.max_pool2d(x, size = 3, stride = 2, pad = 1)
 avg_pool = nn.avg_pool2d(x, size = 2, pad = 1)
 average = nn.global_avg_pool(x)
-output conv2d, plain, bare, batch_norm, shuffle, max_pool, avg_pool, average
+output conv2d, plain, bare, batch_norm, shuffle, concat, max_pool, avg_pool, average
 """, lambda v: {
     "conv2d": f.conv2d(v["x"], v["k"], stride=2, pad=1),
     "plain": f.conv2d(v["x"], v["plain.F"], pad=1, groups=2, bias=v["plain.b"]),
     "bare": f.conv2d(v["x"], v["bare.F"], dilation=2),
     "batch_norm": f.batch_norm(v["x"], *(v[f"batch_norm.{n}"] for n in ("g", "b", "mu", "va"))),
     "shuffle": v["x"].reshape(2, 2, 2, 6, 5).transpose(0, 2, 1, 3, 4).reshape(2, 4, 6, 5),
+    "concat": np.concatenate(
+        [f.conv2d(v["x"], v["plain.F"], pad=1, groups=2, bias=v["plain.b"]), v["x"]], 1),
     "max_pool": f.pool(v["x"], "max", 3, 2, 1),
     "avg_pool": f.pool(v["x"], "mean", 2, 2, 1),
     "average": v["x"].mean((2, 3)),
-}, exact=("conv2d", "plain", "bare", "batch_norm", "shuffle", "max_pool", "avg_pool", "average"))
+}, exact=("conv2d", "plain", "bare", "batch_norm", "shuffle", "concat", "max_pool", "avg_pool",
+          "average"))
 
 ORDER = Case("order", """import nn
 input x[3, 9] : TYPE

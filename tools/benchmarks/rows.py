@@ -25,6 +25,7 @@ GROUPS = {  # must, must_tuned, stretch
     "residual networks": (0.9, 1.05, 1.3),
     "encoder": (0.9, 1.05, 1.3),
     "branches": (1 / 1.15, 1 / 1.15, None),
+    "concatenations": (1.0, 1.0, None),
     **recurrent_rows.GROUPS,
     **dynamic_rows.GROUPS,
     "compile time": (None, None, None),
@@ -134,6 +135,14 @@ def branches(threads):
                   threads, batch=batch, baseline=("--define=ALONE=1",))
 
 
+def concatenations(threads):
+    """Over the same network with kernels that copy what it puts together."""
+    for model, batch in (("densenet", 16), ("googlenet", 1), ("unet", 1)):
+        yield Row(f"{model} batch {batch}", "concatenations", "training step", f"{BENCHMARKS}{model}.expr",
+                  "step", ("baseline",), threads, batch=batch,
+                  settings=dict(lr=IMAGES_LR), baseline=("--no-fuse=concat",))
+
+
 def others(threads):
     for model, batch, limit, stretch in (("mlp", 100, 0.5, 0.2), ("capsulenet", 1, 2, 1),
                                          ("resnet50", 1, 10, 4)):
@@ -197,7 +206,8 @@ def all_rows(threads=None):
     for n in counts:
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    rows += [*convolutions(n), *memory_bound(n), *networks(n), *branches(n)]
+    rows += [*convolutions(n), *memory_bound(n), *networks(n), *branches(n),
+             *concatenations(n)]
     for count in counts:
         rows += recurrent_rows.lstm(count)
     return rows + [*recurrent_rows.rows(n), *others(n), *search(n), *alone(n)]

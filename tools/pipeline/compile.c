@@ -3,6 +3,7 @@
 #include "base/deep.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "fusion/concat.h"
 #include "ir/component.h"
 #include "ir/print.h"
 #include "tools/pipeline/code.h"
@@ -112,9 +113,8 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
   o.recurrences.tile_rounds = c->options.tile_rounds;
   o.recurrences.blocks_only = c->machine.gpu;
-  if (c->machine
-          .gpu) /* one thread after the other is no way to add up rows there, or to run loops */
-    o.off |= 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
+  if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
+    o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
     o.profile = &c->machine.profile;
   return o;
@@ -135,6 +135,8 @@ static neo_status fuse(neo_compilation *c) {
   c->module->recurrent = has_recurrences(c);
   neo_fuse_options o = neo_compile_fusion(c);
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
+  if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
+    neo_grouping_coalesce(c->module, &c->arena, o.profile, &c->grouping);
   if (!status && !c->machine.gpu) /* a GPU runs side by side what shares no memory */
     neo_grouping_find_over(c->module, &c->grouping);
   return status;

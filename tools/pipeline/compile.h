@@ -285,7 +285,16 @@ neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
 /* Those that all elements keep. */
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
-/* Elements of a tensor at these sizes; its extents go to `extent` (may be null). */
+/* Where the elements of a tensor lie at these sizes, in the memory that holds it. */
+typedef struct {
+  uint32_t rank;
+  int64_t first, extent[16], stride[16];
+} neo_cells_at;
+neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes);
+/* The place of one element, which there is, by its number in row-major order. */
+int64_t neo_cell_of_element(const neo_cells_at *c, int64_t element);
+/* Elements of the memory that holds a tensor at these sizes; the extents of the tensor that has that memory go to
+ * `extent` (may be null). */
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
                                int64_t extent[16]);
 

@@ -119,13 +119,14 @@ static neo_status report(plan_check *x) {
   return NEO_INTERNAL;
 }
 
-static neo_status differs(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
+/* Element `of` of t, which lies at `at` of its memory. */
+static neo_status differs(plan_check *x, neo_tensor t, int64_t of, int64_t at, neo_value got) {
   neo_type type = (neo_type)neo_tensor_at(x->c->module, t)->type;
   neo_plan_add_element(&x->why, x->c->module, x->sizes, t, at);
   neo_str_add(&x->why, " is ");
   neo_fact_add_value(&x->why, type, got);
   neo_str_add(&x->why, ", and should be ");
-  neo_fact_add_value(&x->why, type, neo_interp_tensor(x->interp, t)->at[at]);
+  neo_fact_add_value(&x->why, type, neo_interp_tensor(x->interp, t)->at[of]);
   return report(x);
 }
 
@@ -135,13 +136,19 @@ static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
-/* The wrong element of tensor t that was written first from `since` on; its number, or -1. */
-static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t, uint64_t since) {
+/* The wrong element of tensor t that was written first from `since` on, and where it lies; -1: there is none. */
+static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t, uint64_t since,
+                           int64_t *at) {
   int64_t first = -1, n = neo_interp_tensor(x->interp, t)->n;
-  for (int64_t k = 0; k < r->n && k < n; k++)
-    if (r->cell[k].time > since && r->cell[k].tensor.i == t.i &&
-        (first < 0 || r->cell[k].time < r->cell[first].time) && !is_right(x, t, k, r->at[k]))
+  neo_cells_at cells = neo_tensor_cells_at(x->c->module, t, x->sizes);
+  for (int64_t k = 0; k < n; k++) {
+    int64_t cell = neo_cell_of_element(&cells, k);
+    if (cell < r->n && r->cell[cell].time > since && r->cell[cell].tensor.i == t.i &&
+        (first < 0 || r->cell[cell].time < r->cell[*at].time) && !is_right(x, t, k, r->at[cell])) {
       first = k;
+      *at = cell;
+    }
+  }
   return first;
 }
 
@@ -163,18 +170,19 @@ static neo_status compare_group(plan_check *x, int32_t from, int32_t to, uint64_
   int32_t g = x->c->plan->step_group.at[from];
   const neo_plan_region *worst = NULL;
   neo_tensor of = {0};
-  int64_t at = 0;
+  int64_t element = 0, at = 0, cell = 0;
   for (size_t k = 0; g >= 0 && k < x->c->grouping.groups.at[g].roots.n; k++) {
     neo_tensor t = x->c->grouping.groups.at[g].roots.at[k];
     const neo_plan_region *r = written_to(x, from, to, t);
-    int64_t wrong = r && is_computed(x->c->module, t) ? first_wrong(x, r, t, since) : -1;
-    if (wrong < 0 || (worst && worst->cell[at].time < r->cell[wrong].time))
+    int64_t wrong = r && is_computed(x->c->module, t) ? first_wrong(x, r, t, since, &cell) : -1;
+    if (wrong < 0 || (worst && worst->cell[at].time < r->cell[cell].time))
       continue;
     worst = r;
     of = t;
-    at = wrong;
+    element = wrong;
+    at = cell;
   }
-  return worst ? differs(x, of, at, worst->at[at]) : NEO_OK;
+  return worst ? differs(x, of, element, at, worst->at[at]) : NEO_OK;
 }
 
 /* Results for the caller, and for the next call: all of them are there, and right. */
@@ -186,7 +194,7 @@ static neo_status compare_result(plan_check *x, int32_t number, neo_tensor t) {
     if (r->cell[k].time && is_right(x, t, k, r->at[k]))
       continue;
     if (r->cell[k].time)
-      return differs(x, t, k, r->at[k]);
+      return differs(x, t, k, k, r->at[k]);
     neo_str_add(&x->why, "at the end nothing has written ");
     neo_plan_add_element(&x->why, x->c->module, x->sizes, t, k);
     return report(x);

@@ -2,7 +2,7 @@
 #include "tools/pipeline/lower.h"
 #include "base/hash.h"
 #include "codegen/align.h"
-#include "codegen/fused_loops.h"
+#include "codegen/lower/levels/levels.h"
 #include "codegen/make.h"
 #include "codegen/recurrence.h"
 #include "schedule/space.h"
@@ -82,10 +82,8 @@ static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
 static neo_plan_mark run_of(neo_compilation *c, neo_kernel *k) {
   neo_plan_mark x = {.kernel = shared_kernel(c, k)};
   for (size_t b = 0; b < k->bufs.n; b++)
-    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH)) {
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
       NEO_PUSH(&c->arena, &x.tensors, k->bufs.at[b].tensor);
-      NEO_PUSH(&c->arena, &x.over, k->bufs.at[b].over);
-    }
   return x;
 }
 
@@ -161,7 +159,22 @@ static neo_machine loop_machine(const neo_compilation *c) {
   return machine;
 }
 
-/* The kernels of a recurrence by these schedules, or of loops that share one, where there is no choice. */
+/* The kernels that order a graph, one after the other. */
+static neo_status level_kernels(neo_compilation *c, const neo_group *g, neo_kernel_tree *out,
+                                neo_str *why) {
+  neo_kernels made = {0};
+  neo_trees parts = {0};
+  neo_status s = neo_lower_levels(c->module, g, c->target.sm != 0, &c->arena, &made, why);
+  for (size_t k = 0; k < made.n && !s; k++) {
+    const neo_tree *leaf = neo_tree_of_leaf(&c->arena, (neo_tree_leaf){0});
+    NEO_PUSH(&c->arena, &out->kernels, (neo_tree_kernel){.kernel = made.at[k]});
+    NEO_PUSH(&c->arena, &parts, neo_tree_mark(&c->arena, (uint32_t)k, leaf));
+  }
+  out->root = neo_tree_sequence(&c->arena, &parts);
+  return s;
+}
+
+/* The kernels of a recurrence by these schedules, or of the order of a graph, where there is no choice. */
 static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_kernel_tree *out,
                                const char **why) {
   neo_compilation *c = x->c;
@@ -171,19 +184,14 @@ static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_k
   neo_machine machine = loop_machine(c);
   neo_recurrence_options options = {.machine = &machine,
                                     .schedules = schedules,
-                                    .choose = c->options.segment_schedule,
-                                    .choose_ctx = c->options.schedule_ctx,
-                                    .loops = c->options.loops,
-                                    .all = &c->grouping};
-  if (g->recurrence) {
-    options.price = price_segment;
-    if (x->reference)
-      options.one_row_blocks = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
-    options.choose_ctx = x;
-  }
+                                    .price = price_segment,
+                                    .price_ctx = x,
+                                    .loops = c->options.loops};
+  if (g->recurrence && x->reference)
+    options.one_row_blocks = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
   neo_status s = g->recurrence
                      ? neo_recurrence_kernels(c->module, g, &options, &c->arena, out, &text)
-                     : neo_fused_loops_kernels(c->module, g, &options, &c->arena, out, &text);
+                     : level_kernels(c, g, out, &text);
   if (s)
     *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
   return s;
@@ -259,9 +267,19 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
 
 /* ---- groups */
 
+/* A concatenation whose parts are in its memory: no steps. */
+static neo_status note_parts(neo_compilation *c) {
+  neo_tree *none = NEO_NEW(&c->arena, neo_tree);
+  none->kind = NEO_TREE_SEQUENCE;
+  note_group(c, neo_schedule_plain(), NULL, NEO_NO_KERNEL, (neo_plan_tree){.root = none});
+  return NEO_OK;
+}
+
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from = NULL;
+  if (g->in_parts)
+    return note_parts(c);
   if (!neo_group_has_form(g))
     return compile_loops(c, g);
   neo_schedule sched = neo_compile_schedule(c, g, &from);

@@ -1,5 +1,6 @@
 /* See plan_memory.h. */
 #include "tools/pipeline/plan_memory.h"
+#include "ir/store.h"
 #include "tools/pipeline/facts_parts.h"
 #include <assert.h>
 
@@ -94,6 +95,7 @@ neo_plan_region *neo_plan_region_of(const neo_plan_memory *x, int32_t buf, int64
 void neo_plan_add_element(neo_str *out, const neo_module *m, const int64_t *sizes, neo_tensor t,
                           int64_t element) {
   int64_t extent[16], n = neo_tensor_elements_at(m, t, sizes, extent);
+  t = neo_tensor_store(m, t);
   neo_str_add(out, neo_name_text(m->names, neo_tensor_at(m, t)->name));
   if (element < n)
     neo_fact_add_index(out, extent, neo_tensor_rank(m, t), element);

@@ -1,6 +1,7 @@
 /* Sizes as numbers. */
 #include "ir/element.h"
 #include "ir/interp.h"
+#include "ir/store.h"
 #include "tools/pipeline/compile.h"
 #include <assert.h>
 
@@ -37,6 +38,7 @@ int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *s
 
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
                                int64_t extent[16]) {
+  t = neo_tensor_store(m, t);
   uint32_t rank = neo_tensor_rank(m, t);
   int64_t n = 1;
   for (uint32_t d = 0; d < rank; d++) {
@@ -46,6 +48,26 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
     n *= x < 0 ? 0 : x;
   }
   return n;
+}
+
+neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes) {
+  neo_cells_at c = {.rank = neo_tensor_rank(m, t)};
+  int64_t all[16], stride = 1;
+  neo_tensor_elements_at(m, t, sizes, all);
+  for (uint32_t d = c.rank; d-- > 0; stride *= all[d]) {
+    c.extent[d] = neo_size_value(m, neo_tensor_extent(m, t, d), sizes);
+    c.stride[d] = stride;
+    for (neo_tensor in = t; neo_tensor_at(m, in)->within.i; in = neo_tensor_at(m, in)->within)
+      c.first += stride * neo_size_value(m, neo_list_expr(m, neo_tensor_at(m, in)->at, d), sizes);
+  }
+  return c;
+}
+
+int64_t neo_cell_of_element(const neo_cells_at *c, int64_t element) {
+  int64_t at = c->first;
+  for (uint32_t d = c->rank; d-- > 0; element /= c->extent[d])
+    at += c->stride[d] * (element % c->extent[d]);
+  return at;
 }
 
 static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t rank, int64_t *first,

@@ -1,11 +1,4 @@
-/* Sums by keys whose threads take terms. Terms of which no two have the same row are stored:
- *
- *   for u in 0..(terms + n - 1)/n unit
- *     for t in 0..n thread
- *       i = u*n + t
- *       if i < terms: v = key[i]; if 0 <= v < V and rest: Z[v] = body(i)
- *
- * Others are added by one block, after the barrier that stands between loops of threads:
+/* Sums by keys whose threads take terms. One block adds them, after the barrier that stands between loops of threads:
  *
  *   for u in 0..1 unit
  *     for t in 0..n thread
@@ -91,10 +84,7 @@ static void take_term(const scatter *c, neo_block *in) {
   lowering *l = c->l;
   in = neo_lower_segment_term(l, in, &c->seg, lx_int(l, 0), neo_lower_extent(l, c->seg.axis));
   const neo_lx *value = neo_lower_expr(l, c->sum->accs.at[0].body);
-  if (c->seg.injective)
-    neo_ls_store(l->k, in, c->buf, place(c), value, NULL);
-  else
-    neo_ls_add(l->k, in, c->buf, place(c), value);
+  neo_ls_add(l->k, in, c->buf, place(c), value);
 }
 
 /* ---- the kernel */
@@ -115,18 +105,6 @@ static void go_through(const scatter *c, neo_block *in, const numbering *y, scat
   go_to(c->l, y, at);
   body(c, in);
   neo_lower_close(c->l);
-}
-
-static void store_all(const scatter *c, const numbering *y) {
-  lowering *l = c->l;
-  const neo_lx *blocks = neo_lower_ceil_div(l, y->total, c->threads), *unit, *thread;
-  neo_block *in = neo_lower_open_units(l, &l->k->body, blocks, &unit);
-  in = open_threads(c, in, &thread);
-  l->depth++;
-  const neo_lx *at = lx_add(l, lx_mul(l, unit, c->threads), thread);
-  in = &neo_ls_if(l->k, in, lx_lt(l, at, y->total))->branch.then;
-  go_to(l, y, at);
-  take_term(c, in);
 }
 
 static void add_all(const scatter *c, const numbering *y) {
@@ -152,10 +130,6 @@ void neo_lower_gpu_scatter(lowering *l) {
   c.buf = (uint32_t)buf;
   neo_lower_facts(l, l->f, c.sum);
   numbering terms = terms_of(&c);
-  if (c.seg.injective) {
-    store_all(&c, &terms);
-    return;
-  }
   l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
   add_all(&c, &terms);
 }

@@ -7,12 +7,7 @@
  *
  * If the domain grows as u falls, the loop over u runs down. If the domain is a suffix, the ranges lie
  * on the other side of the edge. If the edge moves by one, the inner loop is one value of k. Elements
- * of a prefix are added in the order of the definition.
- *
- * Sums that saturate (neo_tensor_rec.saturates) end with the run of u in which they do so:
- *
- *     for b along u, step 64: if b <= 0 or acc < last: for u in [b, b + 64): ..
- *     P[n - 1] = last */
+ * of a prefix are added in the order of the definition. */
 #include "codegen/lower/scan/scan.h"
 #include "schedule/scan/scan.h"
 #include <string.h>
@@ -134,51 +129,9 @@ static void next_points(scan_loop *c, neo_block *in) {
 
 /* ---- along u */
 
-/* The result, if it is all that there is and saturates; null: it has to be made at each u. */
-static const neo_form_out *saturating(const scan_loop *c) {
-  const neo_form *f = c->l->f;
-  const neo_stage *last = &f->stages.at[f->stages.n - 1];
-  bool is = !c->x.down && !c->x.suffix && c->x.step == 1 && f->axes.n == 1 && f->stages.n == 2 &&
-            c->stage.accs.n == 1 && last->outs.n == 1 &&
-            neo_expr_node(c->l->m, last->outs.at[0].value)->op == NEO_OP_ACC &&
-            neo_tensor_at(c->l->m, last->outs.at[0].tensor)->saturates;
-  return is ? &last->outs.at[0] : NULL;
-}
-
-/* Opens loops over runs of u, of which those behind the end of growth do nothing. */
-static neo_block *open_runs(scan_loop *c, neo_block *in, const neo_form_out *out, const neo_lx **lo,
-                            const neo_lx **hi) {
-  lowering *l = c->l;
-  neo_kernel *k = l->k;
-  const neo_lx *run = lx_int(l, NEO_SATURATED), *n = *hi, *index[] = {lx_int(l, 0), lx_int(l, 0)};
-  neo_expr bound = neo_tensor_at(l->m, out->tensor)->bound;
-  const neo_lx *last = neo_lx_cast(k, (neo_type)neo_tensor_at(l->m, out->tensor)->type,
-                                   lx_sub(l, neo_lower_expr(l, bound), lx_int(l, 1)));
-  neo_block *body = neo_lower_open(l, in, "b", *lo, n, NEO_SATURATED, lo);
-  const neo_lx *acc = neo_lx_reg(k, l->acc[c->stage.first_acc].reg, index, 2);
-  const neo_lx *first = neo_lx_op2(k, NEO_OP_LE, *lo, lx_int(l, 0));
-  const neo_lx *grows = neo_lx_op2(k, NEO_OP_LT, acc, last);
-  *hi = neo_lx_op2(k, NEO_OP_MIN, lx_add(l, *lo, run), n);
-  return &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_OR, first, grows))->branch.then;
-}
-
-/* The last element, which no run may have come to. */
-static void store_last(scan_loop *c, neo_block *in, const neo_form_out *out, const neo_lx *n) {
-  lowering *l = c->l;
-  const neo_tensor_rec *r = neo_tensor_at(l->m, out->tensor);
-  const neo_lx *last = lx_sub(l, neo_lower_expr(l, r->bound), lx_int(l, 1));
-  uint64_t buf = 0;
-  neo_map_get(&l->buf_of, out->tensor.i, &buf);
-  neo_ls_store(l->k, in, (uint32_t)buf, lx_sub(l, n, lx_int(l, 1)),
-               neo_lx_cast(l->k, (neo_type)r->type, last),
-               neo_lx_op2(l->k, NEO_OP_LT, lx_int(l, 0), n));
-}
-
 static void along(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
-  const neo_lx *v, *n = neo_lower_extent(l, c->x.axis), *lo = lx_int(l, 0), *hi = n;
-  const neo_form_out *rising = saturating(c);
-  neo_block *around = in;
+  const neo_lx *v, *n = neo_lower_extent(l, c->x.axis);
   neo_lower_facts(l, l->f, &c->stage);
   acc_reg shown[MAX_ACCS], acc[MAX_ACCS], *live = &l->acc[c->stage.first_acc];
   bool payload = neo_lower_has_payload(&c->stage);
@@ -188,9 +141,7 @@ static void along(scan_loop *c, neo_block *in) {
   }
   neo_lower_begin_accs(l, in, &c->stage, c->t);
   first_points(c, in);
-  if (rising)
-    in = open_runs(c, in, rising, &lo, &hi);
-  neo_block *body = neo_lower_open(l, in, "u", lo, hi, 1, &v);
+  neo_block *body = neo_lower_open(l, in, "u", lx_int(l, 0), n, 1, &v);
   if (c->x.down) {
     axis_value u = {.at = {{lx_sub(l, n, lx_int(l, 1)), 1, 0}, {v, -1, l->depth}}, .n = 2};
     neo_lower_set_parts(l, c->x.axis, u);
@@ -207,10 +158,6 @@ static void along(scan_loop *c, neo_block *in) {
   if (payload)
     memcpy(live, acc, c->stage.accs.n * sizeof *live);
   neo_lower_close(l);
-  if (!rising)
-    return;
-  neo_lower_close(l);
-  store_last(c, around, rising, n);
 }
 
 void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi) {

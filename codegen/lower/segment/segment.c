@@ -133,8 +133,7 @@ static void take_term(segment *c, neo_block *in) {
     }
     const neo_lx *x =
         c->term ? neo_lx_load(l->k, c->terms[k], c->term) : neo_lower_expr(l, a->body);
-    if (!c->t.seg.injective)
-      x = neo_acc_combined(l, (neo_reducer)a->kind, load_acc(c, acc), x);
+    x = neo_acc_combined(l, (neo_reducer)a->kind, load_acc(c, acc), x);
     store_acc(c, in, acc, x);
   }
   l->acc_value = NULL;
@@ -348,8 +347,7 @@ static void run_pass(segment *c, neo_block *in, uint32_t pass) {
   c->pass = pass;
   c->sum = &lowering_of(c)->f->stages.at[pass];
   neo_lower_facts(lowering_of(c), lowering_of(c)->f, c->sum);
-  if (!c->t.seg.injective)
-    clear_rows(c, in);
+  clear_rows(c, in);
   run_over_source(c, in, take_term);
 }
 
@@ -377,8 +375,6 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
   c.t.n_axis = v < (int64_t)l->f->axes.n ? (int32_t)v : -1;
   c.t.store = &l->f->stages.at[c.t.seg.n_passes];
   neo_lower_add_tables(&c.t);
-  if (c.t.seg.injective)
-    l->k->bufs.at[c.t.buf[0]].use = NEO_BUF_WRITE;
   for (uint32_t k = 0; k < c.t.seg.n_passes; k++)
     run_pass(&c, in, k);
   neo_lower_facts(l, l->f, c.t.store);

@@ -3,7 +3,7 @@
 PASSES = ("simplify horizontal-fusion winograd simplify-gradients factor cse branches forward-copies levels "
           "sparse-rows split-sums infer-bounds distribute tile-recurrences skew checkpoint running-sums peel-sums col2im "
           "polyphase normalize-loops channels-last rfactor rfactor-columns prepack recompute").split()
-FUSIONS = "all inline prologue epilogue siblings sums rows columns loops nested grid cache".split()
+FUSIONS = "all inline prologue epilogue siblings sums rows columns nested grid concat cache".split()
 
 
 def _subset(r):

@@ -104,9 +104,13 @@ static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const ne
 static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   const neo_group *gr = &c->grouping.groups.at[g];
   neo_module *m = c->module;
-  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s%s\n", g, gr->name,
-               c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
-               (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
+  neo_str_addf(out, "group %zu %s: ", g, gr->name);
+  if (gr->in_parts)
+    neo_str_add(out, "no kernel, what it reads is written where it lies");
+  else
+    neo_str_addf(out, "kernel %u, key %016llx%016llx", c->kernel_of_group.at[g],
+                 (unsigned long long)gr->key[0], (unsigned long long)gr->key[1]);
+  neo_str_addf(out, "%s%s%s\n", gr->entry ? ", in " : "",
                gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "",
                gr->cached ? ", cached between calls" : "");
   for (size_t k = 0; k < gr->members.n; k++) {

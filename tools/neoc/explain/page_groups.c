@@ -22,8 +22,9 @@ static void put_summary(page *p, uint32_t g) {
   uint32_t k = p->c->kernel_of_group.at[g];
   neoc_html_open(p->out, "summary", NULL);
   neoc_html_leaf(p->out, "b", x->name, NULL);
-  neoc_html_leaf(p->out, "span", neo_arena_printf(p->a, "group %u, kernel %u", g, k), "class",
-                 "tag", NULL);
+  const char *text = x->in_parts ? neo_arena_printf(p->a, "group %u, no kernel", g)
+                                 : neo_arena_printf(p->a, "group %u, kernel %u", g, k);
+  neoc_html_leaf(p->out, "span", text, "class", "tag", NULL);
   if (x->cached)
     neoc_html_leaf(p->out, "span", "cached between calls", "class", "tag", NULL);
   double s = p->group[g].measured > 0 ? p->group[g].measured : x->cost.total_s;
@@ -101,9 +102,11 @@ static void put_facts(page *p, uint32_t g) {
   put_tensors(p, "reads", x->reads.at, x->reads.n);
   put_tensors(p, "writes", x->roots.at, x->roots.n);
   put_price(p, &x->cost);
-  neo_str_add(p->out, "<dt>schedule and loops</dt><dd>");
-  neoc_html_link(p->out, page_href(p, "k", k), neo_arena_printf(p->a, "kernel %u", k));
-  neo_str_add(p->out, "</dd>\n");
+  if (!x->in_parts) {
+    neo_str_add(p->out, "<dt>schedule and loops</dt><dd>");
+    neoc_html_link(p->out, page_href(p, "k", k), neo_arena_printf(p->a, "kernel %u", k));
+    neo_str_add(p->out, "</dd>\n");
+  }
   put_group_decisions(p, &p->group[g]);
   neo_str_add(p->out, "</dl>\n");
 }

@@ -29,7 +29,9 @@ const char *neoc_segment_origin(const neo_compilation *c, neo_arena *a, const ne
 const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group) {
   if (c->grouping.groups.at[group].recurrence)
     return "of the recurrence's loops";
-  if (c->grouping.groups.at[group].loops.n)
-    return "of loops that share one";
+  if (c->grouping.groups.at[group].levels.i)
+    return "of the order of a graph";
+  if (c->grouping.groups.at[group].in_parts)
+    return "no kernel";
   return origin(c, a, c->schedule_from.at[group]);
 }

@@ -1,0 +1,404 @@
+/* Deciding which tensors lie in concatenations, and writing the groups anew (concat.h). A tensor may be a part if it is
+ * temporary and every group that makes or reads it has a form, runs in each call, and always. Parts of parts come last:
+ * the outermost concatenation gets its parts first, so that a tensor that is a part of both lies in it by either.
+ *
+ * Entries have groups of their own. Wherever a concatenation is made it is made of parts, and a tensor that is a part
+ * in one entry is one in all that make both: no other kernel may write where it lies. In entries that differ in what
+ * they concatenate, as training and evaluation do, it may be a part of different ones, if it lies in them alike. */
+#include "fusion/concat.h"
+#include "fusion/form.h"
+#include "ir/define.h"
+#include "ir/store.h"
+
+typedef NEO_VEC(size_t) group_list;
+
+typedef struct { /* a concatenation as a group makes it */
+  size_t group, member;
+  neo_concat c;
+} found_concat;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  const neo_profile *profile;
+  neo_grouping *all;
+  bool *fixed;         /* by tensor: it can be no part */
+  bool *split;         /* by tensor: it is made of parts */
+  group_list *writers; /* by tensor */
+  uint64_t
+      *entries; /* by group: those that need it, as bits; the last one stands for all from 63 on */
+  NEO_VEC(found_concat) found;
+} coalescer;
+
+static neo_group *group_at(const coalescer *x, size_t g) {
+  return &x->all->groups.at[g];
+}
+
+static bool is_simple(const neo_group *g) {
+  return neo_group_has_form(g) && !g->cached && !g->when.n;
+}
+
+/* ---- what says how a tensor lies */
+
+static bool is_plain(const neo_module *m, neo_tensor t) {
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  return r->role == NEO_ROLE_TEMP && !r->partial && !r->terms && !r->rows.i && !r->moves &&
+         !r->least.i && !r->below.i && !r->offsets.i;
+}
+
+static void fix_all(coalescer *x, const neo_tensor *at, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    x->fixed[at[k].i] = true;
+}
+
+static void fix_list(coalescer *x, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    x->fixed[neo_list_at(x->m, l, k)] = true;
+}
+
+static void find_fixed(coalescer *x) {
+  for (uint32_t t = 1; t < x->m->tensors.n; t++)
+    x->fixed[t] = !is_plain(x->m, (neo_tensor){t});
+  for (size_t k = 0; k < x->m->entries.n; k++) {
+    fix_list(x, x->m->entries.at[k].outputs);
+    fix_list(x, x->m->entries.at[k].updates);
+  }
+  for (size_t g = 0; g < x->all->groups.n; g++) {
+    const neo_group *y = group_at(x, g);
+    for (size_t k = 0; k < y->roots.n; k++)
+      NEO_PUSH(x->a, &x->writers[y->roots.at[k].i], g);
+    if (is_simple(y))
+      continue;
+    fix_all(x, y->roots.at, y->roots.n);
+    fix_all(x, y->reads.at, y->reads.n);
+  }
+}
+
+/* ---- which entries need a group */
+
+static void need(coalescer *x, uint32_t number, uint64_t bit, neo_tensor t) {
+  for (size_t k = 0; k < x->writers[t.i].n; k++) {
+    size_t g = x->writers[t.i].at[k];
+    if (group_at(x, g)->entry != number || x->entries[g] & bit)
+      continue;
+    x->entries[g] |= bit;
+    for (size_t i = 0; i < group_at(x, g)->reads.n; i++)
+      need(x, number, bit, group_at(x, g)->reads.at[i]);
+  }
+}
+
+static void find_entries(coalescer *x) {
+  for (size_t k = 0; k < x->m->entries.n; k++) {
+    const neo_entry_rec *e = &x->m->entries.at[k];
+    const neo_list all[] = {e->outputs, e->updates};
+    for (int i = 0; i < 2; i++)
+      for (uint32_t t = 0; t < all[i].n; t++)
+        need(x, neo_group_entry(x->m, e), 1ULL << (k < 63 ? k : 63),
+             (neo_tensor){neo_list_at(x->m, all[i], t)});
+  }
+}
+
+/* ---- finding concatenations */
+
+typedef struct {
+  const neo_module *m;
+  const neo_group *g;
+  bool is;
+} own_read;
+
+static void look(void *ctx, neo_expr e) {
+  own_read *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
+  for (size_t k = 0; k < x->g->members.n && !x->is; k++) {
+    neo_list out = neo_def_at(x->m, x->g->members.at[k].def)->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      x->is = x->is || neo_list_at(x->m, out, i) == n->attr;
+  }
+}
+
+/* Does a part need what the group itself makes? */
+static bool needs_group(const coalescer *x, const neo_group *g, const neo_concat *c) {
+  own_read y = {x->m, g, false};
+  for (size_t k = 0; k < c->parts.n; k++)
+    neo_expr_visit(x->m, c->parts.at[k].value, look, &y);
+  return y.is;
+}
+
+static bool is_selection(const coalescer *x, const neo_member *y) {
+  const neo_def_rec *d = neo_def_at(x->m, y->def);
+  return d->reducer == NEO_RED_NONE && d->finish.n == 1 &&
+         neo_expr_node(x->m, neo_list_expr(x->m, d->finish, 0))->op == NEO_OP_SELECT;
+}
+
+/* Has the group the same shared axes without the members that may be concatenations, if anything is left? */
+static bool preserves_axes(const coalescer *x, const neo_group *g) {
+  uint32_t all = UINT32_MAX, left = UINT32_MAX;
+  for (size_t k = 0; k < g->members.n; k++) {
+    const neo_member *y = &g->members.at[k];
+    uint32_t n = neo_def_at(x->m, y->def)->n_out;
+    if (y->place == NEO_PLACE_INLINE)
+      continue;
+    all = n < all ? n : all;
+    left = n < left && !is_selection(x, y) ? n : left;
+  }
+  return left == UINT32_MAX || left == all;
+}
+
+static void find_concats(coalescer *x) {
+  for (size_t g = 0; g < x->all->groups.n; g++) {
+    const neo_group *y = group_at(x, g);
+    if (!is_simple(y) || !preserves_axes(x, y))
+      continue;
+    for (size_t k = 0; k < y->members.n; k++) {
+      found_concat f = {.group = g, .member = k};
+      if (neo_concat_of(x->p, x->a, y, k, &f.c) && is_plain(x->m, f.c.out) &&
+          !needs_group(x, y, &f.c))
+        NEO_PUSH(x->a, &x->found, f);
+    }
+  }
+}
+
+/* ---- deciding */
+
+static bool is_equal(neo_module *m, neo_expr a, neo_expr b) {
+  neo_linear x, y, d;
+  return neo_linear_of(m, a, &x) && neo_linear_of(m, b, &y) && neo_linear_add(&x, -1, &y, &d) &&
+         !d.n && !d.constant;
+}
+
+/* Has the part's tensor the place in its memory that it would have there? Memory of the same extents is alike. */
+static bool has_same_layout(coalescer *x, neo_tensor out, const neo_concat_part *part) {
+  neo_module *m = x->m;
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_tensor is = neo_tensor_store(m, part->from), to = neo_tensor_store(m, out);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, out); k++)
+    if (!is_equal(m, neo_tensor_extent(m, is, k), neo_tensor_extent(m, to, k)) ||
+        !is_equal(m, neo_store_index(m, part->from, k, zero),
+                  neo_store_index(m, out, k, part->lo[k])))
+      return false;
+  return true;
+}
+
+/* Is it a part of another memory in an entry that runs this group, too? */
+static bool is_elsewhere(const coalescer *x, const found_concat *f, neo_tensor t) {
+  neo_tensor to = neo_tensor_store(x->m, f->c.out);
+  for (size_t k = 0; k < x->found.n; k++) {
+    const found_concat *other = &x->found.at[k];
+    if (neo_tensor_store(x->m, other->c.out).i == to.i ||
+        !(x->entries[other->group] & x->entries[f->group]))
+      continue;
+    for (size_t i = 0; i < other->c.parts.n; i++)
+      if (other->c.parts.at[i].lies && other->c.parts.at[i].from.i == t.i)
+        return true;
+  }
+  return false;
+}
+
+static bool has_part(const neo_concat *c, neo_tensor t) {
+  for (size_t k = 0; k < c->parts.n; k++)
+    if (c->parts.at[k].from.i == t.i)
+      return true;
+  return false;
+}
+
+static bool is_made_in(const coalescer *x, neo_tensor t, uint32_t entry) {
+  for (size_t k = 0; k < x->writers[t.i].n; k++)
+    if (group_at(x, x->writers[t.i].at[k])->entry == entry)
+      return true;
+  return false;
+}
+
+static bool may_be_part(const coalescer *x, neo_tensor out, neo_tensor t) {
+  if (!t.i || x->fixed[t.i] || !x->writers[t.i].n)
+    return false;
+  for (size_t k = 0; k < x->found.n; k++) {
+    const found_concat *f = &x->found.at[k];
+    if (f->c.out.i == out.i && is_made_in(x, t, group_at(x, f->group)->entry) &&
+        !has_part(&f->c, t))
+      return false;
+  }
+  return true;
+}
+
+static bool coalesces(coalescer *x, const found_concat *f, const neo_concat_part *part) {
+  neo_tensor t = part->from;
+  return may_be_part(x, f->c.out, t) &&
+         (!neo_tensor_at(x->m, t)->within.i ||
+          (has_same_layout(x, f->c.out, part) && !is_elsewhere(x, f, t)));
+}
+
+static double bytes_of(coalescer *x, neo_tensor t) {
+  double n = neo_type_bytes((neo_type)neo_tensor_at(x->m, t)->type);
+  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
+    n *= (double)neo_extent_most(x->m, neo_tensor_extent(x->m, t, k));
+  return n;
+}
+
+/* Seconds that are saved: parts are neither read nor written, but what is copied takes a kernel each. */
+static double saved_s(coalescer *x, const found_concat *f) {
+  double whole = bytes_of(x, f->c.out), bytes = 0, copies = 0;
+  for (size_t k = 0; k < f->c.parts.n; k++)
+    if (coalesces(x, f, &f->c.parts.at[k]))
+      bytes += 2 * bytes_of(x, f->c.parts.at[k].from);
+    else
+      copies++;
+  return bytes == 0 ? -1
+                    : neo_profile_traffic(x->profile, bytes, whole) / x->profile->workers +
+                          x->profile->launch_s * (1 - copies);
+}
+
+/* Can every group that makes it leave that to parts? */
+static bool can_split(coalescer *x, neo_tensor out) {
+  size_t n = 0;
+  double saved = 0;
+  for (size_t k = 0; k < x->found.n; k++)
+    if (x->found.at[k].c.out.i == out.i) {
+      n++;
+      saved += saved_s(x, &x->found.at[k]);
+    }
+  return n == x->writers[out.i].n && saved >= 0;
+}
+
+static void place_parts(coalescer *x, found_concat *f) {
+  for (size_t k = 0; k < f->c.parts.n; k++) {
+    neo_concat_part *part = &f->c.parts.at[k];
+    part->lies = coalesces(x, f, part);
+    if (part->lies && !neo_tensor_at(x->m, part->from)->within.i)
+      neo_store_within(x->m, part->from, f->c.out, part->lo);
+  }
+}
+
+static void decide(coalescer *x) {
+  for (size_t k = x->found.n; k-- > 0;) {
+    found_concat *f = &x->found.at[k];
+    if (!x->split[f->c.out.i] && !can_split(x, f->c.out))
+      continue;
+    x->split[f->c.out.i] = true;
+    place_parts(x, f);
+  }
+}
+
+/* ---- writing */
+
+static void add_group(coalescer *x, neo_grouping *to, const neo_group *like, neo_def d) {
+  neo_group g = {.entry = like->entry};
+  NEO_PUSH(x->a, &g.members, ((neo_member){d, NEO_PLACE_ROOT, NULL, false}));
+  neo_group_finish(x->m, x->a, &g);
+  NEO_PUSH(x->a, &to->groups, g);
+}
+
+static neo_expr extent_of(neo_module *m, neo_expr lo, neo_expr hi) {
+  neo_linear x, y, d;
+  bool is = neo_linear_of(m, hi, &x) && neo_linear_of(m, lo, &y) && neo_linear_add(&x, -1, &y, &d);
+  return is ? neo_linear_expr(m, &d) : neo_op2(m, NEO_OP_SUB, hi, lo);
+}
+
+/* A tensor that has the part's elements, and lies there. */
+static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_concat_part *part) {
+  neo_module *m = x->m;
+  neo_def id = group_at(x, f->group)->members.at[f->member].def;
+  const neo_def_rec of = *neo_def_at(m, id);
+  neo_def_rec d = {.n_out = of.n_out, .span = of.span, .origin = of.origin ? of.origin : id.i};
+  uint32_t axes[NEO_CONCAT_RANK];
+  neo_expr by[NEO_CONCAT_RANK];
+  for (uint32_t k = 0; k < of.n_out; k++) {
+    neo_axis_rec axis = *neo_def_axis(m, &of, k);
+    axis.hi = extent_of(m, part->lo[k], part->hi[k]);
+    axes[k] = neo_axis_add(m, axis).i;
+    by[k] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), part->lo[k]);
+  }
+  neo_expr value = neo_expr_subst_axes(m, part->value, by, of.n_out);
+  d.axes = neo_list_new(m, axes, of.n_out);
+  d.finish = neo_list_new(m, &value.i, 1);
+  const neo_tensor_rec out = *neo_tensor_at(m, f->c.out);
+  neo_temp t = {.prefix = "rest", .like = f->c.out, .type = (neo_type)out.type, .bound = out.bound};
+  neo_tensor made = neo_temp_define(m, &t, d);
+  neo_store_within(m, made, f->c.out, part->lo);
+  return made;
+}
+
+/* The groups that copy what is no part, and the one that says of which parts the concatenation is. */
+static void write_parts(coalescer *x, neo_grouping *to, const found_concat *f) {
+  const neo_group *g = group_at(x, f->group);
+  neo_group y = {.entry = g->entry, .in_parts = true};
+  NEO_PUSH(x->a, &y.members, g->members.at[f->member]);
+  for (size_t k = 0; k < f->c.parts.n; k++) {
+    const neo_concat_part *part = &f->c.parts.at[k];
+    neo_tensor t = part->from;
+    if (!part->lies) {
+      t = define_part(x, f, part);
+      add_group(x, to, g, (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, t)->pieces, 0)});
+    }
+    NEO_PUSH(x->a, &y.reads, t);
+  }
+  NEO_PUSH(x->a, &y.roots, f->c.out);
+  y.name =
+      neo_arena_printf(x->a, "%s", neo_name_text(x->m->names, neo_tensor_at(x->m, f->c.out)->name));
+  NEO_PUSH(x->a, &to->groups, y);
+}
+
+static bool touches_part(const coalescer *x, const neo_group *g) {
+  for (size_t k = 0; k < g->reads.n; k++)
+    if (neo_tensor_at(x->m, g->reads.at[k])->within.i)
+      return true;
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (neo_tensor_at(x->m, g->roots.at[k])->within.i)
+      return true;
+  return false;
+}
+
+/* The group without the concatenations that it made. */
+static void write_rest(coalescer *x, neo_grouping *to, size_t at) {
+  neo_group g = *group_at(x, at);
+  size_t roots = 0;
+  bool *gone = NEO_NEW_ARRAY(x->a, bool, g.members.n + 1);
+  for (size_t k = 0; k < x->found.n; k++)
+    if (x->found.at[k].group == at && x->split[x->found.at[k].c.out.i])
+      gone[x->found.at[k].member] = true;
+  const neo_group all = g;
+  g.members.at = NULL;
+  g.members.n = g.members.cap = 0;
+  for (size_t k = 0; k < all.members.n; k++)
+    if (!gone[k]) {
+      NEO_PUSH(x->a, &g.members, all.members.at[k]);
+      roots += all.members.at[k].place == NEO_PLACE_ROOT;
+    }
+  if (g.members.n == all.members.n && !touches_part(x, &all)) {
+    NEO_PUSH(x->a, &to->groups, all);
+  } else if (roots) {
+    neo_group_finish(x->m, x->a, &g);
+    NEO_PUSH(x->a, &to->groups, g);
+  }
+}
+
+static void write(coalescer *x) {
+  neo_grouping out = {.m = x->m};
+  size_t next = 0;
+  for (size_t g = 0; g < x->all->groups.n; g++) {
+    for (; next < x->found.n && x->found.at[next].group == g; next++)
+      if (x->split[x->found.at[next].c.out.i])
+        write_parts(x, &out, &x->found.at[next]);
+    write_rest(x, &out, g);
+  }
+  *x->all = out;
+}
+
+void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profile,
+                           neo_grouping *all) {
+  coalescer x = {.m = m, .a = a, .profile = profile, .all = all};
+  x.p = neo_prover_new(m);
+  x.profile = profile ? profile : &neo_machine_named("x86-64-v3")->profile;
+  x.fixed = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  x.split = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  x.writers = NEO_NEW_ARRAY(a, group_list, m->tensors.n + 1);
+  x.entries = NEO_NEW_ARRAY(a, uint64_t, all->groups.n + 1);
+  find_fixed(&x);
+  find_entries(&x);
+  find_concats(&x);
+  decide(&x);
+  write(&x);
+  neo_prover_free(x.p);
+}
