@@ -31,19 +31,11 @@ target_link_directories(llvm INTERFACE ${llvm_libdir})
 # A program with the property NEO_LLVM_INSIDE takes the static libraries, where they are installed
 # and link: the loader relocates a shared one of this size whole at every start, which takes as long
 # as compiling a small model's passes. What they need is taken from the libraries of packages that
-# are there with LLVM's own, not from their -dev packages. The C++ library is static where the
-# compiler has it so: the loader looks up 5,000 symbols of it for LLVM's tables of virtual functions,
-# which is a quarter of the time that it takes to load all of it.
+# are there with LLVM's own, not from their -dev packages.
 execute_process(COMMAND ${NEO_LLVM_CONFIG} --link-static --libs x86 aarch64 nvptx passes orcjit
   OUTPUT_VARIABLE llvm_inside OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 separate_arguments(llvm_inside)
-set(cxx_library -l:libstdc++.so.6)
-execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libstdc++.a
-  OUTPUT_VARIABLE cxx_archive OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-if(IS_ABSOLUTE "${cxx_archive}" AND EXISTS "${cxx_archive}")
-  set(cxx_library ${cxx_archive} -lgcc_eh)
-endif()
-list(APPEND llvm_inside ${cxx_library} -l:libzstd.so.1 -lz -lm)
+list(APPEND llvm_inside -l:libstdc++.so.6 -l:libzstd.so.1 -lz -lm)
 include(CheckCSourceCompiles)
 set(CMAKE_REQUIRED_INCLUDES ${llvm_include})
 set(CMAKE_REQUIRED_LINK_OPTIONS -L${llvm_libdir})

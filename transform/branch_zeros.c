@@ -6,7 +6,8 @@
 
 enum { MOST_PARTS = 64, MOST_TERMS = 64, MOST_RANK = 16 };
 
-typedef struct { /* zero but where one of the terms holds, each a conjunction over axes of the tensor,
+typedef struct
+{ /* zero but where one of the terms holds, each a conjunction over axes of the tensor,
                     or of who reads it */
   bool known;
   uint32_t n;
@@ -20,6 +21,7 @@ typedef struct {
   zero *of;              /* by tensor */
   const bool *recurrent; /* by definition */
   uint64_t loops;        /* axes of the definition at hand */
+  neo_def at;            /* the definition at hand */
 } zeros;
 
 static const zero unknown = {0};
@@ -29,10 +31,42 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return neo_expr_is_float(m, e, &x) && x == 0;
 }
 
+typedef struct {
+  const zeros *z;
+  neo_facts facts;
+  bool ok;
+} range_look;
+
+static void look_in_range(void *ctx, neo_expr e) {
+  range_look *l = ctx;
+  neo_module *m = l->z->m;
+  neo_node n = *neo_expr_node(m, e);
+  for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && l->ok; k++) {
+    neo_expr i = neo_list_expr(m, n.arg, k), hi = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
+    neo_expr lo = neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), i);
+    neo_expr within = neo_op2(m, NEO_OP_AND, lo, neo_op2(m, NEO_OP_LT, i, hi));
+    l->ok = neo_prove(l->z->b->p, &l->facts, within, NULL) == NEO_PROVED;
+  }
+}
+
+/* Do the elements that the condition reads exist wherever the definition at hand has an element? The condition moves to
+ * where nothing else protects these reads: m[t + 1] beside t + 1 < T does not. */
+static bool reads_exist(const zeros *z, neo_expr e) {
+  neo_axis_rec axes[64];
+  const neo_def_rec *d = neo_def_at(z->m, z->at);
+  range_look l = {z, {axes, d->axes.n, NULL, 0}, d->axes.n <= 64};
+  for (uint32_t k = 0; k < d->axes.n && l.ok; k++)
+    axes[k] = *neo_def_axis(z->m, d, k);
+  if (l.ok)
+    neo_expr_visit(z->m, e, look_in_range, &l);
+  return l.ok;
+}
+
 /* Is it a condition of a call, or of the iterations of the definition at hand? */
 static bool counts(const zeros *z, neo_expr e) {
   uint64_t axes = neo_expr_axes(z->m, e);
-  return axes ? !(axes & ~z->loops) && neo_is_point_condition(z->m, e) : neo_is_condition(z->m, e);
+  return axes ? !(axes & ~z->loops) && neo_is_point_condition(z->m, e) && reads_exist(z, e)
+              : neo_is_condition(z->m, e);
 }
 
 /* The parts of a conjunction of conditions; false: it is none. */
@@ -295,10 +329,12 @@ void branches_ask_for_zeros(branches *b) {
   z.of = NEO_NEW_ARRAY(b->a, zero, room);
   z.recurrent = neo_recurrent_defs(m, b->a);
   for (size_t k = 0; k < b->n; k++) {
-    z.loops = b->loops[b->order[k].i];
+    z.at = b->order[k];
+    z.loops = b->loops[z.at.i];
     find(&z, b->order[k]);
   }
   for (uint32_t d = 1; d < m->defs.n; d++) {
+    z.at = (neo_def){d};
     z.loops = d < n_defs ? b->loops[d] : 0;
     neo_def_rewrite(m, (neo_def){d}, add_exclusive, &z);
     neo_def_rewrite(m, (neo_def){d}, read_under, &z);
