@@ -305,7 +305,7 @@ neo_position_loop neo_position_loop_of(const neo_group *g, neo_kernel *k) {
   int64_t lo, units;
   const neo_ls *last = k->body.n ? k->body.at[k->body.n - 1] : NULL;
   if (last && last->kind == NEO_LS_FOR && last->loop.kind == NEO_LOOP_SERIAL &&
-      last->loop.step == 1 && neo_lx_is_int(last->loop.lo, &lo) && lo == 0 &&
+      last->loop.step == 1 && !last->loop.more && neo_lx_is_int(last->loop.lo, &lo) && lo == 0 &&
       neo_lx_is_int(k->units, &units) && units == 1) {
     x.loop = last;
     take_positions(&x, last->loop.hi);

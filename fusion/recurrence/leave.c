@@ -1,207 +1,430 @@
-/* Rounds that change nothing are left out: those of a `while` behind the one in which its condition failed.
+/* Early exit: iterations of a `while` after the one in which its condition failed change nothing, and are not run.
  *
- *     alive[r] = (alive[r-1] else true) and c(h[r-1])
- *     next[r]  = f(h[r-1])
- *     h[r]     = select(alive[r], next[r], (h[r-1] else first))
+ *     band t                                     band t
+ *       band r in 0..L                             band r in 0..L
+ *         leaf alive[t, r]                           exit unless alive[t, r - n]
+ *         leaf next[t, r]                ->          leaf alive[t, r]
+ *         leaf h[t, r]                               leaf next[t, r]
+ *                                                    leaf h[t, r]
  *
- * Once alive[r] is false it stays so, and h keeps its value. If n slices of h are in memory (ring.c), all of them
- * have it n rounds later. From then on nothing has to be computed but alive, and what is not as h and next
- * are; the rest runs where (alive[r-n] else true). `next` is among the rest: it is read by what is left out
- * alike, or only where alive[r] holds. Where all rounds of h are stored, all are written. */
+ *     alive[t, r] = (alive[t, r-1] else true) and c(h[t, r-1])
+ *     h[t, r]     = select(alive[t, r], next[t, r], (h[t, r-1] else first))
+ *
+ * Once alive[t, r] is false it stays so, and h keeps its value. The storage of h and alive is folded to n cells at most
+ * along r (ring.c, inner_fold.c); n iterations later all of these cells have the value that those of the last iteration
+ * would have, so readers after the loop find it. Whatever else the loop makes, only its own iterations may read.
+ *
+ * Positions of r that are no band's (place.c) are under a guard with the same condition. On a GPU each kernel asks for
+ * itself (neo_loop_options): the condition must not change while kernels of an iteration run, so alive has a cell more,
+ * and is made in all iterations. */
 #include "fusion/recurrence/internal.h"
 
-typedef enum { NEEDED, CARRIED, PASSING } leaving_kind; /* the latter are left out */
+enum { MOST_COPIES = 4 };
 
 typedef struct {
   outliner *o;
-  const neo_order_step *order;
+  const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one is left */
+  uint32_t n_loops;
   neo_tensor alive;
-  leaving_kind *kind; /* by definition */
-  bool chosen;        /* the reads at hand are where alive[r] holds */
-  bool changed;
+  neo_def maker;          /* of alive */
+  const bool *read_after; /* by tensor: not only iterations of the loop read it */
+  int64_t n;
 } leaving;
 
-static neo_tensor result_of(const leaving *l, neo_def d) {
-  return (neo_tensor){neo_list_at(l->o->m, neo_def_at(l->o->m, d)->out, 0)};
+static const neo_order_step *left_loop(const leaving *l) {
+  return l->loop[l->n_loops - 1];
 }
 
-/* Is it a read of the tensor in the round before, and at the same place otherwise? */
-static bool is_round_before(neo_module *m, neo_expr e, neo_tensor t, uint32_t axis) {
-  const neo_node *n = neo_expr_node(m, e);
-  bool is = outline_is_read(n) && n->attr == t.i;
-  for (uint32_t k = 0; is && k < neo_tensor_rank(m, t); k++) {
-    neo_linear by;
-    neo_expr apart = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_expr_arg(m, e, k));
-    is = neo_linear_of(m, apart, &by) && !by.n && by.constant == (k == axis);
+/* The definition among the loop's that makes the tensor, whole; null: there is none. */
+static const neo_order_member *maker_of(const leaving *l, uint32_t tensor) {
+  neo_list pieces = neo_tensor_at(l->o->m, (neo_tensor){tensor})->pieces;
+  neo_def d = {pieces.n == 1 ? neo_list_at(l->o->m, pieces, 0) : 0};
+  return d.i ? outline_member(left_loop(l), d) : NULL;
+}
+
+/* ---- where an element is made */
+
+/* How many iterations of loop `level` before the one of definition x's point an element of `made` is made, at `read`. */
+static bool distance_of(const leaving *l, uint32_t level, neo_def x, neo_def made, neo_expr read,
+                        int64_t *d) {
+  const outliner *o = l->o;
+  const neo_order_member *here = outline_member(l->loop[level], x);
+  const neo_order_member *there = outline_member(l->loop[level], made);
+  if (!here || !there || here->delay != there->delay)
+    return false;
+  return outline_distance(o, neo_axis_ref(o->m, here->axis), neo_expr_arg(o->m, read, there->axis),
+                          d);
+}
+
+/* Is it a read, at definition x's point, of an element that was made `back` iterations before, in the same ones of the
+ * loops around? */
+static bool is_read_back(const leaving *l, neo_def x, neo_expr e, uint32_t tensor, int64_t back) {
+  const neo_node *n = neo_expr_node(l->o->m, e);
+  const neo_order_member *made = outline_is_read(n) && n->attr == tensor ? maker_of(l, tensor) : NULL;
+  bool is = made != NULL;
+  for (uint32_t k = 0; k < l->n_loops && is; k++) {
+    int64_t d;
+    is = distance_of(l, k, x, made->def, e, &d) && d == (k + 1 == l->n_loops ? back : 0);
   }
   return is;
 }
 
-/* alive[r] = (alive[r-1] else true) and ... */
-static bool stays_false(neo_module *m, neo_tensor t) {
-  const neo_tensor_rec *r = neo_tensor_at(m, t);
-  if (r->pieces.n != 1 || r->type != NEO_BOOL_T || r->extent.n != 1)
-    return false;
-  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
-  if (d->reducer != NEO_RED_NONE || d->axes.n != 1 || d->out.n != 1 || d->out_map.n)
-    return false;
-  neo_expr e = neo_list_expr(m, d->finish, 0);
-  for (uint32_t k = 0; k < 2 && neo_expr_node(m, e)->op == NEO_OP_AND; k++) {
-    neo_expr before = neo_expr_arg(m, e, k);
-    int64_t first;
-    if (neo_expr_node(m, before)->op == NEO_OP_LOAD_ELSE && is_round_before(m, before, t, 0) &&
-        neo_expr_is_int(m, neo_expr_arg(m, before, 1), &first) && first)
-      return true;
-  }
-  return false;
-}
+/* ---- the condition */
 
-static bool is_condition(const leaving *l, neo_expr e, uint32_t axis) {
+static bool has_term(const leaving *l, neo_def d, neo_expr e) {
   neo_module *m = l->o->m;
-  const neo_node *n = neo_expr_node(m, e);
-  return n->op == NEO_OP_LOAD && n->attr == l->alive.i &&
-         neo_expr_arg(m, e, 0).i == neo_axis_ref(m, axis).i;
+  int64_t first;
+  if (neo_expr_node(m, e)->op == NEO_OP_AND)
+    return has_term(l, d, neo_expr_arg(m, e, 0)) || has_term(l, d, neo_expr_arg(m, e, 1));
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD_ELSE && is_read_back(l, d, e, l->alive.i, 1) &&
+         neo_expr_is_int(m, neo_expr_arg(m, e, neo_tensor_rank(m, l->alive)), &first) && first;
 }
 
-/* h[r] = select(alive[r], ..., (h[r-1] else first)), of which some slices are in memory. */
-static bool is_carry(const leaving *l, const neo_order_member *x) {
+/* alive[.., r] = (alive[.., r-1] else true) and ..., one bool for each iteration */
+static bool stays_false(const leaving *l) {
   neo_module *m = l->o->m;
-  const neo_def_rec *d = neo_def_at(m, x->def);
-  neo_tensor t = result_of(l, x->def);
-  neo_expr e = neo_list_expr(m, d->finish, 0);
-  const outline_ring *r = &l->o->ring[t.i];
-  return r->n_folds == 1 && outline_slices(r, l->order) && d->out.n == 1 && !d->out_map.n &&
-         neo_expr_node(m, e)->op == NEO_OP_SELECT &&
-         is_condition(l, neo_expr_arg(m, e, 0), x->axis) &&
-         is_round_before(m, neo_expr_arg(m, e, 2), t, x->axis);
+  const neo_tensor_rec *r = neo_tensor_at(m, l->alive);
+  const neo_def_rec *d = neo_def_at(m, l->maker);
+  return r->type == NEO_BOOL_T && r->pieces.n == 1 && r->extent.n == l->n_loops &&
+         d->reducer == NEO_RED_NONE && d->out.n == 1 && !d->out_map.n &&
+         has_term(l, l->maker, neo_list_expr(m, d->finish, 0));
 }
 
-/* Is it in memory for the round at hand alone, or not at all? */
-static bool is_passing(const leaving *l, const neo_order_member *x) {
-  neo_module *m = l->o->m;
-  neo_list out = neo_def_at(m, x->def)->out;
-  bool is = true;
-  for (uint32_t k = 0; k < out.n; k++)
-    is = is && neo_list_at(m, out, k) != l->alive.i && !l->o->stored[neo_list_at(m, out, k)] &&
-         neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)})->role == NEO_ROLE_TEMP;
-  return is;
-}
-
-/* ---- who reads it */
-
-/* What a definition that is not left out reads has to be there. A float need not, where a select does not take
- * it; an integer may be an index. */
-static void need_read(void *ctx, neo_expr e) {
-  leaving *l = ctx;
-  const neo_module *m = l->o->m;
-  const neo_node *n = neo_expr_node(m, e);
-  if (!outline_is_read(n))
-    return;
-  const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n->attr});
-  for (uint32_t k = 0; k < t->pieces.n; k++) {
-    leaving_kind *kind = &l->kind[neo_list_at(m, t->pieces, k)];
-    if (*kind != PASSING || (l->chosen && neo_type_is_float((neo_type)t->type)))
+/* Finds the condition among definitions of the loop that are in no loop in it. */
+static bool find_alive(leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  l->alive.i = 0;
+  for (uint32_t k = 0; k < loop->n_steps && !l->alive.i; k++) {
+    l->maker = loop->step[k].def;
+    if (!l->maker.i)
       continue;
-    *kind = NEEDED;
-    l->changed = true;
+    l->alive.i = neo_list_at(l->o->m, neo_def_at(l->o->m, l->maker)->out, 0);
+    if (!stays_false(l))
+      l->alive.i = 0;
   }
+  return l->alive.i != 0;
 }
 
-static void need_reads(leaving *l, neo_def id) {
+/* ---- what keeps its value */
+
+static bool is_condition(const leaving *l, neo_def x, neo_expr e) {
+  return neo_expr_node(l->o->m, e)->op == NEO_OP_LOAD && is_read_back(l, x, e, l->alive.i, 0);
+}
+
+/* The value of what is read, at x's point, if it is computed from elements alone; 0: it is not. */
+static neo_expr copied_value(const leaving *l, neo_def x, neo_expr read) {
   neo_module *m = l->o->m;
-  const neo_order_member *x = outline_member(l->order, id);
-  neo_def_rec d = *neo_def_at(m, id);
-  neo_expr e = neo_list_expr(m, d.finish, 0);
-  l->chosen = false;
-  if (!x || d.finish.n != 1 || neo_expr_node(m, e)->op != NEO_OP_SELECT ||
-      !is_condition(l, neo_expr_arg(m, e, 0), x->axis)) {
-    neo_def_visit(m, id, need_read, l);
-    return;
-  }
-  for (uint32_t k = 0; k < d.axes.n; k++) {
-    neo_expr_visit(m, neo_def_axis(m, &d, k)->lo, need_read, l);
-    neo_expr_visit(m, neo_def_axis(m, &d, k)->hi, need_read, l);
-  }
-  for (uint32_t k = 0; k < d.body.n; k++)
-    neo_expr_visit(m, neo_list_expr(m, d.body, k), need_read, l);
-  if (d.where.i)
-    neo_expr_visit(m, d.where, need_read, l);
-  neo_expr_visit(m, neo_expr_arg(m, e, 2), need_read, l);
-  l->chosen = true;
-  neo_expr_visit(m, neo_expr_arg(m, e, 1), need_read, l);
+  const neo_node *n = neo_expr_node(m, read);
+  neo_expr by[OUTLINE_AXES];
+  const neo_order_member *made = n->op == NEO_OP_LOAD ? maker_of(l, n->attr) : NULL;
+  if (!made || !is_read_back(l, x, read, n->attr, 0))
+    return (neo_expr){0};
+  neo_def_rec d = *neo_def_at(m, made->def);
+  if (d.reducer != NEO_RED_NONE || d.out.n != 1 || d.out_map.n)
+    return (neo_expr){0};
+  for (uint32_t k = 0; k < d.n_out; k++)
+    by[k] = neo_expr_arg(m, read, k);
+  return neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), by, d.n_out);
 }
 
-/* Finds what is left out; false: nothing is. */
-static bool find_kinds(leaving *l) {
+/* The value of an expression at x's point in an iteration that does not run. */
+static neo_expr dead_value(const leaving *l, neo_def x, neo_expr e) {
+  neo_module *m = l->o->m;
+  for (int k = 0; k < MOST_COPIES; k++) {
+    neo_expr copied = copied_value(l, x, e);
+    if (copied.i)
+      e = copied;
+    if (neo_expr_node(m, e)->op == NEO_OP_SELECT && is_condition(l, x, neo_expr_arg(m, e, 0)))
+      e = neo_expr_arg(m, e, 2);
+    else if (!copied.i)
+      break;
+  }
+  return e;
+}
+
+/* Is it, in such an iteration, what it was in the one before? */
+static bool keeps_value(const leaving *l, const neo_order_member *x) {
+  neo_module *m = l->o->m;
+  neo_def_rec d = *neo_def_at(m, x->def);
+  uint32_t t = neo_list_at(m, d.out, 0);
+  if (d.reducer != NEO_RED_NONE || d.out.n != 1 || d.out_map.n)
+    return false;
+  neo_expr e = dead_value(l, x->def, neo_list_expr(m, d.finish, 0));
+  bool keeps = is_read_back(l, x->def, e, t, 1);
+  for (uint32_t k = 0; k < d.n_out && keeps; k++) {
+    int64_t apart;
+    keeps = outline_distance(l->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
+            apart == (k == x->axis);
+  }
+  return keeps;
+}
+
+/* ---- who reads what the loop makes */
+
+typedef struct {
+  const leaving *l;
+  neo_def reader;
+  bool *after;
+} read_look;
+
+/* In the loop an iteration reads what it, or an earlier one, has made. */
+static void look_after(void *ctx, neo_expr e) {
+  read_look *k = ctx;
+  const leaving *l = k->l;
+  const neo_node *n = neo_expr_node(l->o->m, e);
+  const neo_order_member *made = outline_is_read(n) ? maker_of(l, n->attr) : NULL;
+  bool within = outline_member(left_loop(l), k->reader) != NULL;
+  int64_t d;
+  if (!made)
+    return;
+  for (uint32_t i = 0; i + 1 < l->n_loops && within; i++)
+    within = distance_of(l, i, k->reader, made->def, e, &d) && d == 0;
+  k->after[n->attr] = k->after[n->attr] || !within;
+}
+
+static void find_readers(leaving *l) {
   outliner *o = l->o;
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < l->order->n_members; k++) {
-    const neo_order_member *x = &l->order->member[k];
-    l->kind[x->def.i] = is_carry(l, x) ? CARRIED : is_passing(l, x) ? PASSING : NEEDED;
+  read_look k = {.l = l, .after = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n)};
+  for (size_t i = 0; i < o->n; i++) {
+    k.reader = o->defs[i];
+    neo_def_visit(o->m, k.reader, look_after, &k);
   }
-  do {
-    l->changed = false;
-    for (size_t k = 0; k < o->n; k++)
-      if (l->kind[o->defs[k].i] == NEEDED)
-        need_reads(l, o->defs[k]);
-  } while (l->changed);
-  for (size_t k = 0; k < o->n; k++)
-    n += l->kind[o->defs[k].i] != NEEDED;
-  return n > 0;
+  l->read_after = k.after;
 }
 
-/* ---- where it runs */
-
-/* Slices of what is kept, at most. */
-static int64_t slices_of(const leaving *l) {
-  int64_t n = 1;
-  for (uint32_t k = 0; k < l->order->n_members; k++) {
-    neo_def d = l->order->member[k].def;
-    bool carried = l->kind[d.i] == CARRIED;
-    int64_t own = carried ? outline_slices(&l->o->ring[result_of(l, d).i], l->order) : 0;
-    n = own > n ? own : n;
-  }
-  return n;
+static int64_t slices_of(const leaving *l, uint32_t tensor) {
+  const outline_ring *r = &l->o->ring[tensor];
+  return tensor < l->o->n_tensors && r->n_folds ? outline_slices(r, left_loop(l)) : 0;
 }
 
-static void leave_rounds(const leaving *l, const neo_tree *t, int64_t n) {
-  neo_module *m = l->o->m;
-  for (size_t k = 0; k < t->children.n; k++)
-    leave_rounds(l, t->children.at[k], n);
+/* May iterations leave the definition out? */
+static bool may_leave_out(leaving *l, const neo_order_member *x) {
+  const outliner *o = l->o;
+  neo_list out = neo_def_at(o->m, x->def)->out;
+  bool may = true, read = false;
+  int64_t n = slices_of(l, neo_list_at(o->m, out, 0));
+  for (uint32_t k = 0; k < out.n; k++) {
+    uint32_t t = neo_list_at(o->m, out, k);
+    const neo_tensor_rec *rec = neo_tensor_at(o->m, (neo_tensor){t});
+    may = may && !o->stored[t] && rec->role == NEO_ROLE_TEMP && rec->pieces.n == 1;
+    read = read || l->read_after[t];
+  }
+  if (may && (x->def.i == l->maker.i || (read && keeps_value(l, x)))) {
+    may = n > 0 && (x->def.i != l->maker.i || !read);
+    l->n = n > l->n ? n : l->n;
+    return may;
+  }
+  return may && !read;
+}
+
+/* Is every instance of what the loop makes in one iteration of it? */
+static bool is_in_iterations(const leaving *l, const neo_tree *t) {
+  bool is = true;
+  for (size_t k = 0; k < t->children.n && is; k++)
+    is = is_in_iterations(l, t->children.at[k]);
   if (t->kind != NEO_TREE_LEAF)
-    return;
-  outline_instance *x = outline_at(l->o, t);
-  const neo_order_member *own = outline_member(l->order, x->def);
-  if (!own || l->kind[x->def.i] == NEEDED || x->rounds != 1 || !x->fixed[own->axis])
-    return;
-  neo_expr at = neo_op2(m, NEO_OP_SUB, x->base[own->axis], outline_number(l->o, n));
-  x->alive = neo_load_else(m, l->alive, &at, 1, neo_const_bool(m, true), x->rec.span);
+    return is;
+  const outline_instance *x = outline_at(l->o, t);
+  neo_expr at;
+  for (uint32_t k = 0; outline_member(left_loop(l), x->def) && k < l->n_loops && is; k++)
+    is = outline_iteration_of(l->o, l->loop[k], x, &at);
+  return is;
 }
 
-/* The tensor that a value of a member is chosen by, if it stays false. */
-static neo_tensor chooses(neo_module *m, const neo_order_member *x) {
-  neo_expr e = neo_list_expr(m, neo_def_at(m, x->def)->finish, 0);
-  neo_expr is = neo_expr_node(m, e)->op == NEO_OP_SELECT ? neo_expr_arg(m, e, 0) : e;
-  const neo_node *n = neo_expr_node(m, is);
-  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
-  return t.i && stays_false(m, t) ? t : (neo_tensor){0};
+static bool may_leave(leaving *l, const neo_tree *t) {
+  const neo_order_step *loop = left_loop(l);
+  neo_facts none = {0};
+  int64_t lo, most;
+  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t);
+  if (!may)
+    return false;
+  l->n = 1;
+  find_readers(l);
+  for (uint32_t k = 0; k < loop->n_members && may; k++)
+    may = loop->member[k].delay == loop->member[0].delay && may_leave_out(l, &loop->member[k]);
+  uint32_t axis = outline_member(loop, l->maker)->axis;
+  return may &&
+         neo_interval(l->o->p, &none, neo_tensor_extent(l->o->m, l->alive, axis), &lo, &most) &&
+         most > l->n + 1;
 }
 
-void outline_find_alive(outliner *o, const neo_order_step *order) {
-  for (uint32_t k = 0; k < order->n_members; k++) /* reads with delays are none of the same round */
-    if (order->down || order->member[k].delay != order->member[0].delay)
-      return;
-  for (uint32_t k = 0; k < order->n_members && !o->alive.i; k++)
-    o->alive = chooses(o->m, &order->member[k]);
-  if (o->alive.i && o->own[o->alive.i])
-    o->stored[o->alive.i] = true;
+/* ---- the tree */
+
+/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. */
+static neo_expr runs_where(const leaving *l, const outline_instance *x) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  neo_expr index[OUTLINE_FOLDS], none = outline_number(o, -1);
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], l->maker);
+    int64_t back = own->delay + (k + 1 == l->n_loops ? l->n : 0), at;
+    neo_expr e = {0};
+    (void)outline_iteration_of(o, l->loop[k], x, &e);
+    e = neo_op2(m, NEO_OP_SUB, e, outline_number(o, back));
+    neo_expr there = neo_op2(m, NEO_OP_LE, outline_number(o, 0), e);
+    bool constant = outline_distance(o, e, outline_number(o, 0), &at);
+    index[own->axis] = outline_cell(o, l->alive, own->axis, e);
+    if (constant && at < 0)
+      index[own->axis] = none;
+    else if (k + 1 == l->n_loops && !constant)
+      index[own->axis] = neo_op3(m, NEO_OP_SELECT, there, index[own->axis], none);
+  }
+  neo_tensor cells = o->ring[l->alive.i].tensor;
+  return neo_load_else(m, cells, index, l->n_loops, neo_const_bool(m, true), x->rec.span);
 }
 
-void outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
-  leaving l = {.o = o, .order = order, .alive = o->alive};
-  if (!o->alive.i)
+/* Does it hold in every case, as there is no earlier iteration? */
+static bool holds_always(const neo_module *m, neo_expr condition) {
+  bool always = false;
+  int64_t at;
+  for (uint32_t k = 0; k + 1 < neo_expr_node(m, condition)->arg.n; k++)
+    always = always || (neo_expr_is_int(m, neo_expr_arg(m, condition, k), &at) && at < 0);
+  return always;
+}
+
+/* In which iteration of the loop all of the tree's instances are; 0: in several, or in none. *x: one of them. */
+static neo_expr iteration_of(const leaving *l, const neo_tree *t, const outline_instance **x) {
+  neo_expr all = {0}, one = {0};
+  if (t->kind == NEO_TREE_LEAF) {
+    *x = outline_at(l->o, t);
+    bool own = outline_member(left_loop(l), (*x)->def) != NULL;
+    return own && outline_iteration_of(l->o, left_loop(l), *x, &one) ? one : all;
+  }
+  for (size_t k = 0; k < t->children.n; k++) {
+    if (t->children.at[k]->kind == NEO_TREE_EXIT)
+      continue;
+    one = iteration_of(l, t->children.at[k], x);
+    if (!one.i || (all.i && one.i != all.i))
+      return (neo_expr){0};
+    all = one;
+  }
+  return all;
+}
+
+static const neo_tree *left(const leaving *l, const neo_tree *t);
+
+static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
+  const neo_node *n = neo_expr_node(m, e);
+  bool uses = n->op == NEO_OP_SIZE && n->attr == index.i;
+  for (uint32_t k = 0; k < n->arg.n && !uses; k++)
+    uses = uses_index(m, neo_list_expr(m, n->arg, k), index);
+  return uses;
+}
+
+static const neo_tree *guarded(const leaving *l, const neo_tree *t, const outline_instance *x) {
+  neo_expr c = runs_where(l, x);
+  return holds_always(l->o->m, c) ? t : neo_tree_guard(l->o->a, c, t);
+}
+
+/* Runs of children that are of one iteration are under one guard: the condition is read before anything of it runs. */
+static const neo_tree *left_sequence(const leaving *l, const neo_tree *t) {
+  neo_trees out = {0};
+  for (size_t k = 0, end; k < t->children.n; k = end) {
+    const outline_instance *x = NULL, *y;
+    neo_trees run = {0};
+    neo_expr at = iteration_of(l, t->children.at[k], &x);
+    for (end = k; end < t->children.n && at.i; end++) {
+      if (iteration_of(l, t->children.at[end], &y).i != at.i)
+        break;
+      NEO_PUSH(l->o->a, &run, t->children.at[end]);
+    }
+    end = at.i ? end : k + 1;
+    const neo_tree *one = at.i ? neo_tree_sequence(l->o->a, &run) : t->children.at[k];
+    NEO_PUSH(l->o->a, &out, left(l, one));
+  }
+  return neo_tree_sequence(l->o->a, &out);
+}
+
+static const neo_tree *left_band(const leaving *l, const neo_tree *t) {
+  const outline_instance *x = NULL;
+  const neo_tree *child = t->children.at[0];
+  neo_expr at = iteration_of(l, child, &x);
+  if (!at.i || !uses_index(l->o->m, at, t->band.index))
+    return neo_tree_of_band(l->o->a, t->band, left(l, child));
+  neo_trees in = {0};
+  NEO_PUSH(l->o->a, &in, neo_tree_exit(l->o->a, runs_where(l, x)));
+  NEO_PUSH(l->o->a, &in, child);
+  return neo_tree_of_band(l->o->a, t->band, neo_tree_sequence(l->o->a, &in));
+}
+
+/* The tree in which iterations are left out. */
+static const neo_tree *left(const leaving *l, const neo_tree *t) {
+  const outline_instance *x = NULL;
+  neo_expr at = iteration_of(l, t, &x);
+  if (t->kind == NEO_TREE_BAND && (!at.i || uses_index(l->o->m, at, t->band.index)))
+    return left_band(l, t);
+  if (at.i)
+    return guarded(l, t, x);
+  if (t->kind == NEO_TREE_GUARD)
+    return neo_tree_guard(l->o->a, t->condition, left(l, t->children.at[0]));
+  return t->kind == NEO_TREE_SEQUENCE ? left_sequence(l, t) : t;
+}
+
+/* ---- kernels that ask */
+
+typedef struct {
+  const leaving *l;
+  bool *needed; /* by definition */
+  bool more;
+} need_look;
+
+static void need_read(void *ctx, neo_expr e) {
+  need_look *k = ctx;
+  const neo_node *n = neo_expr_node(k->l->o->m, e);
+  const neo_order_member *made = outline_is_read(n) ? maker_of(k->l, n->attr) : NULL;
+  if (!made || k->needed[made->def.i] || keeps_value(k->l, made))
     return;
-  l.kind = NEO_NEW_ARRAY(o->a, leaving_kind, o->m->defs.n);
-  if (find_kinds(&l))
-    leave_rounds(&l, t, slices_of(&l));
+  k->needed[made->def.i] = k->more = true;
+}
+
+/* What the condition is computed of: it is made in all iterations. */
+static const bool *needed_of(const leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  need_look k = {l, NEO_NEW_ARRAY(l->o->a, bool, l->o->m->defs.n), true};
+  k.needed[l->maker.i] = true;
+  while (k.more) {
+    k.more = false;
+    for (uint32_t i = 0; i < loop->n_members; i++)
+      if (k.needed[loop->member[i].def.i])
+        neo_def_visit(l->o->m, loop->member[i].def, need_read, &k);
+  }
+  return k.needed;
+}
+
+/* Each leaf under a guard of its own, but those that are needed. */
+static const neo_tree *predicated(const leaving *l, const bool *needed, const neo_tree *t) {
+  neo_trees out = {0};
+  if (t->kind == NEO_TREE_LEAF) {
+    const outline_instance *x = outline_at(l->o, t);
+    bool asks = outline_member(left_loop(l), x->def) && !needed[x->def.i];
+    return asks ? guarded(l, t, x) : t;
+  }
+  for (size_t k = 0; k < t->children.n; k++)
+    NEO_PUSH(l->o->a, &out, predicated(l, needed, t->children.at[k]));
+  return t->kind == NEO_TREE_BAND    ? neo_tree_of_band(l->o->a, t->band, out.at[0])
+         : t->kind == NEO_TREE_GUARD ? neo_tree_guard(l->o->a, t->condition, out.at[0])
+                                     : neo_tree_sequence(l->o->a, &out);
+}
+
+/* Loops in the loop come first: what they leave out is then in iterations that may be left out, too. */
+static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const neo_tree *t) {
+  if (l->n_loops == OUTLINE_FOLDS)
+    return t;
+  l->loop[l->n_loops++] = loop;
+  for (uint32_t k = 0; k < loop->n_steps; k++)
+    if (!loop->step[k].def.i)
+      t = leave_loops(l, &loop->step[k], t);
+  if (may_leave(l, t)) {
+    bool asks = l->o->options && l->o->options->predicated;
+    l->o->stored[l->alive.i] = true;
+    outline_set_slices(l->o, l->alive, loop, l->n + asks);
+    t = asks ? predicated(l, needed_of(l), t) : left(l, t);
+  }
+  l->n_loops--;
+  return t;
+}
+
+const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
+  leaving l = {.o = o};
+  return leave_loops(&l, order, t);
 }

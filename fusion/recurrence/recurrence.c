@@ -186,11 +186,9 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   for (size_t k = x.own + x.lead; k < n; k++)
     if (!outline_end_sum(&o, &steps, all[k]))
       outline_place_behind(&o, &steps, all[k]);
-  outline_find_alive(&o, &orders[best]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_rings(&o, tree, &orders[best]);
-  outline_leave(&o, &orders[best], tree);
-  o.out->tree.root = outline_segments(&o, tree);
+  o.out->tree.root = outline_segments(&o, outline_leave(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);
   neo_prover_free(o.p);
@@ -204,6 +202,13 @@ const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice)
   return NULL;
 }
 
-bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard) {
-  return neo_expr_node(m, guard->condition)->op == NEO_OP_LOAD_ELSE;
+bool neo_recurrence_asks(const neo_module *m, const neo_tree *t) {
+  return (t->kind == NEO_TREE_GUARD || t->kind == NEO_TREE_EXIT) &&
+         neo_expr_node(m, t->condition)->op == NEO_OP_LOAD_ELSE;
+}
+
+neo_expr neo_recurrence_exit(const neo_tree *band) {
+  const neo_tree *child = band->children.at[0];
+  const neo_tree *first = child->kind == NEO_TREE_SEQUENCE ? child->children.at[0] : child;
+  return first->kind == NEO_TREE_EXIT ? first->condition : (neo_expr){0};
 }

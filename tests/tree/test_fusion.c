@@ -32,7 +32,7 @@ static bool makes_partial(const neo_module *m, const neo_tree_leaf *l) {
 static bool is_literal(const neo_module *m, const neo_tree *t) {
   bool is = t->kind == NEO_TREE_LEAF
                 ? t->leaf.instances.n > 0 && !makes_partial(m, &t->leaf)
-                : t->kind != NEO_TREE_GUARD || !neo_recurrence_guard_reads(m, t);
+                : !neo_recurrence_asks(m, t);
   for (size_t k = 0; k < t->children.n && is; k++)
     is = is_literal(m, t->children.at[k]);
   return is;
