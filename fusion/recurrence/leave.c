@@ -18,6 +18,7 @@
  * itself (neo_loop_options): the condition must not change while kernels of an iteration run, so alive has a cell more,
  * and is made in all iterations. */
 #include "fusion/recurrence/internal.h"
+#include "ir/guarded_read.h"
 
 enum { MOST_COPIES = 4 };
 
@@ -163,33 +164,136 @@ static bool keeps_value(const leaving *l, const neo_order_member *x) {
 
 typedef struct {
   const leaving *l;
-  neo_def reader;
-  bool *after;
-} read_look;
+  neo_tensor ran;    /* [loops]: how many iterations ran, up to each; 0: nobody counts */
+  neo_tensor rounds; /* [loops around]: the last of them */
+} counter;
+
+/* ran[.., r] = select(alive[.., r], (ran[.., r-1] else 0) + 1, (ran[.., r-1] else 0)) */
+static bool counts(const leaving *l, neo_def id) {
+  neo_module *m = l->o->m;
+  const neo_def_rec *d = neo_def_at(m, id);
+  neo_expr e = neo_list_expr(m, d->finish, 0), one, before;
+  uint32_t t = neo_list_at(m, d->out, 0), rank = neo_tensor_rank(m, (neo_tensor){t});
+  int64_t none;
+  if (d->reducer != NEO_RED_NONE || d->out.n != 1 || rank != l->n_loops ||
+      neo_expr_node(m, e)->op != NEO_OP_SELECT || !is_condition(l, id, neo_expr_arg(m, e, 0)))
+    return false;
+  before = neo_expr_arg(m, e, 2);
+  one = neo_const_int(m, neo_expr_type(m, before), 1);
+  return neo_expr_node(m, before)->op == NEO_OP_LOAD_ELSE && is_read_back(l, id, before, t, 1) &&
+         neo_expr_is_int(m, neo_expr_arg(m, before, rank), &none) && none == 0 &&
+         (neo_op2(m, NEO_OP_ADD, before, one).i == neo_expr_arg(m, e, 1).i ||
+          neo_op2(m, NEO_OP_ADD, one, before).i == neo_expr_arg(m, e, 1).i);
+}
+
+/* Is it the definition of what ran holds after the last iteration, with an axis for each loop around? */
+static bool is_last(const counter *c, neo_def id) {
+  const outliner *o = c->l->o;
+  neo_module *m = o->m;
+  const neo_def_rec *d = neo_def_at(m, id);
+  if (d->reducer != NEO_RED_NONE || d->out.n != 1 || d->out_map.n || d->n_out + 1 != c->l->n_loops)
+    return false;
+  neo_expr e = neo_list_expr(m, d->finish, 0);
+  const neo_node *n = neo_expr_node(m, e);
+  const neo_order_member *made = outline_is_read(n) && n->attr == c->ran.i ? maker_of(c->l, n->attr) : NULL;
+  bool is = made != NULL;
+  for (uint32_t k = 0; k < c->l->n_loops && is; k++) {
+    uint32_t axis = outline_member(c->l->loop[k], made->def)->axis;
+    bool last = k + 1 == c->l->n_loops;
+    neo_expr extent = neo_tensor_extent(m, c->ran, axis), at = neo_expr_arg(m, e, axis);
+    int64_t apart;
+    is = last ? outline_distance(o, extent, at, &apart) && apart == 1
+              : at.i == neo_axis_ref(m, k).i;
+  }
+  return is;
+}
+
+static counter counter_of(const leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  const neo_module *m = l->o->m;
+  counter c = {.l = l};
+  for (uint32_t k = 0; k < loop->n_members && !c.ran.i; k++)
+    if (counts(l, loop->member[k].def))
+      c.ran.i = neo_list_at(m, neo_def_at(m, loop->member[k].def)->out, 0);
+  for (uint32_t d = 1; c.ran.i && d < m->defs.n && !c.rounds.i; d++)
+    if (is_last(&c, (neo_def){d}))
+      c.rounds.i = neo_list_at(m, neo_def_at(m, (neo_def){d})->out, 0);
+  return c;
+}
+
+/* Is the element of an iteration that ran, whatever it is: r < rounds[..]? */
+static bool has_run(const counter *c, neo_def reader, const neo_guarded_read *g) {
+  const leaving *l = c->l;
+  neo_module *m = l->o->m;
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_expr index[OUTLINE_FOLDS], at = {0};
+  const neo_order_member *made = maker_of(l, neo_expr_node(m, g->read)->attr);
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], made->def);
+    index[k] = at = neo_expr_arg(m, g->read, own->axis);
+    if (own->delay)
+      return false;
+  }
+  neo_expr ran = neo_load(m, c->rounds, index, l->n_loops - 1, neo_expr_node(m, g->read)->span);
+  neo_expr goal = neo_op2(m, NEO_OP_LT, at, neo_cast(m, NEO_I64_T, ran));
+  neo_facts facts = neo_guarded_read_facts(m, reader, g, axes);
+  return neo_prove(l->o->p, &facts, goal, NULL) == NEO_PROVED;
+}
 
 /* In the loop an iteration reads what it, or an earlier one, has made. */
-static void look_after(void *ctx, neo_expr e) {
-  read_look *k = ctx;
-  const leaving *l = k->l;
-  const neo_node *n = neo_expr_node(l->o->m, e);
-  const neo_order_member *made = outline_is_read(n) ? maker_of(l, n->attr) : NULL;
-  bool within = outline_member(left_loop(l), k->reader) != NULL;
+static bool is_within(const leaving *l, neo_def reader, neo_expr read) {
+  const neo_order_member *made = maker_of(l, neo_expr_node(l->o->m, read)->attr);
+  bool within = outline_member(left_loop(l), reader) != NULL;
   int64_t d;
-  if (!made)
-    return;
   for (uint32_t i = 0; i + 1 < l->n_loops && within; i++)
-    within = distance_of(l, i, k->reader, made->def, e, &d) && d == 0;
-  k->after[n->attr] = k->after[n->attr] || !within;
+    within = distance_of(l, i, reader, made->def, read, &d) && d == 0;
+  return within;
+}
+
+/* The tensors that the loop makes; or of these those that are needed outside of the group. */
+static const bool *made_in(const leaving *l, bool stored) {
+  const neo_order_step *loop = left_loop(l);
+  const neo_module *m = l->o->m;
+  bool *made = NEO_NEW_ARRAY(l->o->a, bool, m->tensors.n);
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_list out = neo_def_at(m, loop->member[k].def)->out;
+    for (uint32_t i = 0; i < out.n; i++) {
+      uint32_t t = neo_list_at(m, out, i);
+      made[t] = maker_of(l, t) && (!stored || l->o->stored[t]);
+    }
+  }
+  return made;
+}
+
+/* Marks what the definition reads of others than the iterations that run. */
+static void note_reader(const leaving *l, const counter *c, const bool *made, neo_def d,
+                        bool *after) {
+  neo_guarded_reads all = {0};
+  neo_guarded_reads_of(l->o->m, d, made, l->o->a, &all);
+  for (size_t k = 0; k < all.n; k++) {
+    bool *is = &after[neo_expr_node(l->o->m, all.at[k].read)->attr];
+    *is = *is || !(is_within(l, d, all.at[k].read) || (c->rounds.i && has_run(c, d, &all.at[k])));
+  }
+}
+
+/* What an entry gives has all of its elements. */
+static void note_results(const neo_module *m, bool *after) {
+  for (size_t e = 0; e < m->entries.n; e++)
+    for (uint32_t k = 0; k < m->entries.at[e].outputs.n; k++)
+      after[neo_list_at(m, m->entries.at[e].outputs, k)] = true;
 }
 
 static void find_readers(leaving *l) {
   outliner *o = l->o;
-  read_look k = {.l = l, .after = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n)};
-  for (size_t i = 0; i < o->n; i++) {
-    k.reader = o->defs[i];
-    neo_def_visit(o->m, k.reader, look_after, &k);
-  }
-  l->read_after = k.after;
+  bool *after = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n);
+  const bool *made = made_in(l, false), *stored = made_in(l, true);
+  counter c = counter_of(l);
+  for (size_t k = 0; k < o->n; k++)
+    note_reader(l, &c, made, o->defs[k], after);
+  for (uint32_t d = 1; d < o->m->defs.n; d++)
+    note_reader(l, &c, stored, (neo_def){d}, after);
+  note_results(o->m, after);
+  l->read_after = after;
 }
 
 static int64_t slices_of(const leaving *l, uint32_t tensor) {
@@ -206,7 +310,7 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
   for (uint32_t k = 0; k < out.n; k++) {
     uint32_t t = neo_list_at(o->m, out, k);
     const neo_tensor_rec *rec = neo_tensor_at(o->m, (neo_tensor){t});
-    may = may && !o->stored[t] && rec->role == NEO_ROLE_TEMP && rec->pieces.n == 1;
+    may = may && rec->role == NEO_ROLE_TEMP && rec->pieces.n == 1;
     read = read || l->read_after[t];
   }
   if (may && (x->def.i == l->maker.i || (read && keeps_value(l, x)))) {

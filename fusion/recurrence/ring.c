@@ -238,10 +238,14 @@ void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order) 
 
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n) {
   outline_ring *r = &o->ring[t.i];
+  bool changed = false;
   for (uint32_t k = 0; k < r->n_folds; k++)
-    if (r->fold[k].order == loop)
+    if (r->fold[k].order == loop && r->fold[k].n != n) {
       r->fold[k].n = n;
-  r->tensor = ring_tensor(o, t, r);
+      changed = true;
+    }
+  if (changed)
+    r->tensor = ring_tensor(o, t, r);
 }
 
 /* The stores of what lies in circular buffers. Where rows of a level lie is no matter of the row alone. */

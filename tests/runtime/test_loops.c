@@ -57,7 +57,7 @@ static int32_t tells(const neo_rt_args *a) {
   return 0;
 }
 
-enum { P1 = 0, P_T = 3, P_OUTER = 6, P0 = 9, P_WIDE = 12, P_IS_2 = 15, P_BEFORE = 28 };
+enum { P1 = 0, P_T = 3, P_OUTER = 6, P0 = 9, P_WIDE = 12, P_IS_2 = 15, P_BEFORE = 27 };
 static const int64_t programs[] = {
     NEO_RT_OP_CONST, 1, NEO_RT_OP_END, NEO_RT_OP_SIZE, SIZE_T, NEO_RT_OP_END, NEO_RT_OP_SIZE,
     SIZE_OUTER, NEO_RT_OP_END, NEO_RT_OP_CONST, 0, NEO_RT_OP_END, NEO_RT_OP_CONST, WIDE,
