@@ -125,7 +125,7 @@ static bool bind_shape(neo_binding *b, uint32_t param) {
     const neo_ast_axis *a = &var->axes.at[k];
     if (a->kind == NEO_AST_PACK) {
       uint32_t n = view->rank + 1 - var->axes.n;
-      ok = neo_param_pack(b, view, param, d, n) && ok;
+      neo_param_pack(b, view, param, d, n);
       d += n;
       continue;
     }

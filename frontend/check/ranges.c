@@ -45,10 +45,12 @@ static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
     return; /* reported when it is lowered */
   uint32_t n = v->rank - others;
   if (p->found && n != p->f->n_pack) {
+    p->failed = true;
+    if (neo_pack_is_apart(p->f->in))
+      return;
     int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
                     (int)n, name);
     neo_diag_range(p->f->fe->diags, h, p->place);
-    p->failed = true;
     return;
   }
   p->found = true;
@@ -126,7 +128,7 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
     p.found = true;
   }
   if (!p.found) {
-    if (!p.reported)
+    if (!p.reported && !neo_pack_is_apart(f->in))
       NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;
   }

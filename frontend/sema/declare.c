@@ -6,7 +6,8 @@
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) {
   if (!in->has_pack) {
-    NEO_ERR(in, a->span, PACK_UNKNOWN, "..");
+    if (!neo_pack_is_apart(in))
+      NEO_ERR(in, a->span, PACK_UNKNOWN, "..");
     return false;
   }
   for (uint32_t k = 0; k < in->n_pack && *n < NEO_MAX_AXES; k++) {

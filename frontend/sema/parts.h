@@ -328,6 +328,8 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want with
 
 /* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c,
  * loops.c, alive.c, branches.c) */
+/* Reports that a statement needs `..` of parameters that differ there, if they do. */
+bool neo_pack_is_apart(const neo_inst *in);
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 /* Axes and pack of a declaration in a frame of its own. */

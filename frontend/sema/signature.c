@@ -87,9 +87,11 @@ neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e) {
   return u.found;
 }
 
-bool neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n) {
+void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n) {
   neo_inst *in = b->in;
   bool same = !in->has_pack || in->n_pack == n;
+  if (in->pack_apart)
+    return;
   for (uint32_t k = 0; k < n; k++) {
     neo_expr extent = neo_view_extent(in->fe, v, first + k);
     if (!in->has_pack)
@@ -99,10 +101,15 @@ bool neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t 
   }
   if (!in->has_pack)
     in->n_pack = n;
-  in->has_pack = true;
-  if (!same)
-    NEO_ERR(b->at, b->actual->span[param], ARGUMENT_PACK, b->sig->name.text);
-  return same;
+  in->has_pack = same;
+  in->pack_apart = same ? 0 : b->actual->span[param];
+}
+
+bool neo_pack_is_apart(const neo_inst *in) {
+  if (in->pack_apart)
+    NEO_ERR(in->caller ? in->caller : in, in->pack_apart, ARGUMENT_PACK,
+            in->fn ? in->fn->u.fn.sig.name.text : "");
+  return in->pack_apart != 0;
 }
 
 /* f(x[i]) where f takes a whole tensor. */

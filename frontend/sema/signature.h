@@ -33,11 +33,11 @@ typedef struct {
   uint32_t n;
 } neo_unknowns;
 neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e);
+/* `..` of the parameter is dimensions first .. first + n of v. Parameters may differ there as long as
+ * each statement of the function reads one shape at `..` (neo_pack_is_apart). */
+void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n);
 /* The rest are checks that report and return false. */
 bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) NEO_MUST_CHECK;
-/* `..` of the parameters is dimensions first .. first + n of v. */
-bool neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first,
-                    uint32_t n) NEO_MUST_CHECK;
 /* A literal takes the parameter's type. */
 bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) NEO_MUST_CHECK;
 /* What the elements are known to lie below; 0: nothing. */

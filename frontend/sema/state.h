@@ -161,7 +161,8 @@ struct neo_inst {
   neo_map prefixes;   /* of calls in it; each round starts anew, so that names are the same */
   uint32_t n_ambient;
   neo_axis_rec ambient[NEO_MAX_AXES];
-  bool has_pack; /* `..` of the parameters */
+  bool has_pack;       /* `..` of the parameters, which all have one shape there */
+  neo_span pack_apart; /* an argument that has another shape there than one before; 0: none */
   uint32_t n_pack;
   neo_expr pack[NEO_MAX_RANK];
   uint32_t n_rounds;

@@ -32,21 +32,27 @@ neo_want *neo_sweep_find(const neo_sweep *s, const char *name) {
   return NULL;
 }
 
+static bool is_of_pack(const neo_want *w) {
+  return w->name[0] == '.';
+}
+
 static void candidate(neo_sweep *s, neo_want *w, neo_expr extent, neo_span place, const neo_view *v,
                       int dim, const char *tensor) {
   if (w->bounded || !extent.i)
     return;
-  bool better = w->extent.i && w->guarded && !s->guarded;
+  /* No guard lets one `..` read two parameters that differ there. */
+  bool guarded = s->guarded && !(s->f->in->pack_apart && is_of_pack(w));
+  bool better = w->extent.i && w->guarded && !guarded;
   if (!w->extent.i || better) {
     w->extent = extent;
-    w->guarded = s->guarded;
+    w->guarded = guarded;
     w->place = place;
     w->dim = dim;
     w->tensor = tensor;
     w->tensor2 = NULL;
     return;
   }
-  if (w->guarded != s->guarded || w->tensor2 || neo_size_equal(s->f->fe, w->extent, extent))
+  if (w->guarded != guarded || w->tensor2 || neo_size_equal(s->f->fe, w->extent, extent))
     return;
   w->tensor2 = tensor;
   w->extent2 = extent;
@@ -59,7 +65,10 @@ void neo_sweep_conflict(neo_sweep *s, neo_want *w) {
   neo_fe *fe = s->f->fe;
   if (!w->tensor2)
     return;
-  int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, w->name[0] == '.' ? ".." : w->name,
+  w->hushed = true;
+  if (is_of_pack(w) && neo_pack_is_apart(s->f->in))
+    return;
+  int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, is_of_pack(w) ? ".." : w->name,
                   neo_size_text(fe, w->extent), w->tensor, w->dim, neo_size_text(fe, w->extent2),
                   w->tensor2, w->dim2);
   neo_diag_range(fe->diags, h, w->place2);
@@ -69,7 +78,6 @@ void neo_sweep_conflict(neo_sweep *s, neo_want *w) {
                   "neither read decides, as both are guarded: bound the index where it is "
                   "introduced, as in '%s < N'",
                   w->name);
-  w->hushed = true;
 }
 
 bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
@@ -77,7 +85,7 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
     return false;
   if (w->hushed)
     return true;
-  bool pack = w->name[0] == '.';
+  bool pack = is_of_pack(w);
   int h = NEO_ERR(f->in, w->span, NO_EXTENT, pack ? ".." : w->name);
   if (!pack)
     neo_diag_help(f->fe->diags, h,

@@ -331,7 +331,7 @@ def _find_fallbacks(w: _Writer, op: Op) -> None:
     """The lines that ask for gradients, which are in the functions now."""
     for name, like, lenient in op._fallbacks.values():
         for k, line in enumerate(w.lines):
-            if line.startswith(f"{name} = grad("):
+            if line.lstrip().startswith(f"{name} = grad("):
                 w.fallbacks[k] = (name, like, lenient)
 
 

@@ -9,6 +9,10 @@ MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
 LOSS = "l = sum[i, j] tanh(sum[k] A[i, k]*B[k, j])"
 
 
+def many(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
 class Derivatives(unittest.TestCase):
     def setUp(self):
         rng = np.random.default_rng(2)
@@ -135,6 +139,66 @@ class Derivatives(unittest.TestCase):
         window = neoc.op("y[i < N] = sum[k < K] x[i + k]").vmap()
         self.same(window(np.arange(12.0).reshape(2, 6), N=4, K=3),
                   [[3, 6, 9, 12], [21, 24, 27, 30]])
+
+    WHOLE = (  # texts that use whole tensors of several shapes, their results, shapes of arguments
+        ("x = linalg.solve(A, B)", None, ((4, 4), (4, 2))),
+        ("y = nn.conv2d(x, f)", None, ((2, 2, 5, 5), (3, 2, 3, 3))),
+        ("p = nn.softmax(x)\nq[..] = 2*z[..]", ("p", "q"), ((3,), (2, 3))),
+        ("s = sum[..] w[..]^2\nh, hs = scan t < 3 from h = x {\n  next h[..] = tanh(h[..] + s)\n"
+         "  collect h\n}\ny = h", ("y", "hs"), ((2, 3), (5,))),
+        ("fn f(a[..], b[..]) -> y {\n  s = sum[..] b[..]^2\n  y[..] = a[..]*s\n}\ny = f(x, w)",
+         None, ((2, 3), ())),
+        ("y = linalg.solve(A, B)\nz = nn.softmax(x)\nw = x", ("y", "z", "w"),
+         ((2, 2), (2, 0), (4,))))
+
+    def each_whole(self):
+        rng = np.random.default_rng(7)
+        for text, out, shapes in self.WHOLE:
+            xs = [rng.standard_normal((3, *s)) for s in shapes]
+            for x in xs:
+                if x.shape[1:2] == x.shape[2:3]:
+                    x += 4*np.eye(x.shape[1]) if x.ndim == 3 else 0
+            yield text, neoc.op(text, out=out), xs
+
+    def rows(self, text, f, batched, *xs):
+        """Rows of a batch are what the operator gives for each."""
+        for k in range(len(xs[0])):
+            one = many(f(*[x[k] for x in xs]))
+            for got, wanted in zip(batched, one):
+                np.testing.assert_allclose(got[k], wanted, rtol=1e-9, atol=1e-12, err_msg=text)
+
+    def test_vmap_of_whole_tensors_of_several_shapes(self):
+        for text, f, xs in self.each_whole():
+            batched = many(f.vmap()(*xs))
+            self.rows(text, f, batched, *xs)
+            nested = f.vmap().vmap((0,) + (None,)*(len(xs) - 1))(np.stack([xs[0]]*2), *xs[1:])
+            for a, b in zip(many(nested), batched):
+                np.testing.assert_allclose(a[1], b, rtol=1e-9, err_msg=text)
+            first = many(f.vmap((-1,) + (None,)*(len(xs) - 1), out_axes=-1)(
+                np.moveaxis(xs[0], 0, -1), *[x[1] for x in xs[1:]]))
+            for a, b in zip(first, batched):
+                np.testing.assert_allclose(a[..., 1], b[1], rtol=1e-9, err_msg=text)
+
+    def test_vmap_and_derivatives_of_whole_tensors_change_places(self):
+        rng = np.random.default_rng(8)
+        for text, f, xs in self.each_whole():
+            d = [rng.standard_normal(y.shape) for y in many(f.vmap()(*xs))]
+            t = [rng.standard_normal(x.shape) for x in xs]
+            for one, inner, outer, more in (
+                    (f.vjp(), f.vjp().vmap(), f.vmap().vjp(), d),
+                    (f.jvp(), f.jvp().vmap(), f.vmap().jvp(), t)):
+                batched = many(inner(*xs, *more))
+                self.rows(text, one, batched, *xs, *more)
+                for a, b in zip(batched, many(outer(*xs, *more))):
+                    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, err_msg=text)
+                twice = many(inner.vmap()(*[np.stack([x, x]) for x in (*xs, *more)]))
+                for a, b in zip(twice, batched):
+                    np.testing.assert_allclose(a[1], b, rtol=1e-9, atol=1e-12, err_msg=text)
+
+    def test_a_batch_of_whole_tensors_has_its_text_back(self):
+        f = neoc.op("x = linalg.solve(A, B)").vmap()
+        a, b = np.stack([np.eye(2), 2*np.eye(2)]), np.ones((2, 2, 1))
+        self.same(neoc.op(f.text(), out="x")(a, b), [[[1], [1]], [[0.5], [0.5]]])
 
     def test_axes_that_do_not_fit_are_refused(self):
         for axes in ((0,), None, (5, 0)):

@@ -196,6 +196,73 @@ class Vertices(unittest.TestCase):
         found = neoc.function(paths)(self.child, x)
         np.testing.assert_allclose(found[0], x[0] + x[2] + x[4], rtol=1e-5)
 
+    def states(self, first, x, h, W):
+        """What the vertex function of `leaf_values` gives: with `first` for a child that is not there."""
+        made = []
+        for v, row in enumerate(self.child[:len(x)]):
+            got = [made[c] if c >= 0 else first(x[v], h, W) for c in row]
+            made.append(np.tanh(x[v] + got[0] - 0.5*got[1]))
+        return np.stack(made)
+
+    LEAF_VALUES = {  # by what they are made of
+        "an argument": lambda x, h, W: h, "a product": lambda x, h, W: W @ h,
+        "a view": lambda x, h, W: W[1, ::-1], "the row": lambda x, h, W: x,
+        "the row and more": lambda x, h, W: np.tanh(W @ x)*h + x[::-1]}
+
+    def test_any_tensor_stands_for_a_child_that_is_not_there(self):
+        rng = np.random.default_rng(4)
+        x, h, W = rng.standard_normal((5, 3)), rng.standard_normal(3), rng.standard_normal((3, 3))
+        for name, first in self.LEAF_VALUES.items():
+            def run(child, x, h, W, first=first):
+                def body(v, x):
+                    got = v.gather(first(x, h, W))
+                    s = np.tanh(x + got[0] - 0.5*got[1])
+                    v.scatter(s)
+                    return s
+                return neoc.vertex(body, child)(x)
+            f = neoc.function(run)
+            for n in (5, 3, 1, 0):
+                np.testing.assert_allclose(f(self.child[:n], x[:n], h, W),
+                                           self.states(first, x[:n], h, W) if n else x[:0],
+                                           rtol=1e-9, err_msg=name)
+            slopes = neoc.function(lambda c, x, h, W: neoc.grad(
+                lambda x, h, W: (run(c, x, h, W)**2).sum(), (0, 1, 2))(x, h, W))
+            for k, slope in enumerate(slopes(self.child, x, h, W)):
+                along = rng.standard_normal(slope.shape)
+                ends = [[a + e*along if k == n else a for n, a in enumerate((x, h, W))]
+                        for e in (1e-6, -1e-6)]
+                up, low = ((self.states(first, *end)**2).sum() for end in ends)
+                np.testing.assert_allclose((slope*along).sum(), (up - low)/2e-6, rtol=1e-6,
+                                           atol=1e-7, err_msg=name)
+
+    def test_what_a_loop_makes_stands_for_a_child_outside_of_it_alone(self):
+        def run(child, x, inside):
+            def body(v, x):
+                def step(h, _):
+                    return h + (v.gather(2*h).sum(0) if inside else 1), None
+                h, _ = neoc.scan(step, x, length=3)
+                s = h if inside else v.gather(h).sum(0)
+                v.scatter(s)
+                return s
+            return neoc.vertex(body, child)(x)
+        f = neoc.function(run, static_argnames=("inside",))
+        x = floats(5)
+        s = f(self.child, x, inside=False)
+        np.testing.assert_allclose(s[:3], [2*(x[0] + 3), 2*(x[1] + 3), s[0] + s[1]], rtol=1e-5)
+        with self.assertRaisesRegex(neoc.TraceError, "inside of a loop or choice"):
+            f(self.child, x, inside=True)
+
+    def test_a_choice_may_gather(self):
+        def run(child, x, h):
+            def body(v, x):
+                s = neoc.case(v.children > 0, [lambda: x, lambda: x + v.gather(h).sum(0)])
+                v.scatter(s)
+                return s
+            return neoc.vertex(body, child)(x)
+        x, h = floats(5, 2), floats(2)
+        s = neoc.function(run)(self.child, x, h)
+        np.testing.assert_allclose(s[4], x.sum(0), rtol=1e-5, atol=1e-6)
+
     def test_rows_from_outside_are_refused(self):
         def f(child, x):
             def body(v, row):

@@ -63,7 +63,8 @@ class Vertex:
     def gather(self, first: Any) -> Any:
         """What the children scattered, a tree like `first` with a dimension of children in front.
 
-        first: what stands there for a child that is not there: numbers, or tensors of known value.
+        first: what stands there for a child that is not there: numbers, or tensors, which may be
+        computed from what belongs to the vertex, and have gradients.
         """
         return self._statement.gather(first)
 
@@ -79,6 +80,41 @@ class Given:
         self.place = place
 
 
+class Gather(Statement):
+    """What children scattered, and the value where there is no child: gather h[k < 2, i] = h0[i].
+
+    It stands in the body after what its values are made of there.
+    """
+
+    def __init__(self, call: "VertexCall", firsts: Sequence[Tensor]) -> None:
+        trace = scope.current()
+        assert trace is not None
+        super().__init__(trace)
+        trace.block.items.pop()
+        call.body.items.append(self)
+        self.firsts = list(firsts)
+        self.loops = [[Index(e) for e in first.extents] for first in firsts]
+        self.values = [read(first, loops) for first, loops in zip(firsts, self.loops)]
+        self.children = Index(call.graph.children)
+        for e in self.values:
+            if not all(call.body.within(real(r.tensor).block) for r in reads(e)):
+                raise TraceError("v.gather: what stands for a child that is not there is made "
+                                 "inside of a loop or choice of the body; make it outside of it")
+        self.results = [Tensor(trace, [poly(call.graph.children), *first.extents], first.kind,
+                               source=self) for first in firsts]
+
+    def expressions(self) -> Sequence[Expr]:
+        return self.values
+
+    def write(self, writer: Writer) -> None:
+        for t, e, loops in zip(self.results, self.values, self.loops):
+            scribe = Scribe(writer)
+            left = ", ".join(f"{scribe.letter(i)} < {scribe.poly(i.extent)}"
+                             for i in [self.children, *loops])
+            kind = "" if t.kind == "f32" else f" : {t.kind}"
+            writer.line(f"gather {writer.name(t)}[{left}]{kind} = {scribe.top(e)}", self.place)
+
+
 class VertexCall(Statement):
     """A vertex function and its call: vertex f(x[3], W[3, 4]) over G { ... }  H = f(X, W)."""
 
@@ -91,7 +127,7 @@ class VertexCall(Statement):
         self.body: Block = trace.open()
         self.source = Given(self.place)
         self.rows: List[Tuple[Tensor, Tensor]] = []
-        self.gathered: List[Tuple[Tensor, Tensor]] = []
+        self.gathered: Optional[Gather] = None
         self.structure: Optional[tree.Structure] = None
         self.scattered: List[Tensor] = []
         self.pushed: List[Tensor] = []
@@ -112,25 +148,19 @@ class VertexCall(Statement):
 
     def gather(self, first: Any) -> Any:
         """See Vertex.gather."""
-        if self.structure is not None:
+        if self.gathered is not None:
             raise TraceError("a vertex gathers once: give a tuple or dict to gather several")
         leaves, self.structure = tree.flatten(first)
-        trace = scope.current()
-        assert trace is not None
-        for leaf in leaves:
-            value = lift(leaf)
-            made = Tensor(trace, [poly(self.graph.children), *value.extents], value.kind,
-                          source=self.source)
-            self.gathered.append((made, value))
-        return tree.unflatten(self.structure, [t for t, _ in self.gathered])
+        self.gathered = Gather(self, [lift(leaf) for leaf in leaves])
+        return tree.unflatten(self.structure, self.gathered.results)
 
     def scatter(self, values: Any) -> None:
         """See Vertex.scatter."""
         leaves, its = tree.flatten(values)
-        if self.structure is None or its != self.structure:
+        if self.gathered is None or its != self.structure:
             told = "nothing" if self.structure is None else tree.show(self.structure)
             raise ValueError(f"vertex: scatter gives {tree.show(its)}, gather takes {told}")
-        for path, leaf, (_, value) in zip(tree.paths(its), leaves, self.gathered):
+        for path, leaf, value in zip(tree.paths(its), leaves, self.gathered.firsts):
             t = lift(leaf, value.kind if is_number(leaf) else None)
             same_as("vertex", path, t, value)
             made = collectable(t)
@@ -141,7 +171,7 @@ class VertexCall(Statement):
         """The body has ended."""
         trace = scope.current()
         assert trace is not None
-        if len(self.scattered) != len(self.gathered):
+        if len(self.scattered) != len(self._gathered()):
             raise TraceError("vertex: what is gathered must be scattered, by v.scatter(...)")
         for leaf in results:
             made = collectable(lift(leaf))
@@ -153,25 +183,20 @@ class VertexCall(Statement):
         self.results = [Tensor(trace, [vertices, *t.extents], t.kind, source=self)
                         for t in self.pushed]
 
+    def _gathered(self) -> List[Tensor]:
+        return [] if self.gathered is None else self.gathered.results
+
     # ---- for the writer
     def uses(self) -> Sequence[Tensor]:
         return [*[t for _, t in self.rows], self.graph.child]
 
-    def expressions(self) -> Sequence[Expr]:
-        return [t.body for _, t in self.gathered if t.body is not None and not t.is_view]
-
     def blocks(self) -> Sequence[Tuple[Block, Sequence[Any]]]:
-        return [(self.body, [*self.scattered, *self.pushed])]
+        return [(self.body, [*self._gathered(), *self.scattered, *self.pushed])]
 
     def _outside(self, writer: Writer) -> List[Tensor]:
         """Tensors that the body reads and that are made outside of it."""
         found: Dict[int, Tensor] = {}
-        own = {id(inner) for inner, _ in self.rows} | {id(t) for t, _ in self.gathered}
-        own.add(id(self.count))
-        for t in _read_in(self.body, writer):
-            if id(t) not in own and not t.block.within(self.body):
-                found.setdefault(id(t), t)
-        for t in [*self.scattered, *self.pushed]:
+        for t in [*_read_in(self.body, writer), *self.scattered, *self.pushed]:
             if not real(t).block.within(self.body):
                 found.setdefault(id(real(t)), real(t))
         return list(found.values())
@@ -208,17 +233,8 @@ class VertexCall(Statement):
         writer.line(f"{results} = {name}({', '.join(inner_names)})", self.place)
 
     def _write_body(self, writer: Writer) -> None:
-        for t, first in self.gathered:
-            assert first.body is not None or first.source is not None
-            scribe = Scribe(writer)
-            k = Index(self.graph.children)
-            loops = [k, *[Index(e) for e in first.extents]]
-            left = ", ".join(f"{scribe.letter(i)} < {scribe.poly(i.extent)}" for i in loops)
-            kind = "" if t.kind == "f32" else f" : {t.kind}"
-            value = scribe.top(read(first, loops[1:]))
-            writer.line(f"gather {writer.name(t)}[{left}]{kind} = {value}", self.place)
         writer.block(self.body)
-        for (t, _), scattered in zip(self.gathered, self.scattered):
+        for t, scattered in zip(self._gathered(), self.scattered):
             writer.line(f"scatter {writer.name(t)} = {writer.name(scattered)}", self.place)
         for pushed in self.pushed:
             writer.line(f"push {writer.name(pushed)}", self.place)
@@ -233,14 +249,16 @@ def _parameter(writer: Writer, name: str, extents: Sequence[Poly]) -> str:
 
 
 def _read_in(block: Block, writer: Writer) -> List[Tensor]:
+    """What definitions and statements of a block read, those of blocks in it as well."""
     found: List[Tensor] = []
     for item in block.items:
         if id(item) not in writer.live:
             continue
         if isinstance(item, Statement):
             found += [real(t) for t in item.uses()]
-            for inner, _ in item.blocks():
-                found += _read_in(inner, writer)
+            found += [real(r.tensor) for e in item.expressions() for r in reads(e)]
+            for inner, results in item.blocks():
+                found += [*_read_in(inner, writer), *map(real, results)]
         elif item.body is not None:
             found += [real(r.tensor) for r in reads(item.body)]
     return found
