@@ -160,6 +160,7 @@ typedef struct {
   uint32_t number; /* of the recurrence */
   uint32_t first;  /* place of its first definition + 1 */
   bool good, reads;
+  bool reads_bools; /* of what the recurrence makes */
 } follower;
 
 static bool is_made_by(const follower *f, neo_tensor t) {
@@ -261,7 +262,9 @@ void fuse_take_into(fuser *q, const uint32_t *of) {
  *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]
  *
  * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
- * then nobody outside reads all of some tensor: of that a few slices are enough. Those that share loops have one order:
+ * then nobody outside reads all of some tensor: of that a few slices are enough. One of several definitions does so if
+ * it reads bools of the other one, as carries do that the condition of their `while` does not depend on: all of them end
+ * early together (fusion/recurrence/leave.c). Others may have products that have the rows of all rounds outside. Those that share loops have one order:
  * that each has one with the first says nothing of all. */
 
 typedef struct {
@@ -277,10 +280,12 @@ static void look_joins(void *ctx, neo_expr e) {
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
     return;
   neo_tensor t = {n->attr};
-  if (is_made_by(f, t))
-    f->reads = true;
-  else
+  if (!is_made_by(f, t)) {
     f->good = f->good && is_before(f, t);
+    return;
+  }
+  f->reads = true;
+  f->reads_bools = f->reads_bools || neo_tensor_at(f->q->m, t)->type == NEO_BOOL_T;
 }
 
 /* The definitions of two recurrences; returns how many. */
@@ -321,24 +326,33 @@ static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
   return are && depth[0] <= (depth[1] > depth[2] ? depth[1] : depth[2]);
 }
 
-/* Could recurrence `number`, of one definition, run in the loops? */
+static bool makes_temporaries(const neo_module *m, neo_def d) {
+  neo_list out = neo_def_at(m, d)->out;
+  bool makes = true;
+  for (uint32_t k = 0; k < out.n; k++)
+    makes = makes && neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)})->role == NEO_ROLE_TEMP;
+  return makes;
+}
+
+/* Could the recurrence run in the loops? */
 static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
-  if (members_of(q, number, number, own) != 1 || neo_def_at(q->m, own[0])->chunk_loop)
-    return false; /* what is in a loop has its loop */
-  s->f.good = true;
+  uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  size_t n = members_of(q, number, number, own);
+  s->f.good = n > 0;
   s->f.reads = false;
-  neo_def d = own[0];
-  neo_list out = neo_def_at(q->m, d)->out;
-  for (uint32_t k = 0; k < out.n; k++)
-    s->f.good = s->f.good &&
-                neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, out, k)})->role == NEO_ROLE_TEMP;
-  uint32_t before = s->f.at[d.i]; /* it reads itself */
-  s->f.at[d.i] = 0;
-  neo_def_visit(q->m, d, look_joins, &s->f);
-  s->f.at[d.i] = before;
-  return s->f.good && s->f.reads && have_common_rounds(q, s->f.number, number);
+  s->f.reads_bools = n == 1;
+  for (size_t k = 0; k < n; k++) { /* what is in a loop has its loop */
+    s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop && makes_temporaries(q->m, own[k]);
+    at[k] = s->f.at[own[k].i]; /* it reads itself */
+    s->f.at[own[k].i] = 0;
+  }
+  for (size_t k = 0; k < n; k++)
+    neo_def_visit(q->m, own[k], look_joins, &s->f);
+  for (size_t k = 0; k < n; k++)
+    s->f.at[own[k].i] = at[k];
+  return s->f.good && s->f.reads && s->f.reads_bools && have_common_rounds(q, s->f.number, number);
 }
 
 /* Marks in `wins` the recurrences that have to join so that nobody outside reads tensor t. */
