@@ -130,12 +130,3 @@ bool *neo_recurrent_defs(const neo_module *m, neo_arena *a) {
     recurs[d] = number[d] != 0;
   return recurs;
 }
-
-bool neo_def_recurs(const neo_module *m, neo_def d, neo_arena *scratch) {
-  neo_def *defs;
-  uint32_t *number = NEO_NEW_ARRAY(scratch, uint32_t, m->defs.n);
-  neo_tensor out = {neo_list_at(m, neo_def_at(m, d)->out, 0)};
-  size_t n = neo_module_topo(m, &out, 1, scratch, &defs, NULL);
-  (void)neo_recurrences(m, defs, n, scratch, number);
-  return number[d.i] != 0;
-}

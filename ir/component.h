@@ -22,7 +22,4 @@ uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo
 /* By id, for each definition of the module: is it part of a recurrence? Of the arena. */
 bool *neo_recurrent_defs(const neo_module *m, neo_arena *a);
 
-/* Is the definition part of a recurrence? Looks at what it needs; for many use neo_recurrences. */
-bool neo_def_recurs(const neo_module *m, neo_def d, neo_arena *scratch);
-
 #endif

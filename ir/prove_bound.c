@@ -301,11 +301,26 @@ static void try_kind(step *t) {
   }
 }
 
+/* A fact c*v + rest >= 0 with a = k*c and k >= 0: g - k*fact is free of v and not above g. So
+ * N*M >= 4 says that N*M - 3 > 0, which neither N nor M says by itself. */
+static void try_multiple(step *t, const neo_poly *fact, const neo_poly *c) {
+  neo_poly k, rest, minus, y;
+  if (!neo_poly_divide(t->a, c, &k, &rest) || rest.n || rest.constant ||
+      !neo_prover_nonneg(t->s, &k))
+    return;
+  if (neo_poly_scale(&k, -1, &minus) && neo_poly_fma(&minus, fact, t->g, &y))
+    offer(t, neo_prover_lower(t->s, &y, t->goal));
+}
+
 /* A fact c*v + rest >= 0 with c of the sign of a: |c|*g - |a|*fact is free of v and not above
  * |c|*g. */
 static void try_fact(step *t, const neo_poly *fact) {
   neo_poly c, rest, ag, minus, y;
-  if (!neo_poly_split(fact, t->v, &c, &rest) || c.n || c.constant == 0)
+  if (!neo_poly_split(fact, t->v, &c, &rest))
+    return;
+  if (c.n)
+    try_multiple(t, fact, &c);
+  if (c.n || c.constant == 0)
     return;
   if ((c.constant > 0) != (t->sign > 0) || c.constant == INT64_MIN)
     return;

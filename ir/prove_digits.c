@@ -9,12 +9,30 @@
 
 /* ---- positive divisors */
 
-/* g >= 0 with g = n*q - c and c >= 1: n is not 0. */
-static bool has_factor(const neo_poly *g, const neo_poly *n) {
-  neo_poly product, q, rest;
-  if (g->constant >= 0)
+bool neo_prover_unquotient(neo_prover_scope *s, neo_poly *g) {
+  neo_poly x, c;
+  int64_t k;
+  bool alone = g->n == 1 && g->term[0].n == 1 && g->term[0].coef == 1;
+  neo_expr v = {alone ? g->term[0].atom[0] : 0};
+  if (!alone || neo_expr_node(s->m, v)->op != NEO_OP_DIV)
     return false;
+  neo_prover_form(s, neo_expr_arg(s->m, v, 0), &x);
+  neo_prover_form(s, neo_expr_arg(s->m, v, 1), &c);
+  if (c.n || c.constant <= 0 || __builtin_mul_overflow(c.constant, g->constant, &k) ||
+      __builtin_add_overflow(x.constant, k, &x.constant))
+    return false;
+  neo_poly_copy(g, &x);
+  return true;
+}
+
+/* g >= 0 with g = n*q - c and c >= 1: n is not 0. */
+static bool has_factor(neo_prover_scope *s, const neo_poly *g, const neo_poly *n) {
+  neo_poly product, q, rest;
   neo_poly_copy(&product, g);
+  while (neo_prover_unquotient(s, &product)) {
+  }
+  if (product.constant >= 0)
+    return false;
   product.constant = 0;
   return product.n && neo_poly_divide(&product, n, &q, &rest) && rest.n == 0 && rest.constant == 0;
 }
@@ -26,6 +44,45 @@ bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) 
   return neo_poly_add(&hi, -1, &lo, g) && !__builtin_sub_overflow(g->constant, 1, &g->constant);
 }
 
+/* Axes that have points where e has a value: those that it depends on, and those that their bounds
+ * depend on. */
+static uint64_t axes_around(const neo_prover_scope *s, neo_expr e) {
+  uint64_t axes = neo_expr_axes(s->m, e);
+  for (uint32_t k = s->n_axes; k-- > 0;)
+    if (axes >> k & 1)
+      axes |= neo_expr_axes(s->m, s->axes[k].lo) | neo_expr_axes(s->m, s->axes[k].hi);
+  return axes;
+}
+
+static bool divides_element(neo_prover_scope *s, const neo_poly *n, neo_expr e);
+
+/* Is v an element, or what is left of one that is divided, and n a factor of the element's bound?
+ * Elements lie below it, from 0 on. */
+static bool has_factor_of_bound(neo_prover_scope *s, const neo_poly *n, neo_expr v) {
+  const neo_node *node = neo_expr_node(s->m, v);
+  neo_poly g;
+  if (node->op == NEO_OP_DIV || node->op == NEO_OP_MOD)
+    return divides_element(s, n, v);
+  if (node->op != NEO_OP_LOAD)
+    return false;
+  neo_expr bound = neo_tensor_at(s->m, (neo_tensor){node->attr})->bound;
+  if (!bound.i)
+    return false;
+  neo_prover_form(s, bound, &g);
+  return !__builtin_sub_overflow(g.constant, 1, &g.constant) && has_factor(s, &g, n);
+}
+
+/* Is n a factor of the bound of an element in what e divides? */
+static bool divides_element(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
+  neo_poly x;
+  neo_prover_form(s, neo_expr_arg(s->m, e, 0), &x);
+  for (uint32_t k = 0; k < x.n; k++)
+    for (uint32_t j = 0; j < x.term[k].n; j++)
+      if (has_factor_of_bound(s, n, neo_prover_peel(s, (neo_expr){x.term[k].atom[j]})))
+        return true;
+  return false;
+}
+
 bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
   neo_poly g;
   if (neo_prover_at_least(s, n, -1))
@@ -33,13 +90,13 @@ bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
   if (n->n == 0 || !neo_prover_nonneg(s, n))
     return false;
   for (size_t k = 0; k < s->facts.n; k++)
-    if (has_factor(s->facts.at[k].g, n))
+    if (has_factor(s, s->facts.at[k].g, n))
       return true;
-  uint64_t axes = neo_expr_axes(s->m, e);
+  uint64_t axes = axes_around(s, e);
   for (uint32_t k = 0; k < s->n_axes; k++)
-    if (axes >> k & 1 && neo_prover_points_of_axis(s, k, &g) && has_factor(&g, n))
+    if (axes >> k & 1 && neo_prover_points_of_axis(s, k, &g) && has_factor(s, &g, n))
       return true;
-  return false;
+  return divides_element(s, n, e);
 }
 
 /* ---- taking apart */

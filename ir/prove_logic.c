@@ -89,6 +89,9 @@ static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows) {
   uint32_t top = neo_prover_top(s, g);
   NEO_PUSH(s->m->arena, &s->facts, (neo_fact){g, top});
   add_factors(s, g);
+  neo_poly_copy(&minus, g);
+  if (neo_prover_unquotient(s, &minus))
+    add_fact(s, &minus, 0);
   if (shadows > 0)
     add_shadow(s, g, top, shadows - 1);
 }

@@ -115,6 +115,9 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, n
  * points: of i < N*M, where N and M may be 0, i/M has none where M is 0. Nothing follows for what does
  * not depend on the axis, as that may be moved out of its loop. */
 bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e);
+/* A polynomial g = x/c - k with numbers c > 0 and k becomes x - c*k: both are not negative for the
+ * same x. False: g has another form. */
+bool neo_prover_unquotient(neo_prover_scope *s, neo_poly *g) NEO_MUST_CHECK;
 /* hi - lo - 1 of an axis, which is not negative where the axis has a value. */
 bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) NEO_MUST_CHECK;
 /* DIV or MOD node by a positive divisor; false if nothing is known. */

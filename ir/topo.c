@@ -1,44 +1,5 @@
-/* Reads of definitions, and an order in which to compute them. Definitions that need each other
- * stand together, by their ids. */
+/* An order in which to compute definitions. Definitions that need each other stand together, by their ids. */
 #include "ir/component.h"
-
-typedef struct {
-  const neo_module *m;
-  neo_arena *arena;
-  NEO_VEC(neo_tensor) found;
-} reads;
-
-static void collect_read(void *ctx, neo_expr e) {
-  reads *r = ctx;
-  const neo_node *n = neo_expr_node(r->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
-    return;
-  for (size_t k = 0; k < r->found.n; k++)
-    if (r->found.at[k].i == n->attr)
-      return;
-  NEO_PUSH(r->arena, &r->found, (neo_tensor){n->attr});
-}
-
-/* A reader of rows in other blocks, or of their kinds, depends on the tensor that says where the blocks begin. */
-static void collect_blocks(reads *r) {
-  for (size_t k = 0; k < r->found.n; k++) {
-    const neo_tensor_rec *x = neo_tensor_at(r->m, r->found.at[k]);
-    neo_tensor t = x->apart.i ? x->apart : x->kinds;
-    bool listed = !t.i;
-    for (size_t i = 0; i < r->found.n && !listed; i++)
-      listed = r->found.at[i].i == t.i;
-    if (!listed)
-      NEO_PUSH(r->arena, &r->found, t);
-  }
-}
-
-size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out) {
-  reads r = {.m = m, .arena = a};
-  neo_def_visit(m, d, collect_read, &r);
-  collect_blocks(&r);
-  *out = r.found.at;
-  return r.found.n;
-}
 
 /* ---- order: Kahn's algorithm, the smallest ready id first, so that the order is one of a kind */
 

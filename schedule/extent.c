@@ -132,3 +132,47 @@ int64_t neo_form_steps_length(neo_module *m, const neo_form *f) {
       return neo_axis_most(m, &f->stages.at[k].axes.at[0]);
   return 1;
 }
+
+/* ---- the widest value */
+
+typedef struct {
+  neo_module *m;
+  uint32_t bytes;
+} widest;
+
+static void widen(void *ctx, neo_expr e) {
+  widest *w = ctx;
+  const neo_node *n = neo_expr_node(w->m, e);
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_ACC && n->type != NEO_F64_T && n->type != NEO_F32_T)
+    return;
+  uint32_t bytes = neo_type_bytes((neo_type)n->type);
+  if (n->type != NEO_I64_T && bytes > w->bytes)
+    w->bytes = bytes;
+}
+
+static void widen_by_outs(widest *w, const neo_stage *s) {
+  for (size_t k = 0; k < s->outs.n; k++) {
+    uint32_t bytes = neo_type_bytes(neo_expr_type(w->m, s->outs.at[k].value));
+    w->bytes = bytes > w->bytes ? bytes : w->bytes;
+    neo_expr_visit(w->m, s->outs.at[k].value, widen, w);
+  }
+}
+
+static void widen_by_accs(widest *w, const neo_stage *s) {
+  for (size_t k = 0; k < s->accs.n; k++) {
+    uint32_t bytes = neo_type_bytes((neo_type)s->accs.at[k].type);
+    bool index = s->accs.at[k].type == NEO_I64_T && k; /* an argmax's payload */
+    w->bytes = bytes > w->bytes && !index ? bytes : w->bytes;
+    neo_expr_visit(w->m, s->accs.at[k].body, widen, w);
+  }
+}
+
+uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
+  widest w = {m, 1};
+  for (size_t k = 0; k < f->stages.n; k++) {
+    neo_expr_visit(m, f->stages.at[k].where, widen, &w);
+    widen_by_accs(&w, &f->stages.at[k]);
+    widen_by_outs(&w, &f->stages.at[k]);
+  }
+  return w.bytes;
+}

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 FOLDERS = {'base', 'ir', 'frontend', 'autodiff', 'transform', 'fusion', 'schedule', 'codegen', 'runtime', 'tools'}
-MOST_FILES = 8
-MOST_ALTOGETHER = 60
+MOST_FILES = 6
+MOST_ALTOGETHER = 40
 
 
 def objects(build):

@@ -29,8 +29,8 @@ struct neo_llvm {
   LLVMOrcLLJITRef jit;
   uint32_t n_private; /* private constants made */
   bool finished;
-  bool checked; /* no kernel loses masks, or none can */
-  bool outlines;   /* shared functions are in modules of their own */
+  bool checked;  /* no kernel loses masks, or none can */
+  bool outlines; /* shared functions are in modules of their own */
   NEO_VEC(neo_ll_module) shared;
 };
 
@@ -120,6 +120,7 @@ typedef struct {
   LLVMValueRef v;
   bool lanes;
   uint32_t depth; /* of the innermost loop that it changes in */
+  bool of_data;   /* a condition that elements of tensors decide */
 } neo_ll_val;
 
 typedef enum { NEO_LL_UNSET, NEO_LL_FIXED, NEO_LL_LOOP, NEO_LL_LANE } neo_ll_var_kind;

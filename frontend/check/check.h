@@ -2,8 +2,8 @@
  *
  *   files       modules.c, which calls outputs.c and train.c where the main file ends
  *   statements  statements.c define.c declare.c      } these call each other, since an expression may
- *   calls       calls.c params.c                     } call a function, whose body is statements; what
- *   expressions exprs.c references.c ranges.c        } need not do so is in frontend/sema
+ *   calls       calls.c                              } call a function, whose body is statements; what
+ *   expressions exprs.c ranges.c                     } need not do so is in frontend/sema
  *
  * What they are written with is in frontend/sema/parts.h. */
 #ifndef NEO_FRONTEND_CHECK_CHECK_H
@@ -26,7 +26,7 @@ void neo_check_unused(neo_fe *fe, const neo_scope *scope);
 /* Warns of carries that never change; false after an error: a definition hides one that has no next value. */
 bool neo_check_carries(neo_inst *in, const neo_ast_region *g) NEO_MUST_CHECK;
 
-/* ---- references (references.c) */
+/* ---- references (exprs.c) */
 neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other);
 neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
 neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
@@ -94,7 +94,7 @@ neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr
  * read. */
 bool neo_recur_check(neo_inst *in, const neo_tensor *t, size_t n) NEO_MUST_CHECK;
 
-/* ---- calls (calls.c, params.c) */
+/* ---- calls (calls.c) */
 /* The results of a call of a function, or of grad(…), made once for a node in a frame. */
 neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const char *prefix,
                       uint32_t n_names, const char *const *full);

@@ -192,3 +192,7 @@ bool neo_bounds_holds(neo_frame *f, neo_expr goal) {
   neo_facts facts = neo_frame_facts(f);
   return neo_prove(f->fe->prover, &facts, goal, NULL) == NEO_PROVED;
 }
+
+neo_facts neo_frame_facts(const neo_frame *f) {
+  return (neo_facts){f->axis, f->n_axes, f->assume.at, (uint32_t)f->assume.n};
+}

@@ -43,10 +43,6 @@ void neo_frame_assume(neo_frame *f, neo_expr condition) {
   NEO_PUSH(f->fe->arena, &f->assume, condition);
 }
 
-neo_facts neo_frame_facts(const neo_frame *f) {
-  return (neo_facts){f->axis, f->n_axes, f->assume.at, (uint32_t)f->assume.n};
-}
-
 static const char pack_names[NEO_MAX_RANK][5] = {"..0",  "..1",  "..2",  "..3", "..4",  "..5",
                                                  "..6",  "..7",  "..8",  "..9", "..10", "..11",
                                                  "..12", "..13", "..14", "..15"};
@@ -441,4 +437,36 @@ neo_ends neo_expr_ends(neo_frame *f, neo_expr e) {
   if (most.i && !whole)
     ends = (neo_ends){.least = least, .below = neo_size_add1(f->fe, most, 1)};
   return ends;
+}
+
+/* Axes for the free dimensions of the view, which becomes the element at them. */
+static bool push_free(neo_frame *f, neo_view *v, neo_span at) {
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  uint32_t rank = 0;
+  for (uint32_t d = 0; d < v->n; d++) {
+    if (v->index[d].i)
+      continue;
+    const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)rank++);
+    neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero,
+                        neo_tensor_extent(f->m, v->tensor, d), at};
+    int p = neo_frame_push(f, NULL, rec);
+    if (p < 0)
+      return false;
+    v->index[d] = neo_axis_ref(f->m, (uint32_t)p);
+  }
+  return true;
+}
+
+neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target, neo_span at,
+                             neo_expr *e) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_view w = v->view;
+  *e = (neo_expr){0};
+  neo_frame_init(f, in, target);
+  if (v->kind != NEO_VAL_VIEW)
+    *e = neo_val_scalar(f, at, *v);
+  else if (push_free(f, &w, at))
+    *e = neo_load(f->m, w.tensor, w.index, w.n, at);
+  f->n_out = f->n_axes;
+  return f;
 }

@@ -83,10 +83,6 @@ void neo_scope_poison(const neo_inst *in, const neo_ast_name *name) {
 
 /* ---- full names */
 
-const char *neo_fe_intern(neo_fe *fe, const char *text) {
-  return neo_name_text(fe->names, neo_name_of(fe->names, text));
-}
-
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name) {
   if (!prefix[0])
     return neo_fe_intern(fe, name);

@@ -1,4 +1,4 @@
-/* Parameters of a signature while they are bound (frontend/check/params.c). */
+/* Parameters of a signature while they are bound (frontend/check/calls.c). */
 #ifndef NEO_FRONTEND_SEMA_SIGNATURE_H
 #define NEO_FRONTEND_SEMA_SIGNATURE_H
 #include "frontend/sema/parts.h"

@@ -127,38 +127,6 @@ neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_ex
   return neo_tensor_make(f->in, rec, extent, f->n_out, neo_fe_unique(f->fe, full));
 }
 
-/* Axes for the free dimensions of the view, which becomes the element at them. */
-static bool push_free(neo_frame *f, neo_view *v, neo_span at) {
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
-  uint32_t rank = 0;
-  for (uint32_t d = 0; d < v->n; d++) {
-    if (v->index[d].i)
-      continue;
-    const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)rank++);
-    neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero,
-                        neo_tensor_extent(f->m, v->tensor, d), at};
-    int p = neo_frame_push(f, NULL, rec);
-    if (p < 0)
-      return false;
-    v->index[d] = neo_axis_ref(f->m, (uint32_t)p);
-  }
-  return true;
-}
-
-neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target, neo_span at,
-                             neo_expr *e) {
-  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_view w = v->view;
-  *e = (neo_expr){0};
-  neo_frame_init(f, in, target);
-  if (v->kind != NEO_VAL_VIEW)
-    *e = neo_val_scalar(f, at, *v);
-  else if (push_free(f, &w, at))
-    *e = neo_load(f->m, w.tensor, w.index, w.n, at);
-  f->n_out = f->n_axes;
-  return f;
-}
-
 neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound,
                            neo_span at) {
   if (!e.i || !neo_fe_spend(f->fe, f->in, at))

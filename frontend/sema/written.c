@@ -60,6 +60,10 @@ static void note_stmts(neo_fe *fe, const neo_ast_stmts *stmts, bool own) {
   }
 }
 
+const char *neo_fe_intern(neo_fe *fe, const char *text) {
+  return neo_name_text(fe->names, neo_name_of(fe->names, text));
+}
+
 void neo_fe_note_written(neo_fe *fe, const neo_ast_stmts *stmts, bool is_main) {
   note_stmts(fe, stmts, is_main);
 }

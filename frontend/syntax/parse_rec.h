@@ -2,11 +2,11 @@
  *
  *   parser.c       a file                            parse_expr.c    expressions
  *   parse_block.c  statements with blocks            parse_reduce.c  reducers and their ranges
- *   parse_line.c   statements of one line            parse_part.c    names, types, axes, signatures
+ *   parse_line.c   statements of one line            parse_part.c    types, axes, signatures
  *   parse_token.c  the current token, errors         parse_type.c    names of types and variables
+ *   parse_name.c   names, lists of them, paths
  *
- * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
- * each other.
+ * Each calls those below and to the right of it; parse_expr.c and parse_reduce.c call each other.
  *
  * On the first error a statement is in panic: nothing more is reported, every function returns as
  * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */

@@ -237,26 +237,6 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
     }
 }
 
-void fuse_take_into(fuser *q, const uint32_t *of) {
-  uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
-  size_t n = 0;
-  for (size_t k = 0; k < q->n_order; k++) {
-    uint32_t number = q->def[q->order[k]].recurrence;
-    bool last = number && (k + 1 == q->n_order || q->def[q->order[k + 1]].recurrence != number);
-    if (!of[q->order[k]])
-      order[n++] = q->order[k];
-    for (size_t j = k; last && j < q->n_order; j++)
-      if (of[q->order[j]] == number)
-        order[n++] = q->order[j];
-  }
-  q->order = order;
-  for (size_t k = 0; k < n; k++) {
-    fuse_def *d = &q->def[order[k]];
-    d->at = (uint32_t)k;
-    d->recurrence = of[order[k]] ? of[order[k]] : d->recurrence;
-  }
-}
-
 /* ---- recurrences that share loops
  *
  *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]

@@ -108,7 +108,7 @@ typedef struct {
 
 typedef NEO_VEC(uint32_t) fuse_list;
 
-typedef struct { /* what groups are made for */
+typedef struct {  /* what groups are made for */
   uint32_t entry; /* entries that groups of this number are for (neo_group.entry), or all */
   const neo_program *program; /* in place of entries; may be null */
 } fuse_demand;
@@ -150,10 +150,10 @@ typedef struct fuser {
 /* ---- needs.c, facts.c */
 void fuse_leads(fuser *q);
 void fuse_needs(fuser *q);
-/* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come behind the last
+/* ---- set.c */
+/* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come after the last
  * definition of it. */
 void fuse_take_into(fuser *q, const uint32_t *of);
-/* ---- set.c */
 typedef struct { /* by definition: */
   fuser *q;
   bool *member;
@@ -329,9 +329,6 @@ void fuse_in_order(fuser *q, fuse_when when, uint32_t g);
 /* ---- greedy.c */
 /* Makes moves, the best reward first, until none is left that has any. */
 void fuse_greedy(fuser *q);
-
-/* ---- segments.c: fuses each segment of the recurrences among the groups as a program of its own */
-neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_grouping *all) NEO_MUST_CHECK;
 
 /* ---- fuse.c */
 /* Facts, a group for every definition, their order: of what the entries need, or of all. */

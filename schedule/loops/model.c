@@ -21,7 +21,7 @@ typedef struct {
   double lanes;
   double cost; /* cost of one vector of lanes along the axis */
   double ops;
-  uint32_t widest, depth;
+  uint32_t depth;
 } census;
 
 /* Issue slots of an operation, in additions; operations hidden behind others take slots too. */
@@ -32,11 +32,6 @@ static double issue(neo_op op) {
 static void count(void *ctx, neo_expr e) {
   census *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_ACC || n->type == NEO_F64_T || n->type == NEO_F32_T) {
-    uint32_t bytes = neo_type_bytes((neo_type)n->type);
-    if (n->type != NEO_I64_T && bytes > c->widest)
-      c->widest = bytes;
-  }
   if (neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
     c->ops += issue((neo_op)n->op);
   if (n->op != NEO_OP_LOAD)
@@ -83,25 +78,6 @@ static census census_of(neo_module *m, const neo_form *f, const neo_stage *s, ui
   census c = {.m = m, .f = f, .axis = axis, .lanes = (double)lanes};
   visit_bodies(m, s, &c);
   return c;
-}
-
-uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
-  uint32_t widest = 1;
-  for (size_t k = 0; k < f->stages.n; k++) {
-    const neo_stage *s = &f->stages.at[k];
-    census c = census_of(m, f, s, NO_AXIS, SOME_LANES);
-    widest = c.widest > widest ? c.widest : widest;
-    for (size_t i = 0; i < s->outs.n; i++) {
-      uint32_t bytes = neo_type_bytes(neo_expr_type(m, s->outs.at[i].value));
-      widest = bytes > widest ? bytes : widest;
-    }
-    for (size_t i = 0; i < s->accs.n; i++) {
-      uint32_t bytes = neo_type_bytes((neo_type)s->accs.at[i].type);
-      bool index = s->accs.at[i].type == NEO_I64_T && i; /* an argmax's payload */
-      widest = bytes > widest && !index ? bytes : widest;
-    }
-  }
-  return widest;
 }
 
 /* ---- cost of lanes along an axis */

@@ -62,12 +62,31 @@ static void lanes_are_joined_half_by_half(void **state) {
   }
 }
 
+#define GUARDED(cond)                                                                              \
+  "neo-loop 2\nkernel k(x: f32 read noalias, w: f32 read noalias, z: f32 write noalias) units 3\n" \
+  "for u in 0..3 unit\n  for k in 0..64 step 16\n    for l in 0..16 vector\n      "                \
+  "z[" AT "] = x[" AT " if " cond " else 1.0]\n"
+
+/* At a page without memory a vector whose mask is empty costs hundreds of cycles. */
+static void a_vector_that_data_mask_out_is_not_read_where_it_lies(void **state) {
+  static const int64_t elems[] = {192, 192, 192};
+  static const char of_data[] = GUARDED("w[" AT "] < 0.25"), of_index[] = GUARDED("k + l < 50");
+  for (uint64_t seed = 1; seed < 9; seed++) {
+    loop_case c = {.n_elems = elems, .tolerance = 0, .seed = seed, .specials = true};
+    loop_check(*state, of_data, &c);
+    loop_check(*state, of_index, &c);
+  }
+  assert_non_null(strstr(loop_asm(*state, of_data, "x86-64-v4"), "kortest"));
+  assert_null(strstr(loop_asm(*state, of_index, "x86-64-v4"), "kortest"));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(the_side_that_is_not_taken_does_not_show),
       TEST(nothing_or_something_is_a_mask_made_before_the_loop),
       TEST(lanes_are_joined_half_by_half),
+      TEST(a_vector_that_data_mask_out_is_not_read_where_it_lies),
   };
   return cmocka_run_group_tests_name("llvm_select", tests, NULL, NULL);
 }

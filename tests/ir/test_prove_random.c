@@ -8,7 +8,7 @@
 #include "tests/ir/ir_test.h"
 #include <assert.h>
 
-enum { AXES = 3 };
+enum { AXES = 3, FACTORS = 2 };
 
 typedef struct {
   neo_module *m;
@@ -18,6 +18,8 @@ typedef struct {
   neo_size size;
   int64_t n;   /* value of the size while evaluating */
   bool affine; /* no products or divisors with the size */
+  neo_size factor[FACTORS]; /* more sizes, of flat indices: see flat_world */
+  int64_t of_factor[FACTORS];
 } world;
 
 static int n_seeds(void) {
@@ -51,6 +53,9 @@ static int64_t eval(const world *w, neo_expr e, const int64_t *x) {
     return (int64_t)w->m->constants.at[n->attr];
   if (n->op == NEO_OP_AXIS)
     return x[n->attr];
+  for (uint32_t k = 0; k < FACTORS && n->op == NEO_OP_SIZE; k++)
+    if (w->factor[k].i == n->attr)
+      return w->of_factor[k];
   if (n->op == NEO_OP_SIZE)
     return w->n;
   for (uint32_t k = 0; k < n->arg.n; k++)
@@ -253,6 +258,96 @@ static void quasi_affine_questions_are_rarely_left_open(void **state) {
   neo_arena_free(&arena);
 }
 
+/* ---- flat indices of tensors whose sizes may be 0 */
+
+static neo_expr factor(world *w) {
+  return neo_size_ref(w->m, w->factor[draw(w, FACTORS)]);
+}
+
+static neo_expr product_of_sizes(world *w) {
+  neo_expr e = neo_op2(w->m, NEO_OP_MUL, neo_size_ref(w->m, w->factor[0]),
+                       neo_size_ref(w->m, w->factor[1]));
+  return draw(w, 3) ? e : neo_op2(w->m, NEO_OP_MUL, e, num(w, between(w, 2, 3)));
+}
+
+/* The extent of a view of N*M elements: all, each other one, a few. */
+static neo_expr flat_extent(world *w, uint32_t axes) {
+  neo_expr all = product_of_sizes(w);
+  if (axes && draw(w, 2))
+    return neo_op2(w->m, NEO_OP_ADD, neo_axis_ref(w->m, axes - 1), num(w, 1));
+  if (draw(w, 3) == 0)
+    return num(w, between(w, 1, 4));
+  if (draw(w, 2))
+    return all;
+  neo_expr more = neo_op2(w->m, NEO_OP_ADD, all, num(w, between(w, -2, 3)));
+  return neo_op2(w->m, NEO_OP_DIV, more, num(w, between(w, 2, 3)));
+}
+
+static void flat_world(world *w, neo_module *m, uint64_t seed) {
+  new_world(w, m, seed);
+  w->n_axes = 1 + draw(w, 2);
+  for (uint32_t k = 0; k < FACTORS; k++)
+    w->factor[k] = neo_size_add(m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME, .lo = 0, .hi = 4});
+  for (uint32_t k = 0; k < w->n_axes; k++)
+    w->axis[k] = (neo_axis_rec){.lo = num(w, 0), .hi = flat_extent(w, k)};
+}
+
+/* 0 <= x/M < N or 0 <= x % M < M for a position x; or something else of such digits. */
+static neo_expr digit_condition(world *w) {
+  neo_expr x = num(w, between(w, -2, 4)), by = factor(w), end = factor(w), zero = num(w, 0);
+  for (uint32_t k = 0; k < w->n_axes; k++)
+    x = add_product(w, x, neo_axis_ref(w->m, k), num(w, between(w, 0, 2)));
+  neo_op op = draw(w, 3) ? NEO_OP_DIV : NEO_OP_MOD;
+  if (draw(w, 4) == 0)
+    x = neo_op2(w->m, NEO_OP_DIV, x, num(w, between(w, 2, 3)));
+  neo_expr digit = neo_op2(w->m, op, x, by);
+  if (draw(w, 6) == 0)
+    digit = neo_op2(w->m, NEO_OP_ADD, digit, end);
+  return draw(w, 2) ? neo_op2(w->m, NEO_OP_LE, zero, digit)
+                    : neo_op2(w->m, NEO_OP_LT, digit, op == NEO_OP_MOD && draw(w, 2) ? by : end);
+}
+
+static bool each_flat(world *w, visit *f, void *ctx) {
+  int64_t x[AXES] = {0};
+  for (int64_t n = 0; n < 25; n++) {
+    w->of_factor[0] = n / 5;
+    w->of_factor[1] = n % 5;
+    if (!each_from(w, 0, x, f, ctx))
+      return false;
+  }
+  return true;
+}
+
+static void digits_of_flat_indices_agree_with_enumeration(void **state) {
+  neo_arena arena;
+  int proved = 0;
+  (void)state;
+  neo_arena_init(&arena, neo_alloc_default, NULL);
+  for (int seed = 0; seed < n_seeds(); seed++) {
+    world w;
+    claim c = {.size = 0};
+    flat_world(&w, fresh(&arena), (uint64_t)seed + 400000);
+    neo_expr all = product_of_sizes(&w);
+    if (draw(&w, 4) == 0)
+      all = neo_op2(w.m, NEO_OP_DIV, all, num(&w, between(&w, 2, 3)));
+    if (draw(&w, 2))
+      c.assume = neo_op2(w.m, NEO_OP_LT, num(&w, between(&w, 0, 5)), all);
+    c.goal = digit_condition(&w);
+    neo_prover *p = neo_prover_new(w.m);
+    neo_facts facts = {w.axis, w.n_axes, &c.assume, c.assume.i != 0};
+    neo_proof got = neo_prove(p, &facts, c.goal, NULL);
+    if (got == NEO_PROVED && !each_flat(&w, goal_holds, &c))
+      fail_msg("seed %d: proved, but false", seed);
+    if (got == NEO_REFUTED && each_flat(&w, goal_holds, &c))
+      fail_msg("seed %d: refuted, but true", seed);
+    proved += got == NEO_PROVED;
+    neo_prover_free(p);
+  }
+  print_message("of %d: %d proved\n", n_seeds(), proved);
+  assert_in_range(proved, n_seeds() / 5, n_seeds());
+  neo_arena_free(&arena);
+}
+
 /* ---- simplification */
 
 static bool same_value(void *ctx, world *w, const int64_t *x) {
@@ -359,6 +454,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_agree_with_enumeration),
       cmocka_unit_test(quasi_affine_questions_are_rarely_left_open),
+      cmocka_unit_test(digits_of_flat_indices_agree_with_enumeration),
       cmocka_unit_test(simplified_expressions_have_the_same_values),
       cmocka_unit_test(loop_bounds_have_the_same_points),
   };

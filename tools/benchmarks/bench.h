@@ -52,7 +52,8 @@ static inline double bench_median(double *t, int n) {
 /* Medians of both, alternating. */
 static inline void bench_compare(bench_fn *f, void *f_ctx, bench_fn *g, void *g_ctx, int rounds,
                                  double *f_us, double *g_us) {
-  double *x = calloc((size_t)rounds, sizeof *x), *y = calloc((size_t)rounds, sizeof *y);
+  double *x = (double *)calloc((size_t)rounds, sizeof *x); /* casts: C++ includes this, too */
+  double *y = (double *)calloc((size_t)rounds, sizeof *y);
   if (!x || !y)
     bench_die("memory", "out of memory");
   int f_calls = bench_calibrate(f, f_ctx), g_calls = bench_calibrate(g, g_ctx);
@@ -68,7 +69,7 @@ static inline void bench_compare(bench_fn *f, void *f_ctx, bench_fn *g, void *g_
 
 /* n floats in [-1, 1), 64-byte aligned. */
 static inline float *bench_numbers(size_t n, unsigned seed) {
-  float *x = aligned_alloc(64, (n * sizeof *x + 63) / 64 * 64);
+  float *x = (float *)aligned_alloc(64, (n * sizeof *x + 63) / 64 * 64);
   if (!x)
     bench_die("memory", "out of memory");
   for (size_t i = 0; i < n; i++) {
@@ -86,7 +87,7 @@ static inline neo_rt_ctx *bench_open(const char *path, const char *prefix, int t
   if (!lib)
     bench_die(path, dlerror());
   snprintf(symbol, sizeof symbol, "%s_model", prefix);
-  *model = dlsym(lib, symbol);
+  *model = (const neo_rt_model *)dlsym(lib, symbol);
   if (!*model)
     bench_die(symbol, "not in the library");
   neo_rt_config config = {.struct_size = sizeof config, .threads = threads, .seed = 1};

@@ -70,6 +70,8 @@ class Builder:
         return self.made[name]
 
     def compile_program(self, name):
+        if name == "dynamic_dynet":
+            return self.compile_dynet(name)
         library, product, package = NEEDS.get(name, ("", "", ""))
         out, lib = os.path.join(self.work, name), os.path.join(self.build, "lib")
         command = ["cc", "-O3", "-march=native", "-I.",
@@ -82,6 +84,20 @@ class Builder:
         if done.returncode:
             raise RuntimeError(f"{name}.c does not compile:\n{done.stderr}")
         return out
+
+    def compile_dynet(self, name):
+        """With DyNet as it is installed below $NEO_BENCH_DYNET, and its Eigen, as pkg-config knows it."""
+        prefix, out = os.environ.get("NEO_BENCH_DYNET"), os.path.join(self.work, name)
+        if not prefix:
+            return Missing("$NEO_BENCH_DYNET names no folder in which DyNet is installed")
+        lib = os.path.join(prefix, "lib")
+        eigen = subprocess.run(["pkg-config", "--cflags", "eigen3"], capture_output=True, text=True)
+        command = ["c++", "-O3", "-march=native", "-w", "-I.", "-Iinclude",
+                   "-I" + os.path.join(self.build, "include"), "-I" + os.path.join(prefix, "include"),
+                   *eigen.stdout.split(), "-o", out, f"tools/benchmarks/{name}.cc", "-L" + lib,
+                   "-ldynet", "-Wl,-rpath," + lib]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        return Missing(f"{name}.cc does not compile: {last_line(done)}") if done.returncode else out
 
     def options(self, row):
         """Of all commands: the model's sizes, and what the row asks for."""

@@ -14,7 +14,7 @@ import dynamic_data
 import dynamic_rows
 from build import ROOT
 from measure import Bench
-from sides import Missing
+from sides import Missing, Side
 
 SHARES = ("construction", "moves", "arithmetic", "between steps")
 
@@ -64,7 +64,18 @@ class DynamicBench(Bench):
     def peer(self, row, name, folder, cold=False):
         if name == "one thread":
             return self.ours(dataclasses.replace(row, threads=1), "default", name=name)
+        if name == "dynet":
+            return self.dynet(row, folder)
         return super().peer(row, name, folder, cold)
+
+    def dynet(self, row, folder):
+        """DyNet computes on one processor, of which a row of two threads says nothing."""
+        if self.device != "cpu" or row.threads > 1:
+            raise Missing("DyNet runs on one thread of the processor here")
+        model, lr = row.arguments["dynet"]
+        command = [self.builder.program("dynamic_dynet"), model, self.batches(row),
+                   os.path.join(folder, "params.safetensors"), str(lr)]
+        return Side("dynet", command, row.threads)
 
     # ---- rows
 
@@ -88,19 +99,19 @@ class DynamicBench(Bench):
         pass
 
     def note(self, row, result):
-        """Figures a second, and beside those that were measured elsewhere."""
+        """Figures a second, and how they compare with DyNet's."""
         us = {k: t["median_us"] for k, t in result["times"].items() if t.get("median_us")}
         count = row.count or (dynamic_data.vertices(self.batches(row)) if us else 0)
         result["per_s"] = {k: round(1e6 * count / t, 1) for k, t in us.items()}
         shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
                  if k not in ("ours tuned", "ours analytic")}
         notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
-        if us and self.device == "cpu" and row.name in dynamic_rows.DYNET:
-            figure, must, stretch = dynamic_rows.DYNET[row.name]
-            times = result["per_s"]["ours default"] / figure
-            result["dynet"] = dict(per_s=figure, must=must, stretch=stretch, ratio=round(times, 4))
-            wants = f" (must {must:g}, stretch {stretch:g})" if must else ""
-            notes.append(f"{times:.2f} of DyNet's {figure:,} elsewhere{wants}")
+        if "dynet" in us and row.name in dynamic_rows.DYNET:
+            must, stretch = dynamic_rows.DYNET[row.name]
+            times = result["by_hand"]["dynet"]
+            result["dynet"] = dict(must=must, stretch=stretch, ratio=times)
+            wants = f"must {must:g}" + (f", stretch {stretch:g}" if stretch else "")
+            notes.append(f"{times:.2f} of DyNet ({wants})")
         if "shares" in result:
             notes += [f"{share} {result['shares'][share]:.1%}" for share in SHARES]
         result["notes"] = notes

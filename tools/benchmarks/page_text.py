@@ -220,7 +220,6 @@ def missing(results, found):
     absent = [g for g in GROUPS if g not in found]
     if absent:
         lines += [*wrapped("No row was measured of these groups: " + ", ".join(absent) + "."), ""]
-    lines += ["DyNet is no peer here: it was not built on the machine.", ""]
     for (side, why), of in sorted(reasons.items()):
         lines += wrapped(f"- {side}, in {', '.join(of)}: {why}", "  ")
     return lines

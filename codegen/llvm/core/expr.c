@@ -20,7 +20,7 @@ neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b) {
   bool lanes = a.lanes || b.lanes;
   LLVMValueRef x = lanes ? neo_ll_spread(g, a) : a.v, y = lanes ? neo_ll_spread(g, b) : b.v;
   uint32_t depth = a.depth > b.depth ? a.depth : b.depth;
-  return (neo_ll_val){LLVMBuildAnd(g->l->b, x, y, ""), lanes, depth};
+  return (neo_ll_val){LLVMBuildAnd(g->l->b, x, y, ""), lanes, depth, a.of_data || b.of_data};
 }
 
 uint32_t neo_ll_enter(neo_ll_gen *g) {
@@ -41,7 +41,13 @@ static bool is_index(const neo_ll_gen *g, const neo_lx *e) {
 }
 
 static neo_ll_val uniform(LLVMValueRef v, uint32_t depth) {
-  return (neo_ll_val){v, false, depth};
+  return (neo_ll_val){v, false, depth, false};
+}
+
+static neo_ll_val condition(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val c = neo_ll_expr(g, e);
+  c.of_data = loads(g, e);
+  return c;
 }
 
 static neo_ll_val constant(neo_ll_gen *g, const neo_lx *e) {
@@ -64,7 +70,7 @@ static neo_ll_val variable(neo_ll_gen *g, const neo_lx *e) {
   case NEO_LL_LANE: {
     LLVMValueRef first = neo_ll_splat(g->l, neo_ll_int(i64, v->fixed), g->width);
     LLVMValueRef lanes = neo_ll_lanes(g->l, i64, g->width, 1);
-    return (neo_ll_val){LLVMBuildAdd(g->l->b, lanes, first, ""), true, 0};
+    return (neo_ll_val){LLVMBuildAdd(g->l->b, lanes, first, ""), true, 0, false};
   }
   default:
     assert(0 && "a variable of an enclosing loop");
@@ -120,12 +126,12 @@ static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y
     return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
   bool masks = !branch && !c.lanes && masks_are_vectors(g->l);
   if (masks && is_real_zero(y))
-    return (neo_ll_val){or_zero(g, c.v, x.v), true, depth};
+    return (neo_ll_val){or_zero(g, c.v, x.v), true, depth, false};
   if (masks && is_real_zero(x))
-    return (neo_ll_val){or_zero(g, negated(g, c).v, y.v), true, depth};
+    return (neo_ll_val){or_zero(g, negated(g, c).v, y.v), true, depth, false};
   LLVMValueRef cond = branch ? c.v : neo_ll_spread(g, c);
   LLVMValueRef v = LLVMBuildSelect(g->l->b, cond, neo_ll_spread(g, x), neo_ll_spread(g, y), "");
-  return (neo_ll_val){v, true, depth};
+  return (neo_ll_val){v, true, depth, false};
 }
 
 /* ---- selects */
@@ -177,7 +183,7 @@ static bool branch_pays(const neo_ll_gen *g, neo_ll_val c, const neo_lx *e) {
 }
 
 static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
-  neo_ll_val c = neo_ll_expr(g, e->arg[0]), x, y;
+  neo_ll_val c = condition(g, e->arg[0]), x, y;
   if (LLVMIsAConstantInt(c.v))
     return neo_ll_expr(g, e->arg[LLVMConstIntGetZExtValue(c.v) ? 1 : 2]);
   bool branch = branch_pays(g, c, e);
@@ -195,7 +201,7 @@ static bool is_chosen(const neo_ll_gen *g, const neo_lx *e, neo_ll_val c, neo_ll
 }
 
 static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
-  neo_ll_val c = neo_ll_expr(g, e->arg[1]), x, y;
+  neo_ll_val c = condition(g, e->arg[1]), x, y;
   if (LLVMIsAConstantInt(c.v)) {
     if (!LLVMConstIntGetZExtValue(c.v))
       return neo_ll_expr(g, e->arg[2]);
@@ -372,7 +378,7 @@ static neo_ll_val apply(neo_ll_gen *g, const neo_lx *e) {
       quotient && e->type == NEO_I64_T
           ? divide(g, e, x)
           : neo_ll_op(g->l, (neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
-  return (neo_ll_val){v, lanes, depth};
+  return (neo_ll_val){v, lanes, depth, false};
 }
 
 static neo_ll_val operation(neo_ll_gen *g, const neo_lx *e) {
@@ -412,7 +418,7 @@ static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
     v = neo_ll_call(g->l, "llvm.fma", LLVMTypeOf(x[0]), x, 3);
   else
     v = LLVMBuildFAdd(b, LLVMBuildFMul(b, x[0], x[1], ""), x[2], "");
-  return (neo_ll_val){neo_ll_round(g->l, t, v), all.lanes, all.depth};
+  return (neo_ll_val){neo_ll_round(g->l, t, v), all.lanes, all.depth, false};
 }
 
 static neo_ll_val dot(neo_ll_gen *g, const neo_lx *e) {
@@ -454,7 +460,7 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
     key[k] = neo_ll_key_value(g, k);
   neo_ll_val x = neo_ll_expr(g, e->arg[0]);
   LLVMValueRef v = neo_ll_rand(g->l, key, e->attr, x.v, e->type == NEO_F64_T ? 64 : 32);
-  return (neo_ll_val){v, x.lanes, x.depth};
+  return (neo_ll_val){v, x.lanes, x.depth, false};
 }
 
 /* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
@@ -473,12 +479,12 @@ static neo_ll_val reg(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_reg *r = &g->reg[e->attr];
   neo_ll_place p = neo_ll_reg_place(g, e->attr, e->arg, e->n);
   if (!r->vector && p.all)
-    return (neo_ll_val){gather_reg(g, t, r->at + p.at), true, g->depth};
+    return (neo_ll_val){gather_reg(g, t, r->at + p.at), true, g->depth, false};
   LLVMTypeRef type = neo_ll_type(g->l, t, r->vector ? (uint32_t)r->width : 1);
   LLVMValueRef v = LLVMBuildLoad2(g->l->b, type, r->at[p.at], "");
   if (r->vector && !p.all)
     v = LLVMBuildExtractElement(g->l->b, v, neo_ll_int32(g->l, p.lane), "");
-  return (neo_ll_val){v, p.all, g->depth};
+  return (neo_ll_val){v, p.all, g->depth, false};
 }
 
 static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {

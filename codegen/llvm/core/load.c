@@ -7,7 +7,13 @@
  *                    (q, j) walked as one, say; else a scalar access a lane
  *   not affine       a vector of offsets, a scalar access a lane
  * A load whose guard fails reads zeros of the library instead: selecting the address needs no
- * branch. Only the scalar accesses of several lanes under one guard are branched around, together. */
+ * branch. Only the scalar accesses of several lanes under one guard are branched around, together.
+ * So does a masked vector that has no lane where elements decide its guard:
+ *
+ *   masked.load(at, mask)    ->    masked.load(any(mask) ? at : zeros, mask)
+ *
+ * Such rows may lie in pages that nobody has touched (transform/sparse_rows.c), at which a processor
+ * takes hundreds of cycles to find that a vector without lanes faults nowhere. */
 #include "codegen/llvm/core/access.h"
 
 /* A constant, not a local: of a local, passes would make a branch of each access. */
@@ -46,14 +52,26 @@ static LLVMValueRef any(neo_ll_gen *g, neo_ll_val guard) {
   return neo_ll_call(g->l, "llvm.vector.reduce.or", LLVMTypeOf(guard.v), &guard.v, 1);
 }
 
+static LLVMValueRef masked_load(neo_ll_gen *g, const neo_ll_access *p, LLVMTypeRef t,
+                                LLVMValueRef at, neo_ll_val mask) {
+  if (mask.of_data && !g->l->target.sm)
+    at = guarded_address(g, at, any(g, mask));
+  LLVMValueRef arg[] = {at, mask.v, LLVMConstNull(t)};
+  return neo_ll_masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+}
+
+static neo_ll_val masked(neo_ll_val guard, LLVMValueRef mask) {
+  guard.v = mask;
+  return guard;
+}
+
 static LLVMValueRef load_run(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard) {
   LLVMValueRef mask = guard.lanes ? guard.v : NULL, v;
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, g->width);
   LLVMValueRef at = neo_ll_run_start(g, p, &mask);
   p->align = neo_ll_run_align(p);
   if (mask) {
-    LLVMValueRef arg[] = {at, mask, LLVMConstNull(t)};
-    v = neo_ll_masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+    v = masked_load(g, p, t, at, masked(guard, mask));
   } else {
     at = guarded_address(g, at, guard.v);
     v = plain_load(g, p, at, g->width, p->align);
@@ -78,8 +96,7 @@ static LLVMValueRef pairs_part(neo_ll_gen *g, neo_ll_access *p, uint32_t first, 
   p->align = neo_type_bytes(p->type);
   if (!guard.lanes)
     return plain_load(g, p, guarded_address(g, at, guard.v), g->width, p->align);
-  LLVMValueRef arg[] = {at, pairs_mask(g, guard.v, first), LLVMConstNull(t)};
-  return neo_ll_masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+  return masked_load(g, p, t, at, masked(guard, pairs_mask(g, guard.v, first)));
 }
 
 /* Two vectors that together reach from the first element to the last: nothing beyond is read. */
@@ -151,8 +168,7 @@ static LLVMValueRef load_window(neo_ll_gen *g, neo_ll_access *p, const window *w
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, w->n);
   p->align = w->first ? neo_type_bytes(p->type) : p->align;
   if (guard.lanes) {
-    LLVMValueRef arg[] = {at, window_mask(g, w, guard.v), LLVMConstNull(t)};
-    v = neo_ll_masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+    v = masked_load(g, p, t, at, masked(guard, window_mask(g, w, guard.v)));
   } else {
     v = plain_load(g, p, guarded_address(g, at, guard.v), w->n, p->align);
   }
@@ -181,8 +197,7 @@ static LLVMValueRef load_pieces(neo_ll_gen *g, neo_ll_access *p, uint32_t n, neo
   for (uint32_t lane = 0; lane < g->width; lane += n) {
     LLVMValueRef at = neo_ll_lane_address(g, p, lane);
     if (guard.lanes) {
-      LLVMValueRef arg[] = {at, neo_ll_piece_of(g, guard.v, lane, n), LLVMConstNull(t)};
-      piece = neo_ll_masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+      piece = masked_load(g, p, t, at, masked(guard, neo_ll_piece_of(g, guard.v, lane, n)));
     } else {
       piece = plain_load(g, p, guarded_address(g, at, guard.v), n, p->align);
     }

@@ -47,7 +47,7 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
   neo_ll_access p = place_of(g, buf, offset, guard.v != NULL);
   bool lanes = neo_ll_has_lanes(&p);
   LLVMValueRef v = neo_ll_load_access(g, &p, guard);
-  return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth};
+  return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth, false};
 }
 
 /* Are these two loads of bf16 elements side by side, with the same guard? */
@@ -75,7 +75,7 @@ bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, 
     return false;
   p.type = NEO_I32_T;
   p.lin.step = lanes ? 1 : 0;
-  *out = (neo_ll_val){neo_ll_load_simple(g, &p, guard), lanes, g->depth};
+  *out = (neo_ll_val){neo_ll_load_simple(g, &p, guard), lanes, g->depth, false};
   return true;
 }
 

@@ -234,7 +234,7 @@ static neo_ll_val condition(neo_ll_gen *g, const tile *t) {
   if (!t->store->store.cond)
     return none;
   neo_ll_val x = neo_ll_expr(g, t->store->store.cond);
-  return (neo_ll_val){neo_ll_spread(g, x), true, x.depth};
+  return (neo_ll_val){neo_ll_spread(g, x), true, x.depth, false};
 }
 
 /* Rows [from, from + n) of an expression, transposed; `type`: as they are in memory. */
@@ -287,7 +287,7 @@ static LLVMValueRef of_run(neo_ll_gen *g, const tile *t, const square *q, int64_
     g->guard = neo_ll_expr(g, t->store->store.cond);
   for (uint32_t i = 0; i < t->n_regs; i++) {
     g->memo[t->reg[i]->id].stamp = g->stamp;
-    g->memo[t->reg[i]->id].val = (neo_ll_val){part_of(&q[i], k, first, n), n > 1, g->depth};
+    g->memo[t->reg[i]->id].val = (neo_ll_val){part_of(&q[i], k, first, n), n > 1, g->depth, false};
   }
   LLVMValueRef v =
       neo_ll_to_mem(g->l, type, neo_ll_spread(g, neo_ll_expr(g, t->store->store.value)));

@@ -72,6 +72,6 @@ bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
     LLVMValueRef half[] = {part(g, v, 0, n), part(g, v, n, n)};
     v = neo_ll_op(g->l, (neo_op)e->attr, type, type, half);
   }
-  *out = (neo_ll_val){v, false, g->depth};
+  *out = (neo_ll_val){v, false, g->depth, false};
   return true;
 }

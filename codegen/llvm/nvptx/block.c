@@ -156,3 +156,7 @@ LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, const neo_element *of) {
 int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g) {
   return g->threads / NEO_WARP;
 }
+
+void neo_ll_gpu_voted(neo_ll_gen *g) {
+  memset(g->open, 0, g->k->bufs.n);
+}

@@ -173,10 +173,6 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   }
 }
 
-void neo_ll_gpu_voted(neo_ll_gen *g) {
-  memset(g->open, 0, g->k->bufs.n);
-}
-
 void neo_ll_gpu_arrived(neo_ll_gen *g) {
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     if (g->k->bufs.at[b].use & NEO_BUF_SCRATCH)

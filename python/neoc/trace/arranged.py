@@ -8,19 +8,20 @@ import numpy as np
 
 from ..checks import choice, number
 from ..errors import ArgumentError, ShapeError, Unsupported
-from . import sizes
+from . import bounds, sizes
 from .broadcast import _told, is_scalar, literal, operands_of
-from .choices import clip
-from .elements import remainder
+from .choices import clip, minimum
+from .elements import remainder, subtract
 from .expr import Apply, Condition, Expr, Literal, Operator
+from .kinds import INTEGERS
 from .make import lift
 from .named import refused
-from .poly import Index, Poly, at_least, poly
+from .poly import Index, Poly, poly
 from .reductions import axes_of, axis_of, sum
 from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
                      several, swapaxes)
 from .sizes import Size, distance, extents
-from .tensor import Bound, Tensor, define, read
+from .tensor import Tensor, define, read
 
 
 _MOST = 1 << 40
@@ -67,8 +68,10 @@ def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
         total = total + t.extents[place]
         ends.append(total)
     shape[place] = total
-    return define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind),
-                  _common_bound(tensors))
+    made = define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind))
+    if kind in INTEGERS:
+        made.bound, made.asks = bounds.of_all(tensors), bounds.asked_of_all(tensors)
+    return made
 
 
 def _joined_along(tensors: Sequence[Tensor], place: int) -> List[Poly]:
@@ -99,19 +102,6 @@ def _piece(tensors: Sequence[Tensor], ends: Sequence[Poly], place: int, indices:
             result = Apply("select", [inside, value, result], kind)
     assert result is not None
     return result
-
-
-def _common_bound(tensors: Sequence[Tensor]) -> Bound:
-    bounds = [t.bound for t in tensors]
-    if builtins.any(b is None for b in bounds):
-        return None
-    low, high = bounds[0]  # type: ignore[misc]
-    for b in bounds[1:]:
-        low = b[0] if at_least(low, b[0]) else low  # type: ignore[index]
-        high = b[1] if at_least(b[1], high) else high  # type: ignore[index]
-    known = [b for b in bounds if b is not None]
-    good = builtins.all(at_least(b[0], low) and at_least(high, b[1]) for b in known)
-    return (low, high) if good else None
 
 
 concat = concatenate
@@ -154,8 +144,7 @@ def split(x: Any, parts: Any, axis: int = 0) -> List[Tensor]:
             raise ArgumentError(f"parts: expected a number of parts, 1 or more, given {parts}")
         if extent.value() % count:
             raise ValueError("array split does not result in an equal division")
-        if (extent // count * count - extent).now().terms:
-            sizes.fix(extent)
+        sizes.assured(poly(0), extent % count)
         step = extent // count
         cuts = [step * k for k in range(count + 1)]
     else:
@@ -264,11 +253,20 @@ def _pairs(width: Any, rank: int) -> List[Tuple[int, int]]:
 
 
 def _pad_by_position(t: Tensor, pairs: Sequence[Tuple[int, int]], mode: str) -> Tensor:
+    from .make import arange
     for place, (a, b) in enumerate(pairs):
         if a or b:
-            n = sizes.fix(t.extents[place])
-            positions = np.pad(np.arange(n), (a, b), mode=mode)  # type: ignore[call-overload]
-            t = t[(slice(None),) * place + (positions.astype(np.int32),)]
+            n = sizes.shown(t.extents[place])
+            if n == 0:
+                raise ValueError(f"can't extend empty axis {place} using modes other than "
+                                 "'constant' or 'empty'")
+            at = subtract(arange(n + a + b), a)
+            if mode == "wrap":
+                at = remainder(at, n)
+            elif mode == "reflect" and n > 1:
+                at = remainder(at, 2*n - 2)
+                at = minimum(at, subtract(2*n - 2, at))
+            t = t[(slice(None),) * place + (clip(at, 0, n - 1),)]
     return t
 
 
@@ -278,12 +276,12 @@ def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") 
     if axis is None:
         t, axis = ravel(t), 0
     place = axis_of(axis, t.ndim)
-    positions = lift(indices)
+    positions = indices if isinstance(indices, (int, np.integer, Size)) else lift(indices)
     choice("mode", mode, ("raise", "clip", "wrap"))
     if mode == "clip":
-        positions = clip(positions, 0, sizes.shown(t.extents[place] - 1))
+        positions = clip(lift(positions), 0, sizes.shown(t.extents[place] - 1))
     elif mode == "wrap":
-        positions = remainder(positions, sizes.shown(t.extents[place]))
+        positions = remainder(lift(positions), sizes.shown(t.extents[place]))
     return t[(slice(None),) * place + (positions,)]
 
 
@@ -341,12 +339,8 @@ def diagonal(x: Any, offset: int = 0) -> Tensor:
     """The diagonal of the first two dimensions, last in the result as numpy's."""
     t, offset = _matrices(x), number("offset", offset, -_MOST, _MOST)
     rows, columns = t.extents[0], t.extents[1]
-    count = rows if at_least(columns, rows) else columns
-    if not at_least(rows, count) or offset:
-        n, m = sizes.fix(rows), sizes.fix(columns)
-        count = poly(builtins.max(0, builtins.min(n + builtins.min(offset, 0),
-                                                  m - builtins.max(offset, 0))))
-    shape = list(t.extents[2:]) + [count]
+    count = sizes.lesser(rows + builtins.min(offset, 0), columns - builtins.max(offset, 0))
+    shape = list(t.extents[2:]) + [sizes.greater(count, poly(0))]
 
     def body(i: List[Index]) -> Expr:
         d = poly(i[-1])

@@ -1,20 +1,20 @@
 """Comparisons, booleans, and choices between elements."""
 from __future__ import annotations
 
-import builtins
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional
 
 import numpy as np
 
 from ..errors import Unsupported
+from . import bounds
 from .broadcast import aligned, broadcast, converted, is_scalar, literal, operands_of, pointwise
-from .elements import _ends, absolute, ceil, exp, floor, log1p, remainder, subtract
+from .elements import absolute, ceil, exp, floor, log1p, remainder, subtract
 from .expr import Apply, Expr, Operator
 from .kinds import FLOATS, INTEGERS, word
 from .make import lift
-from .poly import Index, Poly, at_least, poly
-from .sizes import Size, shown
-from .tensor import Bound, Tensor, define
+from .poly import Index, Poly, poly
+from .sizes import Size
+from .tensor import Tensor, define
 from .weak import weakly
 
 
@@ -80,27 +80,12 @@ def _extremum(name: str, language: str) -> Callable[[Any, Any], Tensor]:
             return pointwise(values, kind, lambda x, y: Operator(sign, [x, y], kind))
         made = pointwise(values, kind, lambda x, y: Apply(language, [x, y], kind))
         if kind in INTEGERS:
-            made.bound = _extremum_bound(language, [_ends(v) for v in values])
+            made.bound = bounds.of_two(language, values)
         return made
 
     operation.__name__ = name
     operation.__doc__ = f"The {'greater' if language == 'max' else 'less'} of two elements, or NaN."
     return weakly(operation)
-
-
-def _extremum_bound(language: str, ends: Sequence[Optional[Tuple[Poly, Poly]]]) -> Bound:
-    known = [e for e in ends if e is not None]
-    if len(known) == 2:
-        (a, b), (c, d) = known
-        if at_least(a, c) and at_least(b, d):
-            return (a, b + 1) if language == "max" else (c, d + 1)
-        if at_least(c, a) and at_least(d, b):
-            return (c, d + 1) if language == "max" else (a, b + 1)
-        if at_least(c, a) and at_least(b, d):
-            return (c, b + 1) if language == "max" else (a, d + 1)
-        if at_least(a, c) and at_least(d, b):
-            return (a, d + 1) if language == "max" else (c, b + 1)
-    return None
 
 
 maximum, minimum = _extremum("maximum", "max"), _extremum("minimum", "min")
@@ -118,18 +103,17 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
         return minimum(x, high) if low is None else maximum(x, low)
     values, kind = operands_of("clip", (x, _plain(low), _plain(high)))
     made = pointwise(values, kind, lambda e, a, b: Apply("clamp", [e, a, b], kind))
-    ends = [_ends(v) if kind in INTEGERS else None for v in values[1:]]
-    given = [poly(v) if isinstance(v, (int, Size)) else None for v in (low, high)]
-    first = given[0] if given[0] is not None else ends[0] and ends[0][0]
-    last = given[1] if given[1] is not None else ends[1] and ends[1][1]
-    if kind in INTEGERS and first is not None and last is not None:
-        made.bound = (last if last_is_less(last, first) else first), last + 1
+    if kind in INTEGERS:
+        made.bound = bounds.of_clip(_end(low, values[1], 0), _end(high, values[2], 1))
     return made
 
 
-def last_is_less(last: Poly, first: Poly) -> bool:
-    """Whether a range ends before it begins, in this trace and all that it makes."""
-    return not at_least(last, first) and bool(shown(last - first) < 0)
+def _end(given: Any, value: Any, which: int) -> Optional[Poly]:
+    """What clip's bounds are known to be: a size or number by itself, else a tensor's end."""
+    if isinstance(given, (int, Size)):
+        return poly(given)
+    ends = bounds.ends_of(value)
+    return ends and ends[which]
 
 
 def _plain(value: Any) -> Any:
@@ -157,13 +141,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
         return Apply("select", [aligned(chosen, i), *parts], kind)
 
     made = define(shape, kind, body)
-    ends = [_ends(v) if kind in INTEGERS else None for v in values]
-    if ends[0] is not None and ends[1] is not None:
-        low = ends[0][0] if at_least(ends[1][0], ends[0][0]) else ends[1][0]
-        high = ends[0][1] if at_least(ends[0][1], ends[1][1]) else ends[1][1]
-        known = [e for e in ends if e is not None]
-        if builtins.all(at_least(e[0], low) and at_least(high, e[1]) for e in known):
-            made.bound = low, high + 1
+    if kind in INTEGERS:
+        made.bound = bounds.of_all(values)
     return made
 
 

@@ -1,19 +1,20 @@
 """Functions of elements: arithmetic, exponentials, rounding."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
 from ..checks import number
 from ..errors import DTypeError, Unsupported
+from . import bounds
 from .broadcast import converted, is_scalar, operands_of, pointwise
 from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS
 from .make import lift
-from .poly import Poly, at_least, poly
-from .sizes import Size, is_empty
-from .tensor import Bound, Tensor
+from .poly import poly
+from .sizes import Size
+from .tensor import Tensor
 from .weak import weakly
 
 
@@ -28,33 +29,13 @@ def _arithmetic(name: str, sign: str) -> Callable[..., Tensor]:
             raise DTypeError(f"ufunc '{name}' of booleans: use ^, or convert with .astype")
         made = pointwise(values, kind, lambda x, y: Operator(sign, [x, y], kind))
         if kind in INTEGERS:
-            made.bound = _moved(name, values)
+            made.bound = bounds.of_two(name, values)
+            made.asks = bounds.asked_of_two(name, values)
         return made
 
     operation.__name__ = name
     operation.__doc__ = f"numpy's {name}."
     return weakly(operation)
-
-
-def _moved(name: str, values: Sequence[Any]) -> Bound:
-    """The bound of a sum or difference of bounded integers, or of a product with a number >= 0."""
-    ends = [_ends(v) for v in values]
-    if ends[0] is None or ends[1] is None:
-        return None
-    (a, b), (c, d) = ends[0], ends[1]
-    if name == "add":
-        return a + c, b + d + 1
-    if name == "subtract":
-        return a - d, b - c + 1
-    if at_least(a, 0) and at_least(c, 0):
-        return a * c, b * d + 1
-    return None
-
-
-def _ends(value: Any) -> Optional[Tuple[Poly, Poly]]:
-    if not isinstance(value, Tensor):
-        return poly(int(value)), poly(int(value))
-    return None if value.bound is None else (value.bound[0], value.bound[1] - 1)
 
 
 add = _arithmetic("add", "+")
@@ -82,6 +63,8 @@ def floor_divide(a: Any, b: Any) -> Tensor:
         return pointwise(values, kind, lambda x, y: _floor(x, y, kind))
     values, kind = _no_bools(values, kind)
     made = pointwise(values, kind, lambda x, y: Operator("/", [x, y], kind))
+    made.bound = bounds.of_two("floor_divide", values)
+    made.asks = bounds.asked_of_two("floor_divide", values)
     return made
 
 
@@ -109,22 +92,11 @@ def remainder(a: Any, b: Any) -> Tensor:
     values, kind = _no_bools(values, kind)
     made = pointwise(values, kind, lambda x, y: Operator("%", [x, y], kind))
     if kind in INTEGERS:
-        made.bound = _remainder_bound(b, values[1])
+        made.bound = bounds.of_remainder(values[1])
     return made
 
 
 mod = remainder
-
-
-def _remainder_bound(given: Any, divisor: Any) -> Bound:
-    if isinstance(given, Size):
-        return None if is_empty(given.poly) else (poly(0), given.poly)
-    if not isinstance(divisor, Tensor):
-        return (poly(0), poly(int(divisor))) if divisor > 0 else None
-    bound = divisor.bound
-    if bound is not None and at_least(bound[0], 1):
-        return poly(0), bound[1] - 1
-    return None
 
 
 def _no_bools(values: List[Any], kind: str) -> Tuple[List[Any], str]:
@@ -153,7 +125,10 @@ def _constant_power(a: Any, b: Any) -> Tensor:
         raise ValueError("integers to negative integer powers are not allowed")
     exponent = Literal(int(b) if float(b).is_integer() and -2**31 < b < 2**31 else float(b), kind)
     base = lift(values[0])
-    return pointwise([base], kind, lambda x: Operator("^", [x, exponent], kind))
+    made = pointwise([base], kind, lambda x: Operator("^", [x, exponent], kind))
+    if kind in INTEGERS:
+        made.bound = bounds.of_power(base, int(b))
+    return made
 
 
 float_power = power
@@ -169,7 +144,10 @@ def _function(name: str, language: Optional[str] = None, only_floats: bool = Tru
             t = converted(t, "f64" if t.kind != "bool" else "f32")
         if t.kind == "bool":
             return t
-        return pointwise([t], t.kind, lambda e: Apply(word_there, [e], t.kind))
+        made = pointwise([t], t.kind, lambda e: Apply(word_there, [e], t.kind))
+        if t.kind in INTEGERS:
+            made.bound = bounds.of_magnitude(t) if name == "absolute" else (poly(-1), poly(2))
+        return made
 
     operation.__name__ = name
     operation.__doc__ = summary or f"{name} of each element, in its type; of integers in float64."
@@ -263,8 +241,9 @@ def negative(x: Any) -> Tensor:
     if t.kind == "bool":
         raise DTypeError("the negative of booleans: use ~, or convert with .astype")
     made = pointwise([t], t.kind, lambda e: _negated(e, t.kind))
-    if t.bound is not None:
-        made.bound = 1 - t.bound[1], 1 - t.bound[0]
+    if t.kind in INTEGERS:
+        made.bound = bounds.of_two("subtract", (0, t))
+        made.asks = bounds.asked_of_two("subtract", (0, t))
     return made
 
 

@@ -17,9 +17,9 @@ from ..errors import RangeError, Unsupported
 from .expr import Apply, Expr, Literal, Number, Operator, Read
 from .broadcast import broadcast
 from .kinds import INTEGERS
-from .make import bounded_by, constant, lift
+from .make import constant, lift
 from .poly import Element, Index, Poly, at_least, poly
-from .sizes import Size, is_empty, shown
+from .sizes import Size, assured, greater, is_empty, lesser, shown
 from .tensor import Tensor, define, read
 
 
@@ -145,11 +145,9 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     if t.value is not None and not t.owner.eager:
         return _known_positions(t, extent, axis)
     _demand(t, extent)
-    if bounded_by(t, extent):
-        return kept(t)
     bound = t.bound
-    if bound is not None and at_least(bound[0] + extent, 0) and at_least(extent, bound[1]):
-        return _from_the_end(t, extent)
+    if bound is not None and assured(extent, bound[1]) and assured(bound[0] + extent, 0):
+        return kept(t) if at_least(bound[0], 0) else _from_the_end(t, extent)
     if any(is_empty(e) for e in t.extents):  # no element is anywhere
         return define(t.extents, t.kind, lambda _: Literal(0, t.kind))
     if bound is not None and t.body is not None and isinstance(t.source, object):
@@ -205,24 +203,30 @@ def demand_from_zero(t: Tensor, extent: Poly) -> None:
     _bind_leaf(t, poly(0), extent)
 
 
-def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> None:
-    """An argument's elements lie in [low, high), and in what earlier uses asked for."""
+def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> bool:
+    """An argument's elements lie in [low, high), and in what earlier uses asked for. So do those of
+    what is made of arguments by sums and the like, where the arguments can be asked for it: whether
+    they do."""
     chain = _chain(t)
     leaf = chain[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
-        return
+        if leaf.bound is not None and _within(leaf.bound, low, high):
+            return True
+        parts = [] if leaf.asks is None else leaf.asks(low, high)
+        if not parts or not all([_bind_leaf(*part) for part in parts]):
+            return False
+        if len(parts) > 1:  # a choice of several, each of which the compiler shows to be there
+            for part, _, _ in parts:
+                kept(_chain(part)[-1])
     if leaf.bound is not None:
-        low, high = -_lesser(-low, -leaf.bound[0]), _lesser(high, leaf.bound[1])
+        low, high = greater(low, leaf.bound[0]), lesser(high, leaf.bound[1])
     for view in chain:
         view.bound = low, high
+    return True
 
 
-def _lesser(a: Poly, b: Poly) -> Poly:
-    """The lesser of two sizes. Where that differs from call to call, it is remembered which one is
-    less here, and a call in which the other one is, is another trace."""
-    if at_least(b, a):
-        return a
-    return b if at_least(a, b) or shown(b - a) < 0 else a
+def _within(bound: Tuple[Poly, Poly], low: Poly, high: Poly) -> bool:
+    return at_least(bound[0], low) and at_least(high, bound[1])
 
 
 def _chain(t: Tensor) -> List[Tensor]:

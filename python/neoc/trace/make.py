@@ -11,7 +11,7 @@ from . import scope
 from .expr import Apply, Condition, Expr, Literal, Number
 from .kinds import FLOATS, NUMPY, as_kind, kind_of, weak, word
 from .named import refused
-from .poly import Poly, at_least, poly
+from .poly import Poly, poly
 from .size_floats import SizeFloat, number_of
 from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
@@ -241,8 +241,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     count = poly(0) if known is not None and known < 0 else count
     kind = as_kind(dtype, "i32")
     bound = None
-    if by > 0 and kind in ("i64", "i32"):
-        bound = first, first + (count - 1) * by + 1
+    if kind in ("i64", "i32"):
+        last = first + (count - 1) * by
+        bound = (first, last + 1) if by > 0 else (last, first + 1)
     return define((count,), kind, lambda i: Number(first + poly(i[0]) * by, kind), bound=bound)
 
 
@@ -259,14 +260,25 @@ def _floats(start: Any, stop: Any, step: Any) -> Any:
     return np.arange(float(start), float(stop), float(step))
 
 
-def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
+def linspace(start: float, stop: float, num: Any = 50, endpoint: bool = True,
              dtype: Any = None) -> Tensor:
     """num numbers from start to stop; float32 if no dtype is given."""
     start, stop = (real(name, x, good=lambda x: True)
                    for name, x in (("start", start), ("stop", stop)))
+    if isinstance(num, Size) and num > 1:
+        return _linspace(start, stop, num, flag("endpoint", endpoint)).astype(
+            as_kind(dtype, "f32"))
     num = number("num", num, 0, _MOST_WRITTEN)
     values = np.linspace(start, stop, num, endpoint=flag("endpoint", endpoint))
     return lift(values.astype(np.float32)) if dtype is None else lift(values).astype(dtype)
+
+
+def _linspace(start: float, stop: float, num: Size, endpoint: bool) -> Tensor:
+    """The same in float64 for a size of the run, as numpy computes it."""
+    from .choices import where
+    at = arange(num, dtype="f64")
+    made = at*((stop - start)/(num - 1 if endpoint else num)) + start
+    return where(at == num - 1, stop, made) if endpoint else made
 
 
 def eye(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
@@ -321,12 +333,3 @@ def normal(shape: Any = (), dtype: Any = "f32") -> Tensor:
     kind = as_kind(dtype, "f32")
     made = f.sqrt(-2.0 * f.log(1.0 - u)) * f.cos(2.0 * np.pi * v)
     return made.astype(kind)
-
-
-def bounded_by(tensor: Tensor, extent: Poly) -> bool:
-    """Whether all its elements are known to lie in [0, extent)."""
-    bound = tensor.bound
-    return bound is not None and at_least(bound[0], 0) and at_least(extent, bound[1])
-
-
-

@@ -241,6 +241,7 @@ class Poly:
         value, by = rest.constant(), divisor.constant()
         if value is not None and by:
             return whole + value // by
+        rest, divisor = _unnested(rest, divisor)
         return whole + Poly({(_interned(Quotient, rest, divisor),): 1})
 
     def __mod__(self, other: IntLike) -> "Poly":
@@ -275,13 +276,22 @@ def _interned(kind: Any, a: Poly, b: Poly) -> Atom:
     return found  # type: ignore[no-any-return]
 
 
+def _unnested(a: Poly, b: Poly) -> Tuple[Poly, Poly]:
+    """(x/n)/b as x/(n*b): also where one is 0, of which all quotients are 0."""
+    inner = a.atom()
+    if isinstance(inner, Quotient) and _surely(inner.b, ZERO) and _surely(b, ZERO):
+        return inner.a, inner.b * b
+    return a, b
+
+
 def _whole(terms: Dict[Monomial, int]) -> Poly:
     """A sum, in which b*(a/b) + a % b is a."""
     for monomial, coefficient in terms.items():
         if len(monomial) == 1 and isinstance(monomial[0], Remainder):
             a, b = monomial[0].a, monomial[0].b
-            quotient = _atoms.get((Quotient, frozenset(a.terms.items()),
-                                   frozenset(b.terms.items())))
+            x, n = _unnested(a, b)
+            quotient = _atoms.get((Quotient, frozenset(x.terms.items()),
+                                   frozenset(n.terms.items())))
             part = {} if quotient is None else (poly(quotient) * b * coefficient).terms
             if part and all(terms.get(m) == c for m, c in part.items()):
                 rest = {m: c for m, c in terms.items() if m not in part and m != monomial}

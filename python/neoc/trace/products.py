@@ -15,7 +15,7 @@ from .make import lift
 from .named import refused
 from .poly import Index, poly
 from .reductions import axis_of
-from .shapes import atleast_2d, expand_dims, ravel, reshape, several
+from .shapes import expand_dims, ravel, reshape, several
 from .tensor import Tensor, define, read
 
 
@@ -79,7 +79,10 @@ def dot(a: Any, b: Any) -> Tensor:
 
 def vdot(a: Any, b: Any) -> Tensor:
     """The sum of products of all elements."""
-    return matmul(ravel(a), ravel(b))
+    x, y = lift(a), lift(b)
+    if [e.value() for e in x.extents] == [e.value() for e in y.extents]:
+        return tensordot(x, y, x.ndim)
+    return matmul(ravel(x), ravel(y))
 
 
 def inner(a: Any, b: Any) -> Tensor:
@@ -127,10 +130,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """The Kronecker product of two matrices."""
-    x, y = atleast_2d(a), atleast_2d(b)
-    made = x[:, None, :, None] * y[None, :, None, :]
-    return reshape(made, (x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]))
+    """The Kronecker product: blocks of b, each times an element of a."""
+    x, y = lift(a), lift(b)
+    rank = builtins.max(x.ndim, y.ndim)
+    x, y = (t[(None,)*(rank - t.ndim) + (...,)] for t in (x, y))
+    made = multiply(x[(slice(None), None)*rank], y[(None, slice(None))*rank])
+    return reshape(made, [m * n for m, n in zip(x.shape, y.shape)])
 
 
 def einsum(subscripts: str, *operands: Any, optimize: Any = None) -> Tensor:

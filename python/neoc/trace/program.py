@@ -1,11 +1,11 @@
 """A traced function as text: its inputs, its results, and the place in Python of each line."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
-from . import scope, sizes, tree
+from . import scope, tree
 from .expr import Read
 from .kinds import kind_of
 from .poly import Atom, Poly, Symbol, poly
@@ -124,28 +124,31 @@ def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor]
             structure: tree.Structure) -> Program:
     """The text of a trace that has ended.
 
-    A size that no input of the text has as an extent would not be known: it becomes a constant.
+    A size has to be the extent of an input: an argument of which nothing but the shape is used is
+    one for its sake.
     """
+    shapes: Set[int] = set()
     while True:
-        program = Heads(trace, arguments, results, structure).program()
-        unknown = [s for s in trace.symbols if s.bound is None and s.name and "." not in s.name
-                   and not any(e.symbol() is s for k, extents in enumerate(program.extents)
-                               for e in extents if any(type(v) is int and v == k
-                                                       for _, v in program.inputs))]
+        program = Heads(trace, arguments, results, structure, shapes).program()
+        known = {e.symbol() for _, k in program.inputs if type(k) is int
+                 for e in program.extents[k]}
+        unknown = {s for s in trace.symbols if s.bound is None and s.name and "." not in s.name
+                   and s not in known}
         if not unknown:
             return program
+        shapes |= {id(a) for a in arguments if any(e.symbol() in unknown for e in a.extents)}
         for s in trace.symbols:
             s.name = s.name if "." in s.name else ""
-        for s in unknown:
-            sizes.fix(poly(s))
 
 
 class Heads:
-    """What stands around the definitions: graphs, inputs, constants, the output."""
+    """What stands around the definitions: graphs, inputs, constants, the output. shapes: arguments
+    that are inputs for their shapes."""
 
     def __init__(self, trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor],
-                 structure: tree.Structure) -> None:
+                 structure: tree.Structure, shapes: Set[int]) -> None:
         self.trace, self.arguments, self.structure = trace, arguments, structure
+        self.shapes = shapes
         self.writer = Writer(trace, results)
         self.inputs: List[Tuple[str, Any]] = []
         self.lines: List[Tuple[str, Place]] = []
@@ -177,7 +180,8 @@ class Heads:
             if id(argument) in graphs:
                 graphs[id(argument)].argument = k
                 continue
-            live = [t for t in inputs_of(argument) if id(t) in self.writer.live]
+            live = [t for t in inputs_of(argument)
+                    if id(t) in self.writer.live or id(argument) in self.shapes]
             self.inputs += [(self.writer.name(t), k) for t in live]
             self.read += live
 

@@ -15,7 +15,7 @@ from .expr import Expr, Reduce
 from .kinds import FLOATS, as_kind
 from .make import lift
 from .poly import Index, poly
-from .sizes import is_empty
+from .sizes import greater, is_empty
 from .tensor import Tensor, define, read
 
 
@@ -186,7 +186,8 @@ def var(x: Any, axis: Any = None, dtype: Any = None, ddof: int = 0,
     for k in axes_of(axis, t.ndim):
         count = count * t.extents[k]
     from .make import from_size
-    return sum(square(centred), axis, keepdims=keepdims) / from_size(count - ddof, t.kind)
+    freedom = greater(count - ddof, poly(0))
+    return sum(square(centred), axis, keepdims=keepdims) / from_size(freedom, t.kind)
 
 
 def std(x: Any, axis: Any = None, dtype: Any = None, ddof: int = 0,

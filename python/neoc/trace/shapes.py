@@ -161,12 +161,11 @@ def _missing(total: Poly, known: Poly, words: str) -> Poly:
     by = known.value()
     if not by or total.value() % by:
         raise ShapeError(words)
-    quotient = total // known
-    if (quotient * known - total).now().terms:
+    if (total % known).terms and known.constant() is None:
         sizes.fix(total)
         sizes.fix(known)
-        quotient = total // known
-    return quotient
+    sizes.assured(poly(0), total % known)
+    return total // known
 
 
 def _told_given(given: Sequence[Any]) -> str:

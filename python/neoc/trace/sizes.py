@@ -8,7 +8,9 @@ remembered, and a call for which the comparison comes out differently is another
 """
 from __future__ import annotations
 
+import math
 import operator
+from collections import Counter
 from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
@@ -240,6 +242,7 @@ def equal(a: Poly, b: Poly) -> bool:
 
 
 def _unify(a: Poly, b: Poly) -> None:
+    a, b = _shortened(a, b)
     for this, other in ((a, b), (b, a)):
         symbol, second = this.symbol(), other.symbol()
         if symbol is not None and (second is not None or other.constant() is not None):
@@ -247,6 +250,17 @@ def _unify(a: Poly, b: Poly) -> None:
             return
     fix(a)
     fix(b)
+
+
+def _shortened(a: Poly, b: Poly) -> Tuple[Poly, Poly]:
+    """Two products that are equal, without their common factors: of 2*N*M and N*M*L, 2 and L."""
+    if len(a.terms) != 1 or len(b.terms) != 1:
+        return a, b
+    (m, c), (n, k) = *a.terms.items(), *b.terms.items()
+    both, common = Counter(m) & Counter(n), math.gcd(c, k)
+    x = Poly({tuple((Counter(m) - both).elements()): c // common})
+    y = Poly({tuple((Counter(n) - both).elements()): k // common})
+    return (x, y) if x.value() == y.value() else (a, b)  # a common factor may be 0
 
 
 def _ordered(a: Size, sign: str, b: Any) -> Any:
@@ -275,6 +289,27 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
     trace = scope.current()
     if trace is not None:
         trace.guards.append((a, sign, b))
+
+
+def assured(a: Any, b: Any) -> bool:
+    """Whether a >= b, of all sizes or of those of this trace: that is then remembered, and a call
+    in which it is false is another trace."""
+    a, b = poly(a), poly(b)
+    return at_least(a, b) or a.value() >= b.value() and bool(shown(a) >= shown(b))
+
+
+def lesser(a: Poly, b: Poly) -> Poly:
+    """The lesser of two sizes; where that differs from call to call, it is remembered which one is
+    less here, and a call in which the other one is, is another trace."""
+    if at_least(b, a) or not at_least(a, b) and assured(b, a):
+        return a
+    assured(a, b)
+    return b
+
+
+def greater(a: Poly, b: Poly) -> Poly:
+    """The greater of two sizes, as lesser."""
+    return b if lesser(a, b) is a else a
 
 
 def is_empty(extent: Poly) -> bool:

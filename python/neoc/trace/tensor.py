@@ -63,6 +63,8 @@ class Tensor:
         self.value: Any = None
         self.weak: Any = None  # of a number of Python's: weak.Weak
         self.inputs: Any = None
+        # of integers: which operands have to lie where, so that the elements lie in [low, high)
+        self.asks: Optional[Callable[[Poly, Poly], List[Tuple[Tensor, Poly, Poly]]]] = None
         if body is not None:
             trace.block.items.append(self)
 
