@@ -29,8 +29,8 @@ typedef struct {
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
   NEO_VEC(neo_expr) asked; /* conditions that the kernel at hand asks for, on a GPU */
-  int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
-  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
+  int64_t *sizes;          /* by number: the largest; of a loop's index one in the middle */
+  neo_map uses;            /* tensor -> kernels of segments that have a buffer of it */
   /* While a kernel is made of several: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */

@@ -125,8 +125,8 @@ static bool has_rounds(look *l) {
   if (k->persistent || k->body.n != 1 || !neo_ls_is_loop(k->body.at[0], NEO_LOOP_SERIAL))
     return false;
   l->loop = k->body.at[0];
-  if (l->loop->loop.step != 1 || l->loop->loop.more || !neo_lx_is_int(l->loop->loop.lo, &lo) || lo != 0 ||
-      !find_values(l))
+  if (l->loop->loop.step != 1 || l->loop->loop.more || !neo_lx_is_int(l->loop->loop.lo, &lo) ||
+      lo != 0 || !find_values(l))
     return false;
   neo_lx_var(k, l->loop->loop.var);
   size_t n = k->nodes.n + 1;

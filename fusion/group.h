@@ -36,7 +36,8 @@ struct neo_group {
                 have changed, and its results stay between calls */
   NEO_VEC(neo_expr)
   when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
-  neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
+  neo_tensor
+      over;      /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
                       element of it where it writes the same one (fusion/in_place.c); 0: none */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
@@ -80,8 +81,10 @@ typedef struct {
       no_lazy_batching; /* sums over rows that are made in blocks grow block by block; else they are one sum behind */
   bool
       no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
-  bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
-  bool predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */
+  bool
+      blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
+  bool
+      predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */
 } neo_loop_options;
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };

@@ -291,8 +291,7 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
                             at);
 }
 
-static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds,
-                            const char *full) {
+static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds, const char *full) {
   neo_span at = c->name->span;
   neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_round(l, l->next[c->carry]);
   bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);

@@ -170,8 +170,9 @@ bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t
     neo_expr of_x, of_p;
     int64_t d;
     if (loop != r->order)
-      together = outline_iteration_of(o, loop, x, &of_x) && outline_iteration_of(o, loop, p, &of_p) &&
-                 outline_distance(o, of_x, of_p, &d) && d == 0;
+      together = outline_iteration_of(o, loop, x, &of_x) &&
+                 outline_iteration_of(o, loop, p, &of_p) && outline_distance(o, of_x, of_p, &d) &&
+                 d == 0;
   }
   outline_reads(o, p, look_read, &l);
   return !together && l.is;

@@ -61,7 +61,8 @@ static bool distance_of(const leaving *l, uint32_t level, neo_def x, neo_def mad
  * loops around? */
 static bool is_read_back(const leaving *l, neo_def x, neo_expr e, uint32_t tensor, int64_t back) {
   const neo_node *n = neo_expr_node(l->o->m, e);
-  const neo_order_member *made = outline_is_read(n) && n->attr == tensor ? maker_of(l, tensor) : NULL;
+  const neo_order_member *made =
+      outline_is_read(n) && n->attr == tensor ? maker_of(l, tensor) : NULL;
   bool is = made != NULL;
   for (uint32_t k = 0; k < l->n_loops && is; k++) {
     int64_t d;
@@ -195,15 +196,16 @@ static bool is_last(const counter *c, neo_def id) {
     return false;
   neo_expr e = neo_list_expr(m, d->finish, 0);
   const neo_node *n = neo_expr_node(m, e);
-  const neo_order_member *made = outline_is_read(n) && n->attr == c->ran.i ? maker_of(c->l, n->attr) : NULL;
+  const neo_order_member *made =
+      outline_is_read(n) && n->attr == c->ran.i ? maker_of(c->l, n->attr) : NULL;
   bool is = made != NULL;
   for (uint32_t k = 0; k < c->l->n_loops && is; k++) {
     uint32_t axis = outline_member(c->l->loop[k], made->def)->axis;
     bool last = k + 1 == c->l->n_loops;
     neo_expr extent = neo_tensor_extent(m, c->ran, axis), at = neo_expr_arg(m, e, axis);
     int64_t apart;
-    is = last ? outline_distance(o, extent, at, &apart) && apart == 1
-              : at.i == neo_axis_ref(m, k).i;
+    is =
+        last ? outline_distance(o, extent, at, &apart) && apart == 1 : at.i == neo_axis_ref(m, k).i;
   }
   return is;
 }

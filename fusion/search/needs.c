@@ -324,7 +324,8 @@ static bool could_join(sharing *s, uint32_t number) {
   s->f.reads = false;
   s->f.reads_bools = n == 1;
   for (size_t k = 0; k < n; k++) { /* what is in a loop has its loop */
-    s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop && makes_temporaries(q->m, own[k]);
+    s->f.good =
+        s->f.good && !neo_def_at(q->m, own[k])->chunk_loop && makes_temporaries(q->m, own[k]);
     at[k] = s->f.at[own[k].i]; /* it reads itself */
     s->f.at[own[k].i] = 0;
   }

@@ -206,7 +206,8 @@ enum {
    * before these. SERIAL: there is one round, with the rows of all of these. */
   NEO_RT_STEP_WIDE = 16,
   NEO_RT_STEP_SERIAL = 32,
-  NEO_RT_STEP_ASKS = 64 /* a loop that ends where an element of args[first], a tensor of bools, is false */
+  NEO_RT_STEP_ASKS =
+      64 /* a loop that ends where an element of args[first], a tensor of bools, is false */
 };
 typedef struct {
   uint8_t op;
@@ -229,7 +230,8 @@ typedef struct {
   /* Numbers of sizes; -1: the rounds are no blocks. Else round b has the rows t[b] .. t[b + 1] - 1 of a tensor t of
    * i32, which begin and end become; one without rows is left out. */
   int32_t begin, end;
-  int32_t element; /* of a loop that ASKS: program of the element's number; below 0 the round runs */
+  int32_t
+      element; /* of a loop that ASKS: program of the element's number; below 0 the round runs */
 } neo_rt_loop;
 
 /* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and
@@ -344,7 +346,8 @@ typedef struct {
   const char *device; /* null; "cpu"; of a model for GPUs null, "cuda" or "cuda:<number>" */
   int32_t threads;    /* 0: one per core this process may use; ignored with `pool` */
   uint64_t seed;      /* of initial values and rand() */
-  void *arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated, what calls
+  void *
+      arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated, what calls
                   need at their sizes when they come */
   size_t arena_bytes;
   neo_rt_pool *pool; /* shared with other contexts; null: the context's own */

@@ -88,10 +88,10 @@ static const neo_rt_loop loops[] = {{SIZE_OUTER, P0, P_T, 0, -1, -1, 0},
 #define TELLS \
   { NEO_RT_STEP_RUN, 0, 1, 4, 0, 1, 0 }
 static const neo_rt_step steps[] = {
-    LOOP(0, 3), RUN(0),     LOOP(1, 1), RUN(1), /* 0: nested: the inner one runs down */
-    LOOP(0, 2), LOOP(2, 1), RUN(0),     RUN(1), /* 4: a condition, and a step behind the loop */
-    LOOP(0, 2), RUN(2),     RUN(3),             /* 8: workers meet */
-    LOOP(0, 3), ASKS(3, 1), TELLS,  RUN(0)};    /* 11: an inner loop that ends early */
+    LOOP(0, 3), RUN(0),     LOOP(1, 1), RUN(1),  /* 0: nested: the inner one runs down */
+    LOOP(0, 2), LOOP(2, 1), RUN(0),     RUN(1),  /* 4: a condition, and a step behind the loop */
+    LOOP(0, 2), RUN(2),     RUN(3),              /* 8: workers meet */
+    LOOP(0, 3), ASKS(3, 1), TELLS,      RUN(0)}; /* 11: an inner loop that ends early */
 enum { INIT, NESTED, CONDITION, MEET, EARLY, N_ENTRIES };
 static const int32_t entry_sizes[] = {SIZE_T};
 #define ENTRY(text, first, n) \
