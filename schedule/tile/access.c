@@ -254,7 +254,7 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   }
   q->clips.n = neo_clips_of(q->m, q->f, q->s->where, q->clips.at);
   for (uint32_t k = 0; k < q->s->axes.n; k++)
-    q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
+    q->steps *= (double)(q->own[k] = neo_axis_usual(q->m, &q->s->axes.at[k]));
   for (uint32_t k = 0; k < c->n_operands; k++) {
     looking x = {.m = q->m, .f = q->f, .elements = &q->elements[k]};
     neo_expr_visit(q->m, c->factor[k].e, look_at, &x);
