@@ -88,6 +88,7 @@ typedef struct {
   bool *stored;       /* by tensor: it is in memory */
   outline_ring *ring; /* by tensor */
   uint32_t n_tensors; /* that may have a ring: more are made */
+  size_t room;        /* of what is by tensor */
   /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
    * no blocks, and the definitions run before it. */
   const neo_def *lead;
@@ -111,6 +112,8 @@ typedef struct {
 } outliner;
 
 neo_expr outline_number(const outliner *o, int64_t x);
+/* recurrence.c: what is by tensor has room for those of the module. */
+void outline_grow(outliner *o);
 /* The member of the loop that makes d; null: none does. */
 static inline const neo_order_member *outline_member(const neo_order_step *order, neo_def d) {
   for (uint32_t k = 0; k < order->n_members; k++)

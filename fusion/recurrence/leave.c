@@ -18,6 +18,7 @@
  * itself (neo_loop_options): the condition must not change while kernels of an iteration run, so alive has a cell more,
  * and is made in all iterations. */
 #include "fusion/recurrence/internal.h"
+#include "ir/clone.h"
 #include "ir/guarded_read.h"
 
 enum { MOST_COPIES = 4 };
@@ -26,10 +27,13 @@ typedef struct {
   outliner *o;
   const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one is left */
   uint32_t n_loops;
+  size_t n_defs; /* that were there before */
   neo_tensor alive;
   neo_def maker;          /* of alive */
+  const bool *outside;    /* by tensor: it is needed outside of the group */
   const bool *read_after; /* by tensor: not only iterations of the loop read it */
   int64_t n;
+  neo_tensor any; /* [n]: of a block of rows, is there one that runs? 0: there are no blocks */
 } leaving;
 
 static const neo_order_step *left_loop(const leaving *l) {
@@ -261,7 +265,7 @@ static const bool *made_in(const leaving *l, bool stored) {
     neo_list out = neo_def_at(m, loop->member[k].def)->out;
     for (uint32_t i = 0; i < out.n; i++) {
       uint32_t t = neo_list_at(m, out, i);
-      made[t] = maker_of(l, t) && (!stored || l->o->stored[t]);
+      made[t] = maker_of(l, t) && (!stored || l->outside[t]);
     }
   }
   return made;
@@ -292,7 +296,7 @@ static void find_readers(leaving *l) {
   counter c = counter_of(l);
   for (size_t k = 0; k < o->n; k++)
     note_reader(l, &c, made, o->defs[k], after);
-  for (uint32_t d = 1; d < o->m->defs.n; d++)
+  for (uint32_t d = 1; d < l->n_defs; d++)
     note_reader(l, &c, stored, (neo_def){d}, after);
   note_results(o->m, after);
   l->read_after = after;
@@ -323,6 +327,24 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
   return may && !read;
 }
 
+/* Is the instance at all rows of a block, along the outermost loop? */
+static bool has_rows(const leaving *l, const outline_instance *x) {
+  neo_expr at;
+  return l->n_loops > 1 && x->level.first.i && !outline_iteration_of(l->o, l->loop[0], x, &at);
+}
+
+/* Are they all of its rows? */
+static bool has_all_rows(const leaving *l, const outline_instance *x) {
+  const outliner *o = l->o;
+  uint32_t axis = outline_member(l->loop[0], x->def)->axis;
+  neo_expr first = x->base[axis].i ? x->base[axis] : outline_number(o, 0);
+  int64_t begin, end;
+  return x->extent[axis].i && outline_distance(o, first, x->level.begin, &begin) && begin == 0 &&
+         outline_distance(o, neo_op2(o->m, NEO_OP_ADD, first, x->extent[axis]), x->level.end,
+                          &end) &&
+         end == 0;
+}
+
 /* Is every instance of what the loop makes in one iteration of it? */
 static bool is_in_iterations(const leaving *l, const neo_tree *t) {
   bool is = true;
@@ -333,8 +355,11 @@ static bool is_in_iterations(const leaving *l, const neo_tree *t) {
   const outline_instance *x = outline_at(l->o, t);
   neo_expr at;
   for (uint32_t k = 0; outline_member(left_loop(l), x->def) && k < l->n_loops && is; k++)
-    is = outline_iteration_of(l->o, l->loop[k], x, &at);
-  return is;
+    is = outline_iteration_of(l->o, l->loop[k], x, &at) || (k == 0 && has_rows(l, x));
+  bool rows = is && outline_member(left_loop(l), x->def) && has_rows(l, x);
+  if (rows && l->o->options && l->o->options->predicated)
+    return false; /* a kernel reads one element */
+  return is && (!rows || x->def.i != l->maker.i || has_all_rows(l, x));
 }
 
 static bool may_leave(leaving *l, const neo_tree *t) {
@@ -356,8 +381,32 @@ static bool may_leave(leaving *l, const neo_tree *t) {
 
 /* ---- the tree */
 
+/* The cell of iteration `at` - n of a tensor with n cells; -1: there is no such iteration. */
+static neo_expr cell_before(const leaving *l, neo_expr at) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  neo_expr none = outline_number(o, -1), e = neo_op2(m, NEO_OP_SUB, at, outline_number(o, l->n));
+  neo_expr cell =
+      l->n == 1 ? outline_number(o, 0) : neo_op2(m, NEO_OP_MOD, e, outline_number(o, l->n));
+  int64_t first;
+  if (outline_distance(o, e, outline_number(o, 0), &first))
+    return first < 0 ? none : cell;
+  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, outline_number(o, 0), e), cell, none);
+}
+
+/* (any[r - n] else true) */
+static neo_expr any_runs(const leaving *l, const outline_instance *x) {
+  neo_module *m = l->o->m;
+  neo_expr at = {0};
+  (void)outline_iteration_of(l->o, left_loop(l), x, &at);
+  at = cell_before(l, at);
+  return neo_load_else(m, l->any, &at, 1, neo_const_bool(m, true), x->rec.span);
+}
+
 /* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. */
 static neo_expr runs_where(const leaving *l, const outline_instance *x) {
+  if (has_rows(l, x))
+    return any_runs(l, x);
   const outliner *o = l->o;
   neo_module *m = o->m;
   neo_expr index[OUTLINE_FOLDS], none = outline_number(o, -1);
@@ -407,7 +456,90 @@ static neo_expr iteration_of(const leaving *l, const neo_tree *t, const outline_
   return all;
 }
 
-static const neo_tree *left(const leaving *l, const neo_tree *t);
+/* ---- rows of a block */
+
+/* any[q] = any[p] alive[p, .., r], q: the cell of r */
+static void define_any(leaving *l) {
+  neo_module *m = l->o->m;
+  neo_expr cells = outline_number(l->o, l->n);
+  uint32_t extent = cells.i;
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_BOOL_T};
+  t.name =
+      neo_tensor_fresh_name(m, "any", neo_name_text(m->names, neo_tensor_at(m, l->alive)->name));
+  t.extent = neo_list_new(m, &extent, 1);
+  l->any = neo_tensor_add(m, t);
+  outline_grow(l->o);
+  l->o->own[l->any.i] = l->o->stored[l->any.i] = true;
+}
+
+/* What the block has in the iteration that x, of the condition, is in. */
+static outline_instance *any_of(leaving *l, const outline_instance *x) {
+  outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_instance *y = NEO_NEW(o->a, outline_instance);
+  neo_expr index[OUTLINE_FOLDS], at = {0}, zero = outline_number(o, 0), one = outline_number(o, 1);
+  uint32_t row = outline_member(l->loop[0], l->maker)->axis;
+  uint32_t name = neo_def_axis(m, &x->rec, row)->name;
+  for (uint32_t k = 1; k < l->n_loops; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], l->maker);
+    (void)outline_iteration_of(o, l->loop[k], x, &at);
+    index[own->axis] = neo_op2(m, NEO_OP_SUB, at, outline_number(o, own->delay));
+  }
+  index[row] = neo_axis_ref(m, 1);
+  if (x->base[row].i)
+    index[row] = neo_op2(m, NEO_OP_ADD, x->base[row], index[row]);
+  uint32_t axes[2] = {neo_axis_add(m, (neo_axis_rec){name, zero, one, x->rec.span}).i,
+                      neo_axis_add(m, (neo_axis_rec){name, zero, x->extent[row], x->rec.span}).i};
+  uint32_t body = neo_load(m, l->alive, index, l->n_loops, x->rec.span).i;
+  uint32_t finish = neo_acc_ref(m, NEO_BOOL_T, 0).i, out = l->any.i;
+  y->rec = (neo_def_rec){.n_out = 1, .reducer = NEO_RED_ANY, .span = x->rec.span};
+  y->rec.axes = neo_list_new(m, axes, 2);
+  y->rec.body = neo_list_new(m, &body, 1);
+  y->rec.finish = neo_list_new(m, &finish, 1);
+  y->rec.out = neo_list_new(m, &out, 1);
+  y->def = neo_def_add(m, y->rec, true);
+  y->fixed[0] = true;
+  y->base[0] = l->n == 1 ? zero : neo_op2(m, NEO_OP_MOD, at, outline_number(o, l->n));
+  y->extent[0] = one;
+  y->when = x->when;
+  y->round = x->round;
+  y->rounds = x->rounds;
+  y->level = x->level;
+  y->assume = x->assume;
+  y->n_assume = x->n_assume;
+  return y;
+}
+
+/* Is the condition somewhere made for all rows of a block? */
+static bool has_blocks(const leaving *l, const neo_tree *t) {
+  bool has = t->kind == NEO_TREE_LEAF && outline_at(l->o, t)->def.i == l->maker.i &&
+             has_rows(l, outline_at(l->o, t));
+  for (size_t k = 0; k < t->children.n && !has; k++)
+    has = has_blocks(l, t->children.at[k]);
+  return has;
+}
+
+static const outline_instance *condition_in(const leaving *l, const neo_tree *t) {
+  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(l->o, t) : NULL;
+  if (x)
+    return x->def.i == l->maker.i ? x : NULL;
+  for (size_t k = 0; k < t->children.n && !x; k++)
+    x = condition_in(l, t->children.at[k]);
+  return x;
+}
+
+/* An iteration, and, of a block of rows, whether one of them runs. */
+static const neo_tree *with_any(leaving *l, const neo_tree *t) {
+  const outline_instance *x = condition_in(l, t);
+  neo_trees out = {0};
+  if (!x || !has_rows(l, x))
+    return t;
+  NEO_PUSH(l->o->a, &out, t);
+  outline_push(l->o, &out, any_of(l, x));
+  return neo_tree_sequence(l->o->a, &out);
+}
+
+static const neo_tree *left(leaving *l, const neo_tree *t);
 
 static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   const neo_node *n = neo_expr_node(m, e);
@@ -417,13 +549,14 @@ static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   return uses;
 }
 
-static const neo_tree *guarded(const leaving *l, const neo_tree *t, const outline_instance *x) {
+static const neo_tree *guarded(leaving *l, const neo_tree *t, const outline_instance *x) {
   neo_expr c = runs_where(l, x);
+  t = with_any(l, t);
   return holds_always(l->o->m, c) ? t : neo_tree_guard(l->o->a, c, t);
 }
 
 /* Runs of children that are of one iteration are under one guard: the condition is read before anything of it runs. */
-static const neo_tree *left_sequence(const leaving *l, const neo_tree *t) {
+static const neo_tree *left_sequence(leaving *l, const neo_tree *t) {
   neo_trees out = {0};
   for (size_t k = 0, end; k < t->children.n; k = end) {
     const outline_instance *x = NULL, *y;
@@ -441,7 +574,7 @@ static const neo_tree *left_sequence(const leaving *l, const neo_tree *t) {
   return neo_tree_sequence(l->o->a, &out);
 }
 
-static const neo_tree *left_band(const leaving *l, const neo_tree *t) {
+static const neo_tree *left_band(leaving *l, const neo_tree *t) {
   const outline_instance *x = NULL;
   const neo_tree *child = t->children.at[0];
   neo_expr at = iteration_of(l, child, &x);
@@ -449,12 +582,12 @@ static const neo_tree *left_band(const leaving *l, const neo_tree *t) {
     return neo_tree_of_band(l->o->a, t->band, left(l, child));
   neo_trees in = {0};
   NEO_PUSH(l->o->a, &in, neo_tree_exit(l->o->a, runs_where(l, x)));
-  NEO_PUSH(l->o->a, &in, child);
+  NEO_PUSH(l->o->a, &in, with_any(l, child));
   return neo_tree_of_band(l->o->a, t->band, neo_tree_sequence(l->o->a, &in));
 }
 
 /* The tree in which iterations are left out. */
-static const neo_tree *left(const leaving *l, const neo_tree *t) {
+static const neo_tree *left(leaving *l, const neo_tree *t) {
   const outline_instance *x = NULL;
   neo_expr at = iteration_of(l, t, &x);
   if (t->kind == NEO_TREE_BAND && (!at.i || uses_index(l->o->m, at, t->band.index)))
@@ -498,7 +631,7 @@ static const bool *needed_of(const leaving *l) {
 }
 
 /* Each leaf under a guard of its own, but those that are needed. */
-static const neo_tree *predicated(const leaving *l, const bool *needed, const neo_tree *t) {
+static const neo_tree *predicated(leaving *l, const bool *needed, const neo_tree *t) {
   neo_trees out = {0};
   if (t->kind == NEO_TREE_LEAF) {
     const outline_instance *x = outline_at(l->o, t);
@@ -524,6 +657,8 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
     bool asks = l->o->options && l->o->options->predicated;
     l->o->stored[l->alive.i] = true;
     outline_set_slices(l->o, l->alive, loop, l->n + asks);
+    if (has_blocks(l, t))
+      define_any(l);
     t = asks ? predicated(l, needed_of(l), t) : left(l, t);
   }
   l->n_loops--;
@@ -531,6 +666,10 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
 }
 
 const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
-  leaving l = {.o = o};
+  leaving l = {.o = o, .n_defs = o->m->defs.n};
+  bool *outside = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n + 1);
+  for (uint32_t k = 0; k < o->n_tensors; k++)
+    outside[k] = o->stored[k];
+  l.outside = outside;
   return leave_loops(&l, order, t);
 }

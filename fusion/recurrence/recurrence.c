@@ -62,6 +62,20 @@ static void mark(outliner *o, const bool *leaves) {
     o->own[o->sums.at[k].sum.i] = o->stored[o->sums.at[k].sum.i] = true;
 }
 
+void outline_grow(outliner *o) {
+  outliner from = *o;
+  size_t n = o->room;
+  o->room = o->m->tensors.n;
+  o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
+  for (size_t t = 0; t < n; t++) {
+    o->own[t] = from.own[t];
+    o->stored[t] = from.stored[t];
+    o->ring[t] = from.ring[t];
+  }
+}
+
 /* How often instances run, one after the other, at the largest sizes. */
 static double runs_of(const outliner *o, const neo_tree *t) {
   double all = t->kind == NEO_TREE_LEAF;
@@ -174,9 +188,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   }
   outline_find_sums(&o, &orders[0], all + x.own + x.lead, n - x.own - x.lead);
   n_orders = o.sums.n ? 1 : n_orders;
-  o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
+  outline_grow(&o);
   o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
