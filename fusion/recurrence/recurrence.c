@@ -146,13 +146,17 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
   }
   bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
   for (size_t k = x.lead; k < n && ordered; k++) {
-    out[at] = defs[k];
-    if (in[k] || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
-        !neo_order_find(p, out, at + 1, a, &with, NULL))
+    size_t more = 0;
+    for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
+      if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
+        out[at + more++] = defs[i];
+    if (!more || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
+        !neo_order_find(p, out, at + more, a, &with, NULL))
       continue;
     loop = with;
-    in[k] = true;
-    at++;
+    for (size_t i = k; i < n; i++)
+      in[i] = in[i] || i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]);
+    at += more;
   }
   for (size_t k = 0, to = at; k < n; k++)
     if (!in[k]) {
