@@ -40,7 +40,7 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
 int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
 /* The begin of the buffer as one of another type, with so many bytes at the largest sizes. */
 int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes);
-/* Of the memory that holds t, at the largest sizes. */
+/* Bytes of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
 /* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";

@@ -307,7 +307,7 @@ static neo_sym *rounds_symbol(neo_inst *in, const neo_sym *s) {
   return made;
 }
 
-/* Of a module or a graph, whose edges of a type have names of their own: G.mod.child. */
+/* The member of a module or a graph; edges of a type have names of their own: G.mod.child. */
 static neo_sym *member_find(neo_inst *in, const neo_ast_path *path, neo_scope *scope, bool quiet) {
   neo_sym *member = neo_scope_own(scope, path->at[1].text);
   bool nested = member && member->kind == NEO_SYM_GRAPH && path->n == 3;

@@ -41,7 +41,7 @@ static neo_tensor add_input(neo_inst *in, const neo_ast_name *name, const char *
   return neo_tensor_make(in, rec, extent, rank, neo_fe_unique(in->fe, full));
 }
 
-/* Children in so many places of each vertex. */
+/* A table of children with this number of places for each vertex. */
 static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *g, int64_t most,
                              neo_scope *scope) {
   neo_fe *fe = in->fe;

@@ -40,7 +40,7 @@ const neo_lx *lv_load(const level_kernel *x, uint32_t buf, const neo_lx *at);
 /* Stores an i64 in a table of i32. */
 void lv_store(const level_kernel *x, neo_block *in, uint32_t buf, const neo_lx *at,
               const neo_lx *value);
-/* A register of one i64; threads: for so many, or 0. */
+/* A register of one i64, one for each thread of `threads`; 0: the kernel has no threads. */
 uint32_t lv_reg(const level_kernel *x, neo_block *in, const char *name, int64_t threads);
 const neo_lx *lv_get(const level_kernel *x, uint32_t reg);
 void lv_set(const level_kernel *x, neo_block *in, uint32_t reg, const neo_lx *value);
