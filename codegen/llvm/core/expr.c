@@ -300,7 +300,7 @@ static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
     return false;
   bool both = is_index(g, e->arg[0]) && is_index(g, e->arg[1]);
   LLVMValueRef d = LLVMBuildSub(g->l->b, b.v, a.v, "");
-  out->depth = a.depth > b.depth ? a.depth : b.depth;
+  *out = (neo_ll_val){.depth = a.depth > b.depth ? a.depth : b.depth};
   out->lanes = !both || !compare_whole(g, op, c, &x, &y, d, &out->v);
   if (out->lanes)
     out->v = compare_lanes(g, op, c, d);
