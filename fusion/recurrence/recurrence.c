@@ -70,6 +70,20 @@ static void mark(outliner *o, const bool *leaves) {
     o->own[o->sums.at[k].sum.i] = o->stored[o->sums.at[k].sum.i] = true;
 }
 
+void outline_grow(outliner *o) {
+  outliner from = *o;
+  size_t n = o->room;
+  o->room = o->m->tensors.n;
+  o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
+  for (size_t t = 0; t < n; t++) {
+    o->own[t] = from.own[t];
+    o->stored[t] = from.stored[t];
+    o->ring[t] = from.ring[t];
+  }
+}
+
 /* How often instances run, one after the other, at the largest sizes. */
 static double runs_of(const outliner *o, const neo_tree *t) {
   double all = t->kind == NEO_TREE_LEAF;
@@ -140,13 +154,17 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
   }
   bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
   for (size_t k = x.lead; k < n && ordered; k++) {
-    out[at] = defs[k];
-    if (in[k] || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
-        !neo_order_find(p, out, at + 1, a, &with, NULL))
+    size_t more = 0;
+    for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
+      if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
+        out[at + more++] = defs[i];
+    if (!more || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
+        !neo_order_find(p, out, at + more, a, &with, NULL))
       continue;
     loop = with;
-    in[k] = true;
-    at++;
+    for (size_t i = k; i < n; i++)
+      in[i] = in[i] || i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]);
+    at += more;
   }
   for (size_t k = 0, to = at; k < n; k++)
     if (!in[k]) {
@@ -182,9 +200,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   }
   outline_find_sums(&o, &orders[0], all + x.own + x.lead, n - x.own - x.lead);
   n_orders = o.sums.n ? 1 : n_orders;
-  o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
+  outline_grow(&o);
   o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
@@ -194,12 +210,10 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   for (size_t k = x.own + x.lead; k < n; k++)
     if (!outline_end_sum(&o, &steps, all[k]))
       outline_place_behind(&o, &steps, all[k]);
-  outline_find_alive(&o, &orders[best]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
   outline_rings(&o, tree, &orders[best]);
-  outline_leave(&o, &orders[best], tree);
-  o.out->tree.root = outline_segments(&o, tree);
+  o.out->tree.root = outline_segments(&o, outline_leave(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);
   find_conditions(&o);
@@ -214,6 +228,14 @@ const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice)
   return NULL;
 }
 
-bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard) {
-  return neo_expr_node(m, guard->condition)->op == NEO_OP_LOAD_ELSE;
+bool neo_recurrence_asks(const neo_module *m, const neo_tree *t) {
+  return (t->kind == NEO_TREE_GUARD || t->kind == NEO_TREE_EXIT) &&
+         neo_expr_node(m, t->condition)->op == NEO_OP_LOAD_ELSE;
+}
+
+neo_expr neo_recurrence_exit(const neo_tree *band) {
+  const neo_tree *child = band->children.at[0];
+  bool many = child->kind == NEO_TREE_SEQUENCE && child->children.n;
+  const neo_tree *first = many ? child->children.at[0] : child;
+  return first->kind == NEO_TREE_EXIT ? first->condition : (neo_expr){0};
 }
