@@ -209,7 +209,7 @@ static neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_gro
   for (size_t k = 0; k < all->groups.n && !status; k++) {
     x.of = &all->groups.at[k];
     if (x.of->recurrence)
-      status = fuse_tree(&x, x.of->recurrence->tree.root, (neo_expr){0}, false);
+      status = fuse_tree(&x, x.of->recurrence->tree.root, false);
   }
   return status;
 }
