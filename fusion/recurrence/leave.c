@@ -442,7 +442,7 @@ static bool may_leave(leaving *l, const neo_tree *t) {
   neo_facts none = {0};
   int64_t lo, most;
   l->has_rows = false;
-  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t);
+  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t) && !l->has_rows;
   for (uint32_t k = 0; k < loop->n_members && may; k++)
     may = loop->member[k].delay == loop->member[0].delay;
   if (!may)

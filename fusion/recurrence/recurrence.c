@@ -119,8 +119,30 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
 
 typedef struct {
   size_t own, lead; /* then come those that run behind the loops */
-  bool ordered;     /* all recurrences are in the loops */
+  bool ordered;     /* all recurrences are in the loops, and these read none of those behind them */
 } parts;
+
+static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *tensor) {
+  neo_tensor *read;
+  bool is = false;
+  for (size_t k = neo_def_reads(m, d, a, &read); k-- > 0;)
+    is = is || tensor[read[k].i];
+  return is;
+}
+
+/* Does a definition in the loops read one behind them? */
+static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
+                         size_t n) {
+  bool *behind = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
+  for (size_t k = x->own + x->lead; k < n; k++) {
+    neo_list out = neo_def_at(m, all[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      behind[neo_list_at(m, out, i)] = true;
+  }
+  for (size_t k = 0; k < x->own && !is; k++)
+    is = reads_any(m, a, all[k], behind);
+  return is;
+}
 
 /* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
  * them (fusion/search/chunks.c). */
@@ -172,6 +194,7 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
       x.ordered = x.ordered && !number[defs[k].i];
     }
   x.own = at;
+  x.ordered = x.ordered && !reads_behind(m, a, &x, out, n);
   return x;
 }
 

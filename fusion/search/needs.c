@@ -290,8 +290,12 @@ static bool take_between(sharing *s, neo_tensor t) {
   if (is_between(s, s->at_hand, d.i))
     return true;
   NEO_PUSH(q->a, &s->between[s->at_hand], d);
+  bool reads = s->f.reads; /* what reads nothing of the recurrence is no part of its iterations */
+  s->f.reads = false;
   neo_def_visit(q->m, d, look_joins, s);
-  return true;
+  bool good = s->f.good && s->f.reads;
+  s->f.reads = reads || good;
+  return good;
 }
 
 static void look_joins(void *ctx, neo_expr e) {
