@@ -454,6 +454,41 @@ static bool join_loops_that_ask(const search *s, const members *c, const uint32_
   return out->n > before;
 }
 
+/* Is it an integer or bool of an iteration? */
+static bool may_choose(const search *s, uint32_t d) {
+  neo_def_rec r = def_of(s, d);
+  neo_type type = (neo_type)neo_tensor_at(s->m, (neo_tensor){neo_list_at(s->m, r.out, 0)})->type;
+  return !neo_type_is_float(type) && r.n_out < 64 && s->used[d] == ((uint64_t)1 << r.n_out) - 1;
+}
+
+/* The components, 1 to n, producers first, in at[0 .. n - 1]. What an iteration may choose by comes as early as it can:
+ * what is not chosen need not run (ir/needed.h). */
+static const uint32_t *in_turn(const search *s, const members *part, const uint32_t *component,
+                               uint32_t n, const dependences *left) {
+  uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, n + 1);
+  uint32_t *open = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2); /* reads of what is not there yet */
+  bool *placed = NEO_NEW_ARRAY(s->arena, bool, n + 2);
+  for (size_t k = 0; k < left->n; k++)
+    open[component[left->at[k].reader]] +=
+        component[left->at[k].producer] != component[left->at[k].reader];
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t next = 0;
+    bool early = false;
+    for (uint32_t k = 1; k <= n && !early; k++) {
+      if (placed[k] || open[k])
+        continue;
+      early = part[k].n && may_choose(s, part[k].at[0]);
+      next = early || !next ? k : next;
+    }
+    placed[next] = true;
+    at[i] = next;
+    for (size_t k = 0; k < left->n; k++)
+      open[component[left->at[k].reader]] -= component[left->at[k].producer] == next &&
+                                             component[left->at[k].reader] != next;
+  }
+  return at;
+}
+
 /* The steps by what of the members is one component; true: they have an order. */
 static bool find_steps_of(search *s, const members *c, const dependences *left, bool joins,
                           neo_order_step *out) {
@@ -468,7 +503,9 @@ static bool find_steps_of(search *s, const members *c, const dependences *left, 
       find_steps_of(s, c, &more, false, out))
     return true;
   out->n_steps = 0;
-  for (uint32_t k = 1; k <= n; k++) {
+  const uint32_t *turn = in_turn(s, part, component, n, left);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = turn[i];
     neo_order_step *step = &out->step[out->n_steps];
     if (!part[k].n)
       continue;

@@ -7,8 +7,7 @@
  *
  * Reads in the inner loop are of the same outer iteration. All others are of one that has ended, of its last positions:
  * these stay until the next outer iteration that has the same slice, and such reads need one of their own
- * (ring.c). Who makes an element is at one position of each loop, or, of a block of rows, at all rows: each has slices of
- * its own. */
+ * (ring.c). Who makes an element is at one position of each loop. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -66,31 +65,14 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
 }
 
-/* Is the instance at all rows of a block, along the outermost loop? */
-static bool has_rows(const fold_look *l, uint32_t level, const outline_instance *x) {
-  return level == 0 && x->level.first.i && outline_member(l->loop[0], x->def);
-}
-
-/* The row at hand of such an instance, as an iteration. */
-static neo_expr own_row(const fold_look *l, const outline_instance *x) {
-  const outliner *o = l->o;
-  const neo_order_member *own = outline_member(l->loop[0], x->def);
-  neo_expr at =
-      neo_op2(o->m, NEO_OP_ADD, neo_axis_ref(o->m, own->axis), outline_number(o, own->delay));
-  return x->base[own->axis].i ? neo_op2(o->m, NEO_OP_ADD, x->base[own->axis], at) : at;
-}
-
 /* How many iterations of loop `level` after that of the element that is read the reader runs. */
 static bool distance_of(const fold_look *l, uint32_t level, neo_expr read, int64_t *d) {
   const outliner *o = l->o;
   const neo_order_member *own = outline_member(l->loop[level], l->maker);
   neo_expr here, made = position_of(l, read, own->axis);
   made = neo_op2(o->m, NEO_OP_ADD, made, outline_number(o, own->delay));
-  if (!outline_iteration_of(o, l->loop[level], l->x, &here)) {
-    if (!has_rows(l, level, l->x))
-      return false;
-    here = own_row(l, l->x);
-  }
+  if (!outline_iteration_of(o, l->loop[level], l->x, &here))
+    return false;
   return l->loop[level]->down ? outline_distance(o, made, here, d)
                               : outline_distance(o, here, made, d);
 }
@@ -125,7 +107,7 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     return;
   bool constant =
       is_in_loop(l, read) ? distance_of(l, l->level, read, &d) : distance_from_end(l, read, &d);
-  l->good = constant && d >= 0 && (l->x->rounds == 1 || l->x->rounds == 0 || has_rows(l, 0, l->x));
+  l->good = constant && d >= 0 && (l->x->rounds == 1 || l->x->rounds == 0);
   l->n = d + 1 > l->n ? d + 1 : l->n;
 }
 
@@ -137,8 +119,7 @@ static void look_tree(fold_look *l, const neo_tree *t) {
     return;
   l->x = outline_at(l->o, t);
   for (uint32_t k = 0; k <= l->level && outline_makes(l->o, l->x, l->tensor.i); k++)
-    l->good = l->good && (outline_iteration_of(l->o, l->loop[k], l->x, &at) ||
-                          (k < l->level && has_rows(l, k, l->x)));
+    l->good = l->good && outline_iteration_of(l->o, l->loop[k], l->x, &at);
   outline_reads(l->o, l->x, look, l);
 }
 

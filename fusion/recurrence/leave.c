@@ -36,8 +36,6 @@ typedef struct {
   int64_t n;
   bool *out;       /* by definition: iterations leave it out */
   bool predicated; /* leaves ask: the loop does not end */
-  bool has_rows;   /* instances are at all rows of a block */
-  neo_tensor any; /* [n]: of a block of rows, is there one that runs? 0: there are no blocks */
 } leaving;
 
 static const neo_order_step *left_loop(const leaving *l) {
@@ -153,20 +151,20 @@ static neo_expr dead_value(const leaving *l, neo_def x, neo_expr e) {
 }
 
 /* Is it, in such an iteration, what it was in the one before? */
-static bool keeps_value(const leaving *l, const neo_order_member *x) {
+static bool has_old_value(const leaving *l, const neo_order_member *x) {
   neo_module *m = l->o->m;
   neo_def_rec d = *neo_def_at(m, x->def);
   uint32_t t = neo_list_at(m, d.out, 0);
   if (d.reducer != NEO_RED_NONE || d.out.n != 1 || d.out_map.n)
     return false;
   neo_expr e = dead_value(l, x->def, neo_list_expr(m, d.finish, 0));
-  bool keeps = is_read_back(l, x->def, e, t, 1);
-  for (uint32_t k = 0; k < d.n_out && keeps; k++) {
+  bool same = is_read_back(l, x->def, e, t, 1);
+  for (uint32_t k = 0; k < d.n_out && same; k++) {
     int64_t apart;
-    keeps = outline_distance(l->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
+    same = outline_distance(l->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
             apart == (k == x->axis);
   }
-  return keeps;
+  return same;
 }
 
 /* ---- who reads what the loop makes */
@@ -323,7 +321,7 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
     may = may && rec->role == NEO_ROLE_TEMP && rec->pieces.n == 1;
     read = read || l->read_after[t];
   }
-  if (may && (x->def.i == l->maker.i || (read && keeps_value(l, x)))) {
+  if (may && (x->def.i == l->maker.i || (read && has_old_value(l, x)))) {
     may = n > 0 && (x->def.i != l->maker.i || !read);
     l->n = n > l->n ? n : l->n;
     return may;
@@ -331,26 +329,8 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
   return may && !read;
 }
 
-/* Is the instance at all rows of a block, along the outermost loop? */
-static bool has_rows(const leaving *l, const outline_instance *x) {
-  neo_expr at;
-  return l->n_loops > 1 && x->level.first.i && !outline_iteration_of(l->o, l->loop[0], x, &at);
-}
-
-/* Are they all of its rows? */
-static bool has_all_rows(const leaving *l, const outline_instance *x) {
-  const outliner *o = l->o;
-  uint32_t axis = outline_member(l->loop[0], x->def)->axis;
-  neo_expr first = x->base[axis].i ? x->base[axis] : outline_number(o, 0);
-  int64_t begin, end;
-  return x->extent[axis].i && outline_distance(o, first, x->level.begin, &begin) && begin == 0 &&
-         outline_distance(o, neo_op2(o->m, NEO_OP_ADD, first, x->extent[axis]), x->level.end,
-                          &end) &&
-         end == 0;
-}
-
 /* Is every instance of what the loop makes in one iteration of it? */
-static bool is_in_iterations(leaving *l, const neo_tree *t) {
+static bool is_in_iterations(const leaving *l, const neo_tree *t) {
   bool is = true;
   for (size_t k = 0; k < t->children.n && is; k++)
     is = is_in_iterations(l, t->children.at[k]);
@@ -359,10 +339,8 @@ static bool is_in_iterations(leaving *l, const neo_tree *t) {
   const outline_instance *x = outline_at(l->o, t);
   neo_expr at;
   for (uint32_t k = 0; outline_member(left_loop(l), x->def) && k < l->n_loops && is; k++)
-    is = outline_iteration_of(l->o, l->loop[k], x, &at) || (k == 0 && has_rows(l, x));
-  bool rows = is && outline_member(left_loop(l), x->def) && has_rows(l, x);
-  l->has_rows = l->has_rows || rows;
-  return is && (!rows || x->def.i != l->maker.i || has_all_rows(l, x));
+    is = outline_iteration_of(l->o, l->loop[k], x, &at);
+  return is;
 }
 
 /* ---- what is needed in all iterations */
@@ -376,7 +354,7 @@ typedef struct {
 /* Has it, n iterations after the last one, the value that this one gave it? */
 static bool stays(const leaving *l, const neo_order_member *x) {
   int64_t n = slices_of(l, neo_list_at(l->o->m, neo_def_at(l->o->m, x->def)->out, 0));
-  return n > 0 && n <= l->n && keeps_value(l, x);
+  return n > 0 && n <= l->n && has_old_value(l, x);
 }
 
 /* A float need not be there where a select does not take it; an integer may be an index. */
@@ -441,8 +419,7 @@ static bool may_leave(leaving *l, const neo_tree *t) {
   const neo_order_step *loop = left_loop(l);
   neo_facts none = {0};
   int64_t lo, most;
-  l->has_rows = false;
-  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t) && !l->has_rows;
+  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t);
   for (uint32_t k = 0; k < loop->n_members && may; k++)
     may = loop->member[k].delay == loop->member[0].delay;
   if (!may)
@@ -456,39 +433,15 @@ static bool may_leave(leaving *l, const neo_tree *t) {
     l->predicated = l->predicated || !l->out[loop->member[k].def.i];
   }
   uint32_t axis = outline_member(loop, l->maker)->axis;
-  return (!l->predicated || (!l->has_rows && close_needed(l))) && /* a kernel asks for one element */
+  return (!l->predicated || close_needed(l)) &&
          neo_interval(l->o->p, &none, neo_tensor_extent(l->o->m, l->alive, axis), &lo, &most) &&
          most > l->n + 1;
 }
 
 /* ---- the tree */
 
-/* The cell of iteration `at` - n of a tensor with n cells; -1: there is no such iteration. */
-static neo_expr cell_before(const leaving *l, neo_expr at) {
-  const outliner *o = l->o;
-  neo_module *m = o->m;
-  neo_expr none = outline_number(o, -1), e = neo_op2(m, NEO_OP_SUB, at, outline_number(o, l->n));
-  neo_expr cell =
-      l->n == 1 ? outline_number(o, 0) : neo_op2(m, NEO_OP_MOD, e, outline_number(o, l->n));
-  int64_t first;
-  if (outline_distance(o, e, outline_number(o, 0), &first))
-    return first < 0 ? none : cell;
-  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, outline_number(o, 0), e), cell, none);
-}
-
-/* (any[r - n] else true) */
-static neo_expr any_runs(const leaving *l, const outline_instance *x) {
-  neo_module *m = l->o->m;
-  neo_expr at = {0};
-  (void)outline_iteration_of(l->o, left_loop(l), x, &at);
-  at = cell_before(l, at);
-  return neo_load_else(m, l->any, &at, 1, neo_const_bool(m, true), x->rec.span);
-}
-
 /* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. */
 static neo_expr runs_where(const leaving *l, const outline_instance *x) {
-  if (has_rows(l, x))
-    return any_runs(l, x);
   const outliner *o = l->o;
   neo_module *m = o->m;
   neo_expr index[OUTLINE_FOLDS], none = outline_number(o, -1);
@@ -539,89 +492,6 @@ static neo_expr iteration_of(const leaving *l, const neo_tree *t, const outline_
   return all;
 }
 
-/* ---- rows of a block */
-
-/* any[q] = any[p] alive[p, .., r], q: the cell of r */
-static void define_any(leaving *l) {
-  neo_module *m = l->o->m;
-  neo_expr cells = outline_number(l->o, l->n);
-  uint32_t extent = cells.i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_BOOL_T};
-  t.name =
-      neo_tensor_fresh_name(m, "any", neo_name_text(m->names, neo_tensor_at(m, l->alive)->name));
-  t.extent = neo_list_new(m, &extent, 1);
-  l->any = neo_tensor_add(m, t);
-  outline_grow(l->o);
-  l->o->own[l->any.i] = l->o->stored[l->any.i] = true;
-}
-
-/* What the block has in the iteration that x, of the condition, is in. */
-static outline_instance *any_of(leaving *l, const outline_instance *x) {
-  outliner *o = l->o;
-  neo_module *m = o->m;
-  outline_instance *y = NEO_NEW(o->a, outline_instance);
-  neo_expr index[OUTLINE_FOLDS], at = {0}, zero = outline_number(o, 0), one = outline_number(o, 1);
-  uint32_t row = outline_member(l->loop[0], l->maker)->axis;
-  uint32_t name = neo_def_axis(m, &x->rec, row)->name;
-  for (uint32_t k = 1; k < l->n_loops; k++) {
-    const neo_order_member *own = outline_member(l->loop[k], l->maker);
-    (void)outline_iteration_of(o, l->loop[k], x, &at);
-    index[own->axis] = neo_op2(m, NEO_OP_SUB, at, outline_number(o, own->delay));
-  }
-  index[row] = neo_axis_ref(m, 1);
-  if (x->base[row].i)
-    index[row] = neo_op2(m, NEO_OP_ADD, x->base[row], index[row]);
-  uint32_t axes[2] = {neo_axis_add(m, (neo_axis_rec){name, zero, one, x->rec.span}).i,
-                      neo_axis_add(m, (neo_axis_rec){name, zero, x->extent[row], x->rec.span}).i};
-  uint32_t body = neo_load(m, l->alive, index, l->n_loops, x->rec.span).i;
-  uint32_t finish = neo_acc_ref(m, NEO_BOOL_T, 0).i, out = l->any.i;
-  y->rec = (neo_def_rec){.n_out = 1, .reducer = NEO_RED_ANY, .span = x->rec.span};
-  y->rec.axes = neo_list_new(m, axes, 2);
-  y->rec.body = neo_list_new(m, &body, 1);
-  y->rec.finish = neo_list_new(m, &finish, 1);
-  y->rec.out = neo_list_new(m, &out, 1);
-  y->def = neo_def_add(m, y->rec, true);
-  y->fixed[0] = true;
-  y->base[0] = l->n == 1 ? zero : neo_op2(m, NEO_OP_MOD, at, outline_number(o, l->n));
-  y->extent[0] = one;
-  y->when = x->when;
-  y->round = x->round;
-  y->rounds = x->rounds;
-  y->level = x->level;
-  y->assume = x->assume;
-  y->n_assume = x->n_assume;
-  return y;
-}
-
-/* Is the condition somewhere made for all rows of a block? */
-static bool has_blocks(const leaving *l, const neo_tree *t) {
-  bool has = t->kind == NEO_TREE_LEAF && outline_at(l->o, t)->def.i == l->maker.i &&
-             has_rows(l, outline_at(l->o, t));
-  for (size_t k = 0; k < t->children.n && !has; k++)
-    has = has_blocks(l, t->children.at[k]);
-  return has;
-}
-
-static const outline_instance *condition_in(const leaving *l, const neo_tree *t) {
-  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(l->o, t) : NULL;
-  if (x)
-    return x->def.i == l->maker.i ? x : NULL;
-  for (size_t k = 0; k < t->children.n && !x; k++)
-    x = condition_in(l, t->children.at[k]);
-  return x;
-}
-
-/* An iteration, and, of a block of rows, whether one of them runs. */
-static const neo_tree *with_any(leaving *l, const neo_tree *t) {
-  const outline_instance *x = condition_in(l, t);
-  neo_trees out = {0};
-  if (!x || !has_rows(l, x))
-    return t;
-  NEO_PUSH(l->o->a, &out, t);
-  outline_push(l->o, &out, any_of(l, x));
-  return neo_tree_sequence(l->o->a, &out);
-}
-
 static const neo_tree *left(leaving *l, const neo_tree *t);
 
 static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
@@ -634,7 +504,6 @@ static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
 
 static const neo_tree *guarded(leaving *l, const neo_tree *t, const outline_instance *x) {
   neo_expr c = runs_where(l, x);
-  t = with_any(l, t);
   return holds_always(l->o->m, c) ? t : neo_tree_guard(l->o->a, c, t);
 }
 
@@ -665,7 +534,7 @@ static const neo_tree *left_band(leaving *l, const neo_tree *t) {
     return neo_tree_of_band(l->o->a, t->band, left(l, child));
   neo_trees in = {0};
   NEO_PUSH(l->o->a, &in, neo_tree_exit(l->o->a, runs_where(l, x)));
-  NEO_PUSH(l->o->a, &in, with_any(l, child));
+  NEO_PUSH(l->o->a, &in, child);
   return neo_tree_of_band(l->o->a, t->band, neo_tree_sequence(l->o->a, &in));
 }
 
@@ -732,8 +601,6 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
   if (may_leave(l, t)) {
     l->o->stored[l->alive.i] = true;
     outline_set_slices(l->o, l->alive, loop, l->n + l->predicated);
-    if (has_blocks(l, t))
-      define_any(l);
     t = l->predicated ? predicated(l, t) : left(l, t);
   }
   l->n_loops--;

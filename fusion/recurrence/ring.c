@@ -315,8 +315,8 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
 }
 
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
-  bool is = false, rows = x->level.first.i && p->level.first.i;
-  if (!rows && (x->rounds != 1 || p->rounds != 1)) /* a ring has all rounds that are made at once */
+  bool is = false;
+  if (x->rounds != 1 || p->rounds != 1) /* a ring has all rounds that are made at once */
     return false;
   for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
     is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));

@@ -259,7 +259,7 @@ typedef struct {
   bool *joins;       /* by number: it could */
   def_list *between; /* by number: what it reads of the recurrence by others */
   uint32_t n;        /* numbers */
-  uint32_t at_hand;
+  uint32_t joiner;
 } sharing;
 
 static bool makes_temporaries(const neo_module *m, neo_def d) {
@@ -287,9 +287,9 @@ static bool take_between(sharing *s, neo_tensor t) {
   if (!d.i || !q->def[d.i].needed || q->def[d.i].recurrence || q->wanted[t.i] ||
       neo_def_at(q->m, d)->chunk_loop || !makes_temporaries(q->m, d))
     return false;
-  if (is_between(s, s->at_hand, d.i))
+  if (is_between(s, s->joiner, d.i))
     return true;
-  NEO_PUSH(q->a, &s->between[s->at_hand], d);
+  NEO_PUSH(q->a, &s->between[s->joiner], d);
   bool reads = s->f.reads; /* what reads nothing of the recurrence is no part of its iterations */
   s->f.reads = false;
   neo_def_visit(q->m, d, look_joins, s);
@@ -357,7 +357,7 @@ static bool could_join(sharing *s, uint32_t number) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   size_t n = members_of(q, number, number, own);
-  s->at_hand = number;
+  s->joiner = number;
   s->f.good = n > 0;
   s->f.reads = false;
   s->f.reads_bools = false;
