@@ -12,7 +12,8 @@
  *
  * Once alive[t, r] is false it stays so, and h keeps its value. The storage of h and alive is folded to n cells at most
  * along r (ring.c, inner_fold.c); n iterations later all of these cells have the value that those of the last iteration
- * would have, so readers after the loop find it. Whatever else the loop makes, only its own iterations may read.
+ * would have, so readers after the loop find it. Of what is stored whole the last element is copied from that of the last
+ * iteration that ran. Whatever else the loop makes, only its own iterations may read.
  *
  * Positions of r that are no band's (place.c) are under a guard with the same condition. Where something has to run in
  * all iterations (who reads h[t, r] of any r needs it), each leaf that need not is under such a guard. So are all on a
@@ -28,13 +29,18 @@ typedef struct {
   outliner *o;
   const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one is left */
   uint32_t n_loops;
-  size_t n_defs; /* that were there before */
+  neo_def *needed; /* definitions that entries need */
+  size_t n_needed;
   neo_tensor alive;
-  neo_def maker;          /* of alive */
-  const bool *outside;    /* by tensor: it is needed outside of the group */
-  const bool *read_after; /* by tensor: not only iterations of the loop read it */
+  neo_def maker;       /* of alive */
+  const bool *outside; /* by tensor: it is needed outside of the group */
+  const bool *
+      read_after; /* by tensor: others than iterations of the loop read it, and not only that of the last one */
+  const bool *read_last; /* by tensor: they read the one of the last iteration */
   int64_t n;
   bool *out;       /* by definition: iterations leave it out */
+  bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
+  neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
   bool predicated; /* leaves ask: the loop does not end */
 } leaving;
 
@@ -162,7 +168,7 @@ static bool has_old_value(const leaving *l, const neo_order_member *x) {
   for (uint32_t k = 0; k < d.n_out && same; k++) {
     int64_t apart;
     same = outline_distance(l->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
-            apart == (k == x->axis);
+           apart == (k == x->axis);
   }
   return same;
 }
@@ -273,14 +279,29 @@ static const bool *made_in(const leaving *l, bool stored) {
   return made;
 }
 
+/* Is it the element of the last iteration? */
+static bool is_of_last(const leaving *l, neo_expr read) {
+  const neo_node *n = neo_expr_node(l->o->m, read);
+  uint32_t axis = maker_of(l, n->attr)->axis;
+  int64_t apart;
+  return outline_distance(l->o, neo_tensor_extent(l->o->m, (neo_tensor){n->attr}, axis),
+                          neo_expr_arg(l->o->m, read, axis), &apart) &&
+         apart == 1;
+}
+
 /* Marks what the definition reads of others than the iterations that run. */
 static void note_reader(const leaving *l, const counter *c, const bool *made, neo_def d,
-                        bool *after) {
+                        bool *after, bool *last) {
   neo_guarded_reads all = {0};
   neo_guarded_reads_of(l->o->m, d, made, l->o->a, &all);
   for (size_t k = 0; k < all.n; k++) {
-    bool *is = &after[neo_expr_node(l->o->m, all.at[k].read)->attr];
-    *is = *is || !(is_within(l, d, all.at[k].read) || (c->rounds.i && has_run(c, d, &all.at[k])));
+    neo_expr e = all.at[k].read;
+    uint32_t t = neo_expr_node(l->o->m, e)->attr;
+    if (is_within(l, d, e))
+      continue;
+    bool of_last = is_of_last(l, e);
+    last[t] = last[t] || of_last;
+    after[t] = after[t] || !(of_last || (c->rounds.i && has_run(c, d, &all.at[k])));
   }
 }
 
@@ -291,17 +312,46 @@ static void note_results(const neo_module *m, bool *after) {
       after[neo_list_at(m, m->entries.at[e].outputs, k)] = true;
 }
 
+typedef NEO_VEC(neo_tensor) root_list;
+
+static void add_roots(const leaving *l, neo_list tensors, root_list *to) {
+  for (uint32_t k = 0; k < tensors.n; k++)
+    NEO_PUSH(l->o->a, to, (neo_tensor){neo_list_at(l->o->m, tensors, k)});
+}
+
+/* Definitions that entries need; the module may have others. */
+static size_t needed_defs(const leaving *l, neo_def **out) {
+  const neo_module *m = l->o->m;
+  root_list roots = {0};
+  neo_tensor *read;
+  for (size_t e = 0; e < m->entries.n; e++) {
+    add_roots(l, m->entries.at[e].outputs, &roots);
+    add_roots(l, m->entries.at[e].updates, &roots);
+  }
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    neo_def init = m->tensors.at[t].init;
+    for (size_t k = init.i ? neo_def_reads(m, init, l->o->a, &read) : 0; k-- > 0;)
+      NEO_PUSH(l->o->a, &roots, read[k]);
+  }
+  return neo_module_topo(m, roots.at, roots.n, l->o->a, out, NULL);
+}
+
 static void find_readers(leaving *l) {
   outliner *o = l->o;
   bool *after = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n);
+  bool *last = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n);
   const bool *made = made_in(l, false), *stored = made_in(l, true);
   counter c = counter_of(l);
   for (size_t k = 0; k < o->n; k++)
-    note_reader(l, &c, made, o->defs[k], after);
-  for (uint32_t d = 1; d < l->n_defs; d++)
-    note_reader(l, &c, stored, (neo_def){d}, after);
+    note_reader(l, &c, made, o->defs[k], after, last);
+  for (size_t k = 0; k < l->n_needed; k++)
+    note_reader(l, &c, stored, l->needed[k], after, last);
+  for (uint32_t t = 1; t < o->m->tensors.n; t++)
+    if (o->m->tensors.at[t].init.i)
+      note_reader(l, &c, stored, o->m->tensors.at[t].init, after, last);
   note_results(o->m, after);
   l->read_after = after;
+  l->read_last = last;
 }
 
 static int64_t slices_of(const leaving *l, uint32_t tensor) {
@@ -313,20 +363,23 @@ static int64_t slices_of(const leaving *l, uint32_t tensor) {
 static bool may_leave_out(leaving *l, const neo_order_member *x) {
   const outliner *o = l->o;
   neo_list out = neo_def_at(o->m, x->def)->out;
-  bool may = true, read = false;
+  bool may = true, after = false, last = false;
   int64_t n = slices_of(l, neo_list_at(o->m, out, 0));
   for (uint32_t k = 0; k < out.n; k++) {
     uint32_t t = neo_list_at(o->m, out, k);
     const neo_tensor_rec *rec = neo_tensor_at(o->m, (neo_tensor){t});
     may = may && rec->role == NEO_ROLE_TEMP && rec->pieces.n == 1;
-    read = read || l->read_after[t];
+    after = after || l->read_after[t];
+    last = last || l->read_last[t];
   }
-  if (may && (x->def.i == l->maker.i || (read && has_old_value(l, x)))) {
-    may = n > 0 && (x->def.i != l->maker.i || !read);
-    l->n = n > l->n ? n : l->n;
+  bool is_condition = x->def.i == l->maker.i;
+  if (!may || (!after && !last && !is_condition))
     return may;
-  }
-  return may && !read;
+  if (is_condition ? n == 0 || after || last : (after && n == 0) || !has_old_value(l, x))
+    return false;
+  l->n = n > l->n ? n : l->n;
+  l->ends[x->def.i] = n == 0;
+  return true;
 }
 
 /* Is every instance of what the loop makes in one iteration of it? */
@@ -428,6 +481,7 @@ static bool may_leave(leaving *l, const neo_tree *t) {
   find_readers(l);
   l->predicated = l->o->options && l->o->options->predicated;
   l->out = NEO_NEW_ARRAY(l->o->a, bool, l->o->m->defs.n);
+  l->ends = NEO_NEW_ARRAY(l->o->a, bool, l->o->m->defs.n);
   for (uint32_t k = 0; k < loop->n_members; k++) {
     l->out[loop->member[k].def.i] = may_leave_out(l, &loop->member[k]);
     l->predicated = l->predicated || !l->out[loop->member[k].def.i];
@@ -492,7 +546,85 @@ static neo_expr iteration_of(const leaving *l, const neo_tree *t, const outline_
   return all;
 }
 
-static const neo_tree *left(leaving *l, const neo_tree *t);
+/* ---- the last elements */
+
+/* last[.., r] = r, in one cell, in the iteration that x, of the condition, is in */
+static outline_instance *last_of(const leaving *l, const outline_instance *x) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_instance *y = NEO_NEW(o->a, outline_instance);
+  neo_expr at = {0};
+  (void)outline_iteration_of(o, left_loop(l), x, &at);
+  at = neo_op2(m, NEO_OP_SUB, at, outline_number(o, outline_member(left_loop(l), x->def)->delay));
+  uint32_t out = l->last.i;
+  *y = *x;
+  y->rec.finish = neo_list_new(m, &at.i, 1);
+  y->rec.out = neo_list_new(m, &out, 1);
+  y->needed.n = 0;
+  y->of_sum = true;
+  return y;
+}
+
+/* An iteration, and that it has run. */
+static const neo_tree *with_last(const leaving *l, const neo_tree *t, const outline_instance *x) {
+  neo_trees out = {0};
+  if (!l->last.i)
+    return t;
+  NEO_PUSH(l->o->a, &out, t);
+  outline_push(l->o, &out, last_of(l, x));
+  return neo_tree_sequence(l->o->a, &out);
+}
+
+/* h[.., L - 1] = h[.., last], where x makes an element of h */
+static outline_instance *end_of(const leaving *l, const outline_instance *x) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_instance *y = NEO_NEW(o->a, outline_instance);
+  uint32_t axis = outline_member(left_loop(l), x->def)->axis;
+  neo_tensor t = {neo_list_at(m, x->rec.out, 0)};
+  neo_expr index[OUTLINE_AXES], cell[OUTLINE_FOLDS];
+  for (uint32_t k = 0; k < l->n_loops; k++)
+    cell[k] = outline_number(o, 0);
+  for (uint32_t k = 0; k < x->rec.n_out; k++) {
+    index[k] = x->fixed[k] ? x->base[k] : neo_axis_ref(m, k);
+    if (!x->fixed[k] && x->base[k].i)
+      index[k] = neo_op2(m, NEO_OP_ADD, x->base[k], index[k]);
+  }
+  index[axis] = neo_load(m, l->last, cell, l->n_loops, x->rec.span);
+  uint32_t finish = neo_load(m, t, index, x->rec.n_out, x->rec.span).i;
+  *y = *x;
+  y->rec.finish = neo_list_new(m, &finish, 1);
+  y->base[axis] = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, t, axis), outline_number(o, 1));
+  y->needed.n = 0;
+  y->of_sum = true;
+  return y;
+}
+
+/* An instance of the definition in the tree. */
+static const outline_instance *instance_in(const leaving *l, const neo_tree *t, neo_def d) {
+  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(l->o, t) : NULL;
+  if (x)
+    return x->def.i == d.i && !x->of_sum ? x : NULL;
+  for (size_t k = 0; k < t->children.n && !x; k++)
+    x = instance_in(l, t->children.at[k], d);
+  return x;
+}
+
+/* Adds what is written after the loop, of which `t` is a part. */
+static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t) {
+  const neo_order_step *loop = left_loop(l);
+  neo_module *m = l->o->m;
+  neo_trees in = {0};
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_def d = loop->member[k].def;
+    const outline_instance *x = l->ends[d.i] && l->out[d.i] ? instance_in(l, t, d) : NULL;
+    if (x)
+      outline_push(l->o, &in, end_of(l, x));
+  }
+  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
+  neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
+  NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
+}
 
 static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   const neo_node *n = neo_expr_node(m, e);
@@ -502,8 +634,114 @@ static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   return uses;
 }
 
+/* In which iteration of the loops around all of the tree's instances of the loop are. */
+typedef struct {
+  bool some, many; /* are there some; are they in several? */
+  neo_expr at[OUTLINE_FOLDS];
+} around_loop;
+
+static around_loop around_of(const leaving *l, const neo_tree *t) {
+  around_loop all = {0};
+  if (t->kind == NEO_TREE_LEAF) {
+    const outline_instance *x = outline_at(l->o, t);
+    all.some = outline_member(left_loop(l), x->def) != NULL;
+    for (uint32_t k = 0; k + 1 < l->n_loops && all.some; k++)
+      (void)outline_iteration_of(l->o, l->loop[k], x, &all.at[k]);
+  }
+  for (size_t k = 0; k < t->children.n; k++) {
+    around_loop one = around_of(l, t->children.at[k]);
+    bool both = all.some && one.some;
+    all.many = all.many || one.many;
+    for (uint32_t i = 0; i + 1 < l->n_loops && both; i++)
+      all.many = all.many || all.at[i].i != one.at[i].i;
+    if (!both && one.some)
+      all = one;
+  }
+  for (uint32_t i = 0; t->kind == NEO_TREE_BAND && all.some && i + 1 < l->n_loops; i++)
+    all.many = all.many || uses_index(l->o->m, all.at[i], t->band.index);
+  return all;
+}
+
+static bool is_same_around(const leaving *l, const around_loop *a, const around_loop *b) {
+  bool same = a->some && b->some && !a->many && !b->many;
+  for (uint32_t k = 0; k + 1 < l->n_loops && same; k++)
+    same = a->at[k].i == b->at[k].i;
+  return same;
+}
+
+static const neo_tree *with_ends(const leaving *l, const neo_tree *t);
+
+static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
+  neo_trees out = {0};
+  for (size_t k = 0; k < t->children.n; k++) {
+    const neo_tree *child = t->children.at[k];
+    around_loop own = around_of(l, child);
+    bool ends = own.some && !own.many;
+    for (size_t i = k + 1; i < t->children.n && ends; i++) {
+      around_loop later = around_of(l, t->children.at[i]);
+      ends = !is_same_around(l, &own, &later);
+    }
+    NEO_PUSH(l->o->a, &out, own.many ? with_ends(l, child) : child);
+    if (ends)
+      add_ends(l, &out, child);
+  }
+  return neo_tree_sequence(l->o->a, &out);
+}
+
+/* The tree in which the last elements are there after each run of the loop. */
+static const neo_tree *with_ends(const leaving *l, const neo_tree *t) {
+  neo_arena *a = l->o->a;
+  neo_trees one = {0};
+  if (t->kind == NEO_TREE_SEQUENCE)
+    return ends_in_sequence(l, t);
+  if (!around_of(l, t).many) {
+    NEO_PUSH(a, &one, t);
+    add_ends(l, &one, t);
+    return neo_tree_sequence(a, &one);
+  }
+  const neo_tree *child = with_ends(l, t->children.at[0]);
+  return t->kind == NEO_TREE_BAND ? neo_tree_of_band(a, t->band, child)
+                                  : neo_tree_guard(a, t->condition, child);
+}
+
+/* What tells the last iteration that ran: an element for each one, all in one cell. */
+static void define_last(leaving *l) {
+  outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_ring r = {.order = l->loop[0], .n_folds = l->n_loops};
+  uint32_t extent[OUTLINE_FOLDS];
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_I64_T};
+  t.name =
+      neo_tensor_fresh_name(m, "last", neo_name_text(m->names, neo_tensor_at(m, l->alive)->name));
+  t.extent = neo_tensor_at(m, l->alive)->extent;
+  l->last = neo_tensor_add(m, t);
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    r.fold[k] = (outline_fold){outline_member(l->loop[k], l->maker)->axis, 1, l->loop[k]};
+    extent[k] = outline_number(o, 1).i;
+  }
+  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
+  t.extent = neo_list_new(m, extent, l->n_loops);
+  r.tensor = neo_tensor_add(m, t);
+  outline_grow(o);
+  o->own[l->last.i] = o->stored[l->last.i] = true;
+  o->ring[l->last.i] = r;
+}
+
+static bool has_ends(const leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  bool has = false;
+  for (uint32_t k = 0; k < loop->n_members; k++)
+    has = has || (l->ends[loop->member[k].def.i] && l->out[loop->member[k].def.i]);
+  return has;
+}
+
+/* ---- exits and guards */
+
+static const neo_tree *left(leaving *l, const neo_tree *t);
+
 static const neo_tree *guarded(leaving *l, const neo_tree *t, const outline_instance *x) {
   neo_expr c = runs_where(l, x);
+  t = l->predicated ? t : with_last(l, t, x);
   return holds_always(l->o->m, c) ? t : neo_tree_guard(l->o->a, c, t);
 }
 
@@ -534,7 +772,7 @@ static const neo_tree *left_band(leaving *l, const neo_tree *t) {
     return neo_tree_of_band(l->o->a, t->band, left(l, child));
   neo_trees in = {0};
   NEO_PUSH(l->o->a, &in, neo_tree_exit(l->o->a, runs_where(l, x)));
-  NEO_PUSH(l->o->a, &in, child);
+  NEO_PUSH(l->o->a, &in, with_last(l, child, x));
   return neo_tree_of_band(l->o->a, t->band, neo_tree_sequence(l->o->a, &in));
 }
 
@@ -579,8 +817,15 @@ static const neo_tree *predicated_sequence(leaving *l, const neo_tree *t) {
 /* Each leaf that is left out under a guard of its own. */
 static const neo_tree *predicated(leaving *l, const neo_tree *t) {
   neo_arena *a = l->o->a;
+  neo_trees both = {0}, one = {0};
   if (t->kind == NEO_TREE_LEAF) {
     const outline_instance *x = outline_at(l->o, t);
+    if (l->last.i && x->def.i == l->maker.i && !x->of_sum) { /* made in all iterations */
+      NEO_PUSH(a, &both, t);
+      outline_push(l->o, &one, last_of(l, x));
+      NEO_PUSH(a, &both, guarded(l, neo_tree_sequence(a, &one), x));
+      return neo_tree_sequence(a, &both);
+    }
     return l->out[x->def.i] ? guarded(l, t, x) : t;
   }
   if (t->kind == NEO_TREE_BAND)
@@ -601,14 +846,19 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
   if (may_leave(l, t)) {
     l->o->stored[l->alive.i] = true;
     outline_set_slices(l->o, l->alive, loop, l->n + l->predicated);
+    l->last.i = 0;
+    if (has_ends(l))
+      define_last(l);
     t = l->predicated ? predicated(l, t) : left(l, t);
+    t = l->last.i ? with_ends(l, t) : t;
   }
   l->n_loops--;
   return t;
 }
 
 const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
-  leaving l = {.o = o, .n_defs = o->m->defs.n};
+  leaving l = {.o = o};
+  l.n_needed = needed_defs(&l, &l.needed);
   bool *outside = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n + 1);
   for (uint32_t k = 0; k < o->n_tensors; k++)
     outside[k] = o->stored[k];
