@@ -118,17 +118,21 @@ static neo_expr end_as_axis(void *ctx, neo_module *m, neo_expr e) {
   return e.i == from_to[0].i ? from_to[1] : e;
 }
 
+static void set_extent(edge_values *x, neo_tensor t, neo_def id, neo_expr n) {
+  neo_module *m = x->m;
+  uint32_t dim = x->dim[t.i], extent[NEO_MAX_RANK], rank = neo_tensor_rank(m, t);
+  neo_def_axis(m, neo_def_at(m, id), dim)->hi = n;
+  for (uint32_t k = 0; k < rank; k++)
+    extent[k] = k == dim ? n.i : neo_tensor_extent(m, t, k).i;
+  neo_tensor_at(m, t)->extent = neo_list_new(m, extent, rank);
+}
+
 /* Its edges become vertices. */
 static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   neo_module *m = x->m;
-  uint32_t dim = x->dim[t.i], extent[NEO_MAX_RANK], rank = neo_tensor_rank(m, t);
-  neo_expr vertices = x->in->vertex->graph->vertices;
-  neo_expr axis = neo_axis_ref(m, dim), from_to[] = {at_end(m, x->end[t.i], axis), axis};
+  neo_expr axis = neo_axis_ref(m, x->dim[t.i]), from_to[] = {at_end(m, x->end[t.i], axis), axis};
   neo_def_rewrite(m, id, end_as_axis, from_to);
-  neo_def_axis(m, neo_def_at(m, id), dim)->hi = vertices;
-  for (uint32_t k = 0; k < rank; k++)
-    extent[k] = k == dim ? vertices.i : neo_tensor_extent(m, t, k).i;
-  neo_tensor_at(m, t)->extent = neo_list_new(m, extent, rank);
+  set_extent(x, t, id, x->in->vertex->graph->vertices);
   x->value[t.i] = OF_VERTEX;
 }
 
@@ -184,6 +188,16 @@ static void resolve_def(edge_values *x, neo_def id) {
     x->value[t.i] = IN_PLACE;
   else
     report(x, t);
+}
+
+/* What stands where it is read has no elements of its own. */
+static void clear(edge_values *x, size_t first, size_t end) {
+  for (size_t k = first; k < end; k++) {
+    neo_def id = {(uint32_t)k};
+    neo_tensor t = {neo_list_at(x->m, neo_def_at(x->m, id)->out, 0)};
+    if (x->value[t.i] == IN_PLACE)
+      set_extent(x, t, id, neo_const_int(x->m, NEO_I64_T, 0));
+  }
 }
 
 /* ---- edges that lead to a vertex */
@@ -249,6 +263,7 @@ bool neo_edge_values_resolve(neo_inst *body) {
     resolve_def(&x, (neo_def){(uint32_t)k});
   for (size_t k = v->first_def; k < n_defs && x.ok && v->down; k++)
     name_owners(&x, (neo_def){(uint32_t)k});
+  clear(&x, v->first_def, n_defs);
   check_others(&x);
   return x.ok;
 }

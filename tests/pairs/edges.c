@@ -130,11 +130,11 @@ static void add_values(drawn *k, neo_str *s) {
   static const char *const scores[] = {"tanh(n[e])", "tanh(n[e] + x[0])", "sin(n[e] + w[e])"};
   bool softmax = chance(k, 60);
   neo_str_addf(s, "  n[e] = %s\n", ANY(k, keys));
-  neo_str_addf(s, "  m[e, j < J] = %s\n", ANY(k, values));
+  neo_str_addf(s, "  y[e, j < J] = %s\n", ANY(k, values));
   neo_str_addf(s, "  q[e] = %s\n", ANY(k, scores));
   if (softmax)
     neo_str_add(s, "  a[e] = exp(q[e] - max[i] q[i])/sum[i] exp(q[i] - max[o] q[o])\n");
-  neo_str_addf(s, "  r[j] = sum[e] %s[e]*m[e, j]\n", softmax ? "a" : "q");
+  neo_str_addf(s, "  r[j] = sum[e] %s[e]*y[e, j]\n", softmax ? "a" : "q");
 }
 
 static void function(drawn *k, const char *name) {
