@@ -33,10 +33,11 @@ static void report(edge_values *x, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   if (!x->ok)
     return;
-  int h = NEO_ERR(x->in->fe->main, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
-  neo_diag_help(x->in->fe->diags, h,
-                "a reduction for each edge is of its child alone, as a product that each vertex scatters; what is of "
-                "the vertex, too, stands within the reduction over edges");
+  int h = NEO_ERR(x->in, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
+  neo_diag_help(
+      x->in->fe->diags, h,
+      "a reduction for each edge is of its child alone, as a product that each vertex scatters; what is of "
+      "the vertex, too, stands within the reduction over edges");
   x->ok = false;
 }
 
@@ -99,8 +100,8 @@ static void look_at_end(void *ctx, neo_expr e) {
   for (uint32_t k = 0; k < n->arg.n; k++) {
     neo_expr arg = neo_list_expr(l->m, n->arg, k);
     bool index = n->op == NEO_OP_CAST && n->type == NEO_I64_T;
-    l->alone = l->alone && (arg.i != l->axis.i || e.i == l->vertex.i) &&
-               (arg.i != l->vertex.i || index);
+    l->alone =
+        l->alone && (arg.i != l->axis.i || e.i == l->vertex.i) && (arg.i != l->vertex.i || index);
   }
 }
 
