@@ -34,10 +34,9 @@ static void report(edge_values *x, neo_tensor t) {
   if (!x->ok)
     return;
   int h = NEO_ERR(x->in, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
-  neo_diag_help(
-      x->in->fe->diags, h,
-      "a reduction for each edge is of its child alone, as a product that each vertex scatters; what is of "
-      "the vertex, too, stands within the reduction over edges");
+  neo_diag_help(x->in->fe->diags, h,
+                "a reduction for each edge is of its child alone; what is of the edge or of the "
+                "vertex, too, stands within the reduction over edges");
   x->ok = false;
 }
 
