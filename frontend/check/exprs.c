@@ -175,8 +175,7 @@ static bool push_index(neo_frame *f, neo_reduction *r, const neo_ast_axis *a, co
   if (rebinds(f, a->name.text, a->name.span) || neo_ranges_missing(f, w))
     return false;
   uint32_t vertex;
-  const neo_edge_list *edges =
-      !a->lo && !a->hi ? neo_edges_of(f->in, w->extent, &vertex) : NULL;
+  const neo_edge_list *edges = !a->lo && !a->hi ? neo_edges_of(f->in, w->extent, &vertex) : NULL;
   if (a->lo)
     lo = bound_of(f, a->lo, a->lo_rel == NEO_AST_REL_LT);
   if (a->hi)

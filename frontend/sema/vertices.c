@@ -436,8 +436,7 @@ static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_int(m, NEO_I64_T, 0);
   if (x->owner.i)
     return x->owner;
-  neo_tensor_rec rec = {
-      .role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
   const char *full = neo_fe_unique(in->fe, neo_fe_join(in->fe, in->vertex->graph->name, "owner"));
   x->owner = neo_tensor_make(in, rec, &x->edges, 1, full);
   neo_axis_rec edge = {neo_name_of(in->fe->names, "e"), zero, x->edges, at},

@@ -55,8 +55,8 @@ typedef struct {
   int32_t *work;  /* [most_vertices] */
   int64_t vertices, graphs; /* of the batch so far: 0 at first, and again for the next batch */
   /* Lists of children; all are 0 where vertices have places. */
-  int32_t *begin;     /* [most_vertices + 1]: G_begin */
-  int64_t *edge;      /* [most_edges]: which child of its graph's `child` stands here; may be null */
+  int32_t *begin; /* [most_vertices + 1]: G_begin */
+  int64_t *edge;  /* [most_edges]: which child of its graph's `child` stands here; may be null */
   int64_t most_edges; /* E at most */
   int64_t edges;      /* of the batch so far, as vertices */
 } neo_rt_graph_batch;

@@ -239,8 +239,9 @@ neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text) {
 int64_t neoc_treebank_children(const neoc_data *d) {
   const neo_rt_model *m = d->r->lib.model;
   const neoc_treebank *b = d->bank;
-  return b->child < 0 || b->begin >= 0 ? b->trees.most_children
-                      : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
+  return b->child < 0 || b->begin >= 0
+             ? b->trees.most_children
+             : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
 }
 
 int64_t neoc_treebank_most(const neoc_data *d, int64_t n) {

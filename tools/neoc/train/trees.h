@@ -17,7 +17,8 @@ struct neoc_treebank {
   const char *graph, *path; /* "G", "trees.txt" */
   int32_t child;            /* the tensor G.child; -1: the model does not read it */
   int32_t begin;            /* the tensor G.begin; -1: children have places */
-  int32_t vertices, edges;  /* the run-time sizes G.vertices and G.edges; edges is -1 without lists */
+  int32_t vertices,
+      edges; /* the run-time sizes G.vertices and G.edges; edges is -1 without lists */
   neo_rt_trees trees;
   const neo_rt_trees *words; /* the training's file, whose words have ids */
   neo_rt_vocab *vocab;       /* null: no input takes words */
