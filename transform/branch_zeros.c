@@ -278,6 +278,48 @@ static void find(zeros *z, neo_def id) {
     split_sum(z, id, &acc.term[0]);
 }
 
+/* ---- sums over the iterations of a loop */
+
+/* Where a product may be other than zero. Whether a term that a condition makes zero is multiplied is not told, so that
+ * one factor is enough. */
+static zero zero_of_product(zeros *z, neo_expr e) {
+  neo_node n = *neo_expr_node(z->m, e);
+  if (n.op == NEO_OP_NEG)
+    return zero_of_product(z, neo_list_expr(z->m, n.arg, 0));
+  if (n.op != NEO_OP_MUL)
+    return zero_of(z, e);
+  zero x = zero_of_product(z, neo_list_expr(z->m, n.arg, 0));
+  zero y = zero_of_product(z, neo_list_expr(z->m, n.arg, 1));
+  if (x.known && y.known && y.n == 1)
+    return under(z, x, &y.term[0]);
+  return x.known ? x : y;
+}
+
+/* The gradient of what a branch of a loop multiplies is a sum over the iterations that take it:
+ *
+ *     g[i, j] = sum[t] d[t, i]*h[t, j]             d is zero where not p[t]
+ *     ->
+ *     g[i, j] = sum[t] where p[t]; d[t, i]*h[t, j]
+ */
+static void ask_in_sum(zeros *z, neo_def id) {
+  neo_module *m = z->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  if (!is_sum(&d) || z->recurrent[id.i] || d.axes.n > 64)
+    return;
+  z->at = id;
+  z->loops = 0;
+  for (uint32_t k = d.n_out; k < d.axes.n; k++)
+    z->loops |= (uint64_t)1 << k;
+  zero x = zero_of_product(z, neo_list_expr(m, d.body, 0));
+  neo_expr where = d.where;
+  for (uint32_t k = 0; x.known && x.n == 1 && k < x.term[0].n; k++) {
+    neo_expr is = x.term[0].at[k];
+    if (neo_expr_axes(m, is)) /* those of a call are asked for once: read_under */
+      where = where.i ? neo_op2(m, NEO_OP_AND, where, is) : is;
+  }
+  neo_def_at(m, id)->where = where;
+}
+
 /* ---- who reads it */
 
 static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
@@ -333,6 +375,8 @@ void branches_ask_for_zeros(branches *b) {
     z.loops = b->loops[z.at.i];
     find(&z, b->order[k]);
   }
+  for (uint32_t d = 1; d < n_defs; d++)
+    ask_in_sum(&z, (neo_def){d});
   for (uint32_t d = 1; d < m->defs.n; d++) {
     z.at = (neo_def){d};
     z.loops = d < n_defs ? b->loops[d] : 0;
