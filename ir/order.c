@@ -463,8 +463,8 @@ static bool may_choose(const search *s, uint32_t d) {
 
 /* The components, 1 to n, producers first, in at[0 .. n - 1]. What an iteration may choose by comes as early as it can:
  * what is not chosen need not run (ir/needed.h). */
-static const uint32_t *in_turn(const search *s, const members *part, const uint32_t *component,
-                               uint32_t n, const dependences *left) {
+static const uint32_t *early_first(const search *s, const members *part, const uint32_t *component,
+                                   uint32_t n, const dependences *left) {
   uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, n + 1);
   uint32_t *open = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2); /* reads of what is not there yet */
   bool *placed = NEO_NEW_ARRAY(s->arena, bool, n + 2);
@@ -483,8 +483,8 @@ static const uint32_t *in_turn(const search *s, const members *part, const uint3
     placed[next] = true;
     at[i] = next;
     for (size_t k = 0; k < left->n; k++)
-      open[component[left->at[k].reader]] -= component[left->at[k].producer] == next &&
-                                             component[left->at[k].reader] != next;
+      open[component[left->at[k].reader]] -=
+          component[left->at[k].producer] == next && component[left->at[k].reader] != next;
   }
   return at;
 }
@@ -503,7 +503,7 @@ static bool find_steps_of(search *s, const members *c, const dependences *left, 
       find_steps_of(s, c, &more, false, out))
     return true;
   out->n_steps = 0;
-  const uint32_t *turn = in_turn(s, part, component, n, left);
+  const uint32_t *turn = early_first(s, part, component, n, left);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t k = turn[i];
     neo_order_step *step = &out->step[out->n_steps];
