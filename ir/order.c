@@ -503,9 +503,9 @@ static bool find_steps_of(search *s, const members *c, const dependences *left, 
       find_steps_of(s, c, &more, false, out))
     return true;
   out->n_steps = 0;
-  const uint32_t *turn = early_first(s, part, component, n, left);
+  const uint32_t *next = early_first(s, part, component, n, left);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t k = turn[i];
+    uint32_t k = next[i];
     neo_order_step *step = &out->step[out->n_steps];
     if (!part[k].n)
       continue;
