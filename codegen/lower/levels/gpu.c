@@ -14,7 +14,7 @@
  * in any pass after one in which they have theirs, whatever was there before; and when a pass changes nothing, all have
  * theirs. A batch of graphs takes about as many passes as the graphs in a window are deep.
  *
- * Edges of lists take their turns in the lists of parents, window by window as vertices do in their level, and find their
+ * Edges of lists get their ranks in the lists of parents, window by window as vertices do in their level, and find their
  * vertex among the offsets. An edge of a slot finds its place by how many edges to the same child come before it, which it
  * looks for from the child on if that has several. */
 #include "codegen/lower/levels/parts.h"
@@ -118,10 +118,10 @@ static void count_parents(const level_kernel *x, neo_block *in, const neo_lx *v)
     }
 }
 
-/* Elements of the window with the same now[t] take turns: counter[now[t]] is the rank of the first one, to which those before
+/* Elements of the window with the same now[t] get their ranks: counter[now[t]] is the rank of the first one, to which those before
  * it in the window add, and the last one leaves what comes next. table[v] becomes the rank of v, or table[rank] v. */
-static void take_turns(const window *y, neo_block *in, const neo_lx *len, uint32_t counter,
-                       uint32_t table, bool by_rank) {
+static void rank_window(const window *y, neo_block *in, const neo_lx *len, uint32_t counter,
+                        uint32_t table, bool by_rank) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *v, *u;
   neo_block *threads = open_threads(x, in, &t);
@@ -148,7 +148,7 @@ static void take_turns(const window *y, neo_block *in, const neo_lx *len, uint32
 static void count_window(const window *y, neo_block *in) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *v;
-  take_turns(y, in, x->n, x->first, x->place, false);
+  rank_window(y, in, x->n, x->first, x->place, false);
   neo_block *threads = open_threads(x, in, &t);
   threads = where_there(y, threads, x->n, t, &v);
   count_parents(x, threads, v);
@@ -221,7 +221,7 @@ static void list_edges(window *y, neo_block *in, const level_list *l) {
   lv_store(x, threads, y->now, t, lv_int(x, -1));
   neo_block *own = where_there(y, threads, l->edges, t, &e);
   lv_store(x, own, y->now, t, lv_load(x, l->child, e));
-  take_turns(y, in, l->edges, l->end, l->edge, true);
+  rank_window(y, in, l->edges, l->end, l->edge, true);
 }
 
 /* ---- kernels */
