@@ -36,7 +36,8 @@
 #include "transform/transform.h"
 #include <math.h>
 
-enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+enum { LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+#define MUCH_LESS 0.75
 enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loop around them */
 
 /* ---- what entries need */
@@ -138,9 +139,9 @@ static chunk_price price_of(const checkpoints *c) {
   return x;
 }
 
-/* A length near `best` that divides the rounds, if there is one. */
+/* A length near `best` that divides the rounds, if there is one; 0 rounds: their number is not known. */
 static int64_t divisor_near(int64_t rounds, int64_t best) {
-  for (int64_t by = 0; by <= best / 4; by++)
+  for (int64_t by = 0; by <= best / 4 && rounds; by++)
     for (int sign = -1; sign <= 1; sign += 2)
       if (rounds % (best + sign * by) == 0)
         return best + sign * by;
@@ -157,6 +158,16 @@ static int64_t clamped(double x, double least, double most_of_them) {
   return (int64_t)(x < least ? least : x);
 }
 
+/* The rounds, if their number is known when it is compiled; else 0. */
+static int64_t exact_rounds(const checkpoints *c) {
+  int64_t rounds;
+  return neo_expr_is_int(c->m, c->rounds, &rounds) ? rounds : 0;
+}
+
+static double edges_and_chunk(const chunk_price *x, double rounds, double chunk) {
+  return x->edges * rounds / chunk + x->slices * chunk;
+}
+
 static bool is_small(const checkpoints *c) {
   uint32_t n = 0;
   for (size_t k = 0; k < c->n_order; k++)
@@ -164,48 +175,44 @@ static bool is_small(const checkpoints *c) {
   return n <= MOST_IN_TWO_LEVELS;
 }
 
-/* Chunks of chunks, where these take much less than so many bytes and divide the rounds:
+/* Chunks of chunks, where these take much less than so many bytes:
  * edges*T/(J*L) + edges*L + slices*J bytes are least at these J and L. */
-static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double least,
-                                double bytes) {
-  int64_t rounds, j, l;
-  if (!neo_expr_is_int(c->m, c->rounds, &rounds) || !is_small(c))
+static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double bytes) {
+  double t = most(c, c->rounds), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
+  int64_t exact = exact_rounds(c), j, l;
+  if (!is_small(c))
     return (chunk_lengths){0};
-  double t = (double)rounds, best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
-  j = divisor_near(rounds, clamped(best, least, t / (LEAST_CHUNKS * LEAST_CHUNKS)));
-  l = divisor_near(rounds / j,
-                   clamped(sqrt(t / (double)j), LEAST_CHUNK, t / (double)j / LEAST_CHUNKS));
-  double two = x->edges * (double)(rounds / (j * l) + l) + x->slices * (double)j;
-  bool pays = rounds % (j * l) == 0 && rounds / (j * l) >= LEAST_CHUNKS && two < 0.75 * bytes;
-  return pays ? (chunk_lengths){j, l} : (chunk_lengths){0};
+  j = clamped(best, (double)c->lag, t / (LEAST_CHUNKS * LEAST_CHUNKS));
+  j = divisor_near(exact, j);
+  exact = exact % j == 0 ? exact / j : 0;
+  l = clamped(sqrt(t / (double)j), 2, t / (double)j / LEAST_CHUNKS);
+  l = divisor_near(exact, l);
+  double two = edges_and_chunk(x, t / (double)l, (double)j) + x->edges * (double)l;
+  return two < MUCH_LESS * bytes ? (chunk_lengths){j, l} : (chunk_lengths){0};
 }
 
 static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
                                 const neo_pass_target *target) {
-  double rounds = most(c, c->rounds);
+  double rounds = most(c, c->rounds), limit = (double)target->memory;
   chunk_price x = *price;
-  int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
   if (target->chunk_rounds) { /* of both levels, for tests */
     int64_t n = target->chunk_rounds & 0xffff;
     return (chunk_lengths){n > c->lag ? n : c->lag, target->chunk_rounds >> 16};
   }
-  if (!target->memory || x.saved <= 0 || rounds < (double)(least * LEAST_CHUNKS) ||
-      (target->memory > 0 && x.saved * rounds <= (double)target->memory))
+  if (!target->memory || x.saved <= 0 || (limit > 0 && x.saved * rounds <= limit))
     return (chunk_lengths){0};
   double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
-  double bytes = x.edges * rounds / best + x.slices * best;
-  if (target->memory < 0 || best < 1 || bytes > (double)target->memory)
+  if (limit < 0 || best < 1 || edges_and_chunk(&x, rounds, best) > limit)
     best = smallest;
-  best = (double)clamped(best, (double)least, rounds / LEAST_CHUNKS);
-  bytes = x.edges * rounds / best + x.slices * best;
-  chunk_lengths n = {0};
+  best = (double)clamped(best, (double)c->lag, rounds / LEAST_CHUNKS);
+  double bytes = edges_and_chunk(&x, rounds, best);
+  if (bytes > MUCH_LESS * x.saved * rounds)
+    return (chunk_lengths){0};
   /* what fits into a cache is not worth a third pass */
-  if (bytes > (target->memory < 0 ? CACHE_BYTES : (double)target->memory))
-    n = two_levels(c, &x, (double)least, bytes);
-  if (n.rounds)
-    return n;
-  bool known = neo_expr_is_int(c->m, c->rounds, &exact);
-  return (chunk_lengths){known ? divisor_near(exact, (int64_t)best) : (int64_t)best, 0};
+  chunk_lengths n = {0};
+  if (bytes > (limit < 0 ? CACHE_BYTES : limit))
+    n = two_levels(c, &x, bytes);
+  return n.rounds ? n : (chunk_lengths){divisor_near(exact_rounds(c), (int64_t)best), 0};
 }
 
 /* ---- the rounds at hand */
@@ -217,7 +224,7 @@ static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) 
   double chunk = (double)n.rounds, inner = n.chunks ? x->edges * outer : 0;
   uint32_t d = 0;
   for (size_t k = 0; k < c->n_order && !d; k++)
-    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
       d = c->order[k];
   if (!m->diags || !d)
     return;
@@ -242,13 +249,13 @@ static void write(checkpoints *c) {
     uint32_t d = c->order[k];
     const checkpoint_def *x = &c->def[d];
     neo_list out = neo_def_at(c->m, (neo_def){d})->out;
-    if (x->home && x->number)
+    if (x->home && x->carried)
       (void)checkpoint_chunked(c, x->home, (neo_tensor){neo_list_at(c->m, out, 0)});
     if (x->home && x->kind == CHECKPOINT_SUM)
       checkpoint_run_sum(c, d);
   }
   for (size_t k = 0; k < c->n_order; k++)
-    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
       checkpoint_define_copy(c, c->order[k]);
   checkpoint_read_slices(c);
 }
@@ -288,6 +295,7 @@ static void write_again(const checkpoints *first, const bool *served, int64_t ch
       if (neo_def_at(c.m, (neo_def){c.order[i]})->chunk_loop == x.mark) {
         c.def[c.order[i]].kind = CHECKPOINT_RUNS;
         c.def[c.order[i]].home = (uint32_t)k + 1;
+        c.def[c.order[i]].carried = c.def[c.order[i]].number != 0;
       }
     x.mark = top + (uint32_t)k + 1;
     NEO_PUSH(c.a, &c.loops, x);
@@ -359,7 +367,7 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
   uint32_t n;
   neo_arena_init(&scratch, x->m->arena->alloc, x->m->arena->on_fail);
   checkpoints c = begin(x->m, x->p, &scratch, rounds, x->served, &n);
-  if (n && checkpoint_align(&c, n)) {
+  if (n && checkpoint_align(&c)) {
     checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
     chunk_lengths l = lengths_of(&c, &price, x->target);

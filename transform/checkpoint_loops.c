@@ -69,8 +69,8 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
     l.reader = &c->def[c->order[k]];
     neo_def_visit(c->m, (neo_def){c->order[k]}, look, &l);
   }
-  bool down = first->number && c->down[first->number];
-  if (first->kind && first->number)
+  bool down = first->carried && c->down[first->number];
+  if (first->carried)
     home = chunk_loop_of(c, down, l.level[down]);
   else if (first->kind)
     home = l.home[0] ? l.home[0] : l.home[1];

@@ -21,6 +21,7 @@ typedef struct { /* of a definition */
   uint8_t kind;
   uint32_t axis;      /* that goes along the rounds */
   uint32_t number;    /* of its recurrence; 0: none */
+  bool carried;       /* from round to round: its recurrence is a loop over them */
   bool needed;        /* by some entry */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
@@ -66,7 +67,7 @@ static inline bool checkpoint_is_read(const neo_node *n) {
 
 /* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: there are no
  * such recurrences. */
-bool checkpoint_align(checkpoints *c, uint32_t n_recurrences);
+bool checkpoint_align(checkpoints *c);
 
 /* checkpoint_loops.c: finds loops, and the home of each definition. */
 void checkpoint_find_loops(checkpoints *c);
