@@ -1,5 +1,6 @@
 /* See concat.h. A tensor is live from the first group that writes a part of its memory to the last one that reads it. */
 #include "fusion/concat.h"
+#include "fusion/form.h"
 #include "ir/store.h"
 
 /* The tensor whose memory holds t if nothing lies in `apart`. */

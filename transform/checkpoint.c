@@ -180,7 +180,7 @@ static bool is_small(const checkpoints *c) {
 static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double bytes) {
   double t = most(c, c->rounds), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
   int64_t exact = exact_rounds(c), j, l;
-  if (!is_small(c))
+  if (c->within || !is_small(c))
     return (chunk_lengths){0};
   j = clamped(best, (double)c->lag, t / (LEAST_CHUNKS * LEAST_CHUNKS));
   j = divisor_near(exact, j);
@@ -195,9 +195,11 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
                                 const neo_pass_target *target) {
   double rounds = most(c, c->rounds), limit = (double)target->memory;
   chunk_price x = *price;
-  if (target->chunk_rounds) { /* of both levels, for tests */
-    int64_t n = target->chunk_rounds & 0xffff;
-    return (chunk_lengths){n > c->lag ? n : c->lag, target->chunk_rounds >> 16};
+  if (target
+          ->chunk_rounds) { /* of both levels, for tests; within chunks of one round the second is of loops in it */
+    int64_t n = target->chunk_rounds & 0xffff, second = target->chunk_rounds >> 16;
+    n = c->within ? second : n > c->lag ? n : c->lag;
+    return (chunk_lengths){n, c->within || n == 1 ? 0 : second};
   }
   if (!target->memory || x.saved <= 0 || (limit > 0 && x.saved * rounds <= limit))
     return (chunk_lengths){0};
@@ -239,6 +241,7 @@ static void cut_rounds(checkpoints *c) {
   int64_t rounds;
   neo_expr n = checkpoint_number(c, c->chunk);
   c->exact = neo_expr_is_int(c->m, c->rounds, &rounds) && rounds % c->chunk == 0;
+  c->exact = c->exact || c->chunk == 1;
   neo_expr all = neo_op2(c->m, NEO_OP_ADD, c->rounds, checkpoint_number(c, c->chunk - 1));
   c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
 }
@@ -302,6 +305,77 @@ static void write_again(const checkpoints *first, const bool *served, int64_t ch
   }
   c.chunk = chunk;
   write(&c);
+}
+
+/* ---- loops within a round */
+
+/* Adds the definitions of steps in their order; `number` is that of the recurrence that they are in, 0: none yet. */
+static void add_steps(checkpoints *c, const neo_order_step *in, uint32_t number, uint32_t *ids,
+                      uint32_t *n) {
+  for (uint32_t k = 0; k < in->n_steps; k++) {
+    const neo_order_step *s = &in->step[k];
+    if (!s->def.i && !number)
+      c->step[++*n] = s;
+    if (!s->def.i) {
+      add_steps(c, s, number ? number : *n, ids, n);
+      continue;
+    }
+    c->def[s->def.i].needed = true;
+    c->def[s->def.i].number = number;
+    ids[c->n_order++] = s->def.i;
+  }
+}
+
+/* The same as begin() of what runs in a round of the chunk_loop, whose chunks are of one. */
+static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_expr rounds,
+                                uint32_t *n) {
+  neo_module *m = outer->m;
+  checkpoints c = {
+      .m = m, .a = outer->a, .p = outer->p, .rounds = rounds, .lag = 1, .within = mark};
+  neo_def *defs = NEO_NEW_ARRAY(c.a, neo_def, m->defs.n);
+  neo_order_step loop;
+  size_t n_defs = 0;
+  c.n_defs = (uint32_t)m->defs.n;
+  c.n_tensors = (uint32_t)m->tensors.n;
+  c.def = NEO_NEW_ARRAY(c.a, checkpoint_def, c.n_defs);
+  neo_map_init(&c.edge[0], c.a);
+  neo_map_init(&c.edge[1], c.a);
+  neo_map_init(&c.slice, c.a);
+  for (uint32_t k = 1; k < c.n_defs; k++)
+    if (neo_def_at(m, (neo_def){k})->chunk_loop == mark)
+      defs[n_defs++].i = k;
+  *n = 0;
+  bool is = n_defs && neo_order_find(c.p, defs, n_defs, c.a, &loop, NULL);
+  for (uint32_t k = 0; k < loop.n_members && is; k++)
+    is = loop.member[k].axis == 0;
+  if (!is)
+    return c;
+  uint32_t *ids = NEO_NEW_ARRAY(c.a, uint32_t, n_defs + 1);
+  c.step = NEO_NEW_ARRAY(c.a, const neo_order_step *, n_defs + 1);
+  add_steps(&c, &loop, 0, ids, n);
+  c.order = ids;
+  c.down = NEO_NEW_ARRAY(c.a, bool, *n + 1);
+  return c;
+}
+
+/* Where the chunks of a loop are of one round, because loops in it make much: those are in chunks, too. */
+static void write_within(const checkpoints *outer, uint32_t mark, const neo_pass_target *target) {
+  uint32_t n;
+  checkpoints all = begin_within(outer, mark, outer->rounds, &n);
+  for (uint32_t k = 1; k <= n; k++) {
+    const neo_order_member *x = &all.step[k]->member[0];
+    neo_expr rounds = neo_def_axis(all.m, neo_def_at(all.m, x->def), x->axis)->hi;
+    checkpoints c = begin_within(outer, mark, rounds, &n);
+    if (!checkpoint_align(&c))
+      continue;
+    checkpoint_find_loops(&c);
+    chunk_price price = price_of(&c);
+    c.chunk = lengths_of(&c, &price, target).rounds;
+    if (!c.chunk)
+      continue;
+    write(&c);
+    return;
+  }
 }
 
 /* ---- entries */
@@ -378,6 +452,8 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
     }
     if (c.chunk && l.chunks > 1)
       write_again(&c, x->served, l.chunks);
+    for (size_t k = 0; k < c.loops.n && c.chunk == 1 && l.chunks < 2; k++)
+      write_within(&c, c.loops.at[k].mark, x->target);
     if (c.chunk && x->target->memory)
       report(&c, &price, l);
   }

@@ -34,11 +34,19 @@ bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int6
 
 /* ---- which could */
 
+/* Elements are 0 where there is no round. */
+static bool may_be_zero(const checkpoints *c, const neo_tensor_rec *t) {
+  neo_facts none = {0};
+  int64_t lo = 1, hi;
+  return !t->bound.i || (neo_interval(c->p, &none, t->bound, &lo, &hi) && lo >= 1);
+}
+
 static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
-  bool is = !d->out_map.n && !d->chunk_loop && d->axes.n <= CHECKPOINT_MOST_AXES;
+  bool is = !d->out_map.n && d->chunk_loop == c->within && !d->inner_loop &&
+            d->axes.n <= CHECKPOINT_MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && is; k++) {
     const neo_tensor_rec *t = neo_tensor_at(c->m, (neo_tensor){neo_list_at(c->m, d->out, k)});
-    is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i && !t->partial;
+    is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && may_be_zero(c, t) && !t->partial;
   }
   return is;
 }
@@ -66,7 +74,8 @@ static void look_aligned(void *ctx, neo_expr e) {
     return;
   uint32_t d = checkpoint_maker(c, n->attr), axis;
   int64_t offset;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS || (l->number && c->def[d].number != l->number))
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || (l->number && c->def[d].number != l->number) ||
+      checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
     return;
   l->reads = true;
   l->good = l->good &&
@@ -103,7 +112,9 @@ static void align_recurrence(checkpoints *c, const uint32_t *own, size_t n) {
   neo_order_step loop;
   for (size_t k = 0; k < n; k++)
     defs[k].i = own[k];
-  if (!neo_order_find(c->p, defs, n, c->a, &loop, NULL))
+  if (c->within)
+    loop = *c->step[number];
+  else if (!neo_order_find(c->p, defs, n, c->a, &loop, NULL))
     return;
   bool good = true;
   for (uint32_t k = 0; k < loop.n_members && good; k++) {
@@ -190,9 +201,10 @@ static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
-  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop ||
-      d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK ||
-      (mean && d->where.i) || (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
+  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n ||
+      d->chunk_loop != c->within || d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES ||
+      d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
+      (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   bool is = type == NEO_F32_T || type == NEO_F64_T;
@@ -243,7 +255,7 @@ static void look_feeds(void *ctx, neo_expr e) {
   const neo_def_rec *r = neo_def_at(c->m, (neo_def){d});
   for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n->attr}); k++)
     if (has_rounds(c, r, k) && checkpoint_is_offset(c, neo_expr_arg(c->m, e, k), &axis, &offset) &&
-        axis == l->axis && !offset)
+        axis == l->axis && !offset && !checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
       found = k + 1;
   l->along[d] = !l->along[d] || l->along[d] == found ? found : UINT32_MAX;
 }

@@ -50,6 +50,10 @@ typedef struct {
   const uint32_t *order;      /* definitions that entries need, producers first */
   size_t n_order;
   bool *down; /* by recurrence: the direction of its rounds */
+  /* What is looked at are the definitions of this chunk_loop, whose chunks are of one round, along axis 0 of them all;
+   * recurrences are those within one. 0: definitions of no chunk_loop. */
+  uint32_t within;
+  const neo_order_step **step; /* by recurrence within a round: its loop */
   NEO_VEC(checkpoint_loop) loops;
   neo_map edge[2]; /* tensor -> the last slices of its chunks, the first ones */
   neo_map slice;   /* tensor << 32 | round, an expression -> that slice of it */
@@ -63,6 +67,25 @@ uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor);
 bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset);
 static inline bool checkpoint_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+
+/* Is the read, in a definition whose axis 0 is now q, of another round of c->within? */
+static inline bool checkpoint_crosses(const checkpoints *c, neo_expr read, neo_expr q) {
+  return c->within && neo_expr_arg(c->m, read, 0).i != q.i;
+}
+/* The axis of chunks comes first, but for that of the loop around. Where axis k, or dimension k, is beside it: */
+static inline uint32_t checkpoint_chunk_place(const checkpoints *c) {
+  return c->within != 0;
+}
+static inline uint32_t checkpoint_place(const checkpoints *c, uint32_t k) {
+  return k + (k >= checkpoint_chunk_place(c));
+}
+/* Marks what is written for the loop; `inner` is the loop in it that it had. */
+static inline void checkpoint_mark(const checkpoints *c, uint32_t loop, uint32_t inner,
+                                   neo_def_rec *d) {
+  uint32_t mark = c->loops.at[loop - 1].mark;
+  d->chunk_loop = c->within ? c->within : mark;
+  d->inner_loop = c->within ? mark : inner;
 }
 
 /* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: there are no

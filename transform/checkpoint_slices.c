@@ -33,21 +33,21 @@ static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, neo_expr e)
   neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span, .n_out = of.n_out - 1};
   uint32_t id[64];
   neo_expr at[64], round;
-  place_round(c, e, &at[0], &round);
+  place_round(c, e, &at[checkpoint_chunk_place(c)], &round);
   for (uint32_t k = 0, next = 0; k < of.n_out; k++) {
     if (k == c->def[d].axis) {
-      at[k + 1] = round;
+      at[checkpoint_place(c, k)] = round;
       continue;
     }
     id[next] = neo_list_at(m, of.axes, k);
-    at[k + 1] = neo_axis_ref(m, next++);
+    at[checkpoint_place(c, k)] = neo_axis_ref(m, next++);
   }
   neo_type type = (neo_type)neo_tensor_at(m, t)->type;
   neo_expr value = neo_load_else(m, chunked, at, of.n_out + 1, zero_of(c, type), of.span);
   r.origin = of.origin ? of.origin : d;
   r.axes = neo_list_new(m, id, r.n_out);
   r.finish = neo_list_new(m, &value.i, 1);
-  neo_temp x = {.prefix = "slice", .like = t, .type = type};
+  neo_temp x = {.prefix = "slice", .like = t, .type = type, .bound = neo_tensor_at(m, t)->bound};
   neo_tensor slice = neo_temp_define(m, &x, r);
   neo_map_set(&c->slice, key, slice.i);
   return slice;
