@@ -76,26 +76,6 @@ static void find_needs(checkpoints *c, const bool *served) {
 
 /* ---- how long a chunk is */
 
-typedef struct {
-  const checkpoints *c;
-  uint32_t reader;
-  bool *saved, *carried; /* by tensor */
-} price_look;
-
-static void look_price(void *ctx, neo_expr e) {
-  price_look *l = ctx;
-  const checkpoints *c = l->c;
-  const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
-  int64_t offset;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
-    return;
-  if (c->def[l->reader].home != c->def[d].home)
-    l->saved[n->attr] = true;
-  if (!checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) || offset)
-    l->carried[n->attr] = true;
-}
-
 static double most(const checkpoints *c, neo_expr e) {
   neo_facts none = {0};
   int64_t lo, hi;
@@ -110,6 +90,39 @@ static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
   return n;
 }
 
+/* Bytes of what is read of a slice at an edge. */
+static double edge_bytes(const checkpoints *c, neo_expr read, uint32_t along) {
+  neo_node n = *neo_expr_node(c->m, read);
+  double bytes = slice_bytes(c, n.attr, along);
+  for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n.attr}); k++)
+    if (k != along && checkpoint_one_element(c, n, k).i)
+      bytes /= most(c, neo_tensor_extent(c->m, (neo_tensor){n.attr}, k));
+  return bytes;
+}
+
+typedef struct {
+  const checkpoints *c;
+  uint32_t reader;
+  bool *saved;   /* by tensor */
+  double *edges; /* by tensor: elements of a slice that is carried */
+} price_look;
+
+static void look_price(void *ctx, neo_expr e) {
+  price_look *l = ctx;
+  const checkpoints *c = l->c;
+  const neo_node *n = neo_expr_node(c->m, e);
+  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
+  int64_t offset;
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
+    return;
+  if (c->def[l->reader].kind && c->def[l->reader].home != c->def[d].home)
+    l->saved[n->attr] = true;
+  if (checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) && !offset)
+    return;
+  double bytes = edge_bytes(c, e, c->def[d].axis);
+  l->edges[n->attr] = bytes > l->edges[n->attr] ? bytes : l->edges[n->attr];
+}
+
 typedef struct {
   double saved, edges, slices; /* bytes a round: that later loops read; kept at edges; of a chunk */
 } chunk_price;
@@ -121,7 +134,7 @@ static chunk_price price_of(const checkpoints *c) {
   for (size_t k = 0; k < c->loops.n; k++)
     last = c->loops.at[k].level > last ? c->loops.at[k].level : last;
   l.saved = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
-  l.carried = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
+  l.edges = NEO_NEW_ARRAY(c->a, double, c->n_tensors);
   for (size_t k = 0; k < c->n_order; k++) {
     l.reader = c->order[k];
     neo_def_visit(c->m, (neo_def){c->order[k]}, look_price, &l);
@@ -132,8 +145,8 @@ static chunk_price price_of(const checkpoints *c) {
       continue;
     double bytes = slice_bytes(c, t, c->def[d].axis);
     x.saved += l.saved[t] ? bytes : 0;
-    bool edge = l.carried[t] && c->loops.at[c->def[d].home - 1].level < last;
-    x.edges += edge ? bytes * (double)c->lag : 0;
+    bool edge = l.edges[t] > 0 && c->loops.at[c->def[d].home - 1].level < last;
+    x.edges += edge ? l.edges[t] * (double)c->lag : 0;
     x.slices += bytes;
   }
   return x;
@@ -271,9 +284,6 @@ static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr ro
   c.n_tensors = (uint32_t)m->tensors.n;
   c.def = NEO_NEW_ARRAY(a, checkpoint_def, c.n_defs);
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, c.n_defs);
-  neo_map_init(&c.edge[0], a);
-  neo_map_init(&c.edge[1], a);
-  neo_map_init(&c.slice, a);
   find_needs(&c, served);
   neo_def *defs = NEO_NEW_ARRAY(a, neo_def, c.n_order + 1);
   for (size_t k = 0; k < c.n_order; k++)
@@ -338,9 +348,6 @@ static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_exp
   c.n_defs = (uint32_t)m->defs.n;
   c.n_tensors = (uint32_t)m->tensors.n;
   c.def = NEO_NEW_ARRAY(c.a, checkpoint_def, c.n_defs);
-  neo_map_init(&c.edge[0], c.a);
-  neo_map_init(&c.edge[1], c.a);
-  neo_map_init(&c.slice, c.a);
   for (uint32_t k = 1; k < c.n_defs; k++)
     if (neo_def_at(m, (neo_def){k})->chunk_loop == mark)
       defs[n_defs++].i = k;

@@ -36,6 +36,12 @@ typedef struct { /* definitions that share a loop over chunks */
   neo_map made;  /* tensor -> the one in chunks */
 } checkpoint_loop;
 
+typedef struct { /* a tensor of some elements of another one */
+  neo_tensor of, part;
+  bool first; /* of edges: the first slices of chunks; else the last ones */
+  neo_expr one[CHECKPOINT_MOST_RANK + 2]; /* by dimension: the element that it has alone; 0: all */
+} checkpoint_part;
+
 typedef struct {
   neo_module *m;
   neo_arena *a;
@@ -55,8 +61,7 @@ typedef struct {
   uint32_t within;
   const neo_order_step **step; /* by recurrence within a round: its loop */
   NEO_VEC(checkpoint_loop) loops;
-  neo_map edge[2]; /* tensor -> the last slices of its chunks, the first ones */
-  neo_map slice;   /* tensor << 32 | round, an expression -> that slice of it */
+  NEO_VEC(checkpoint_part) edges, slices; /* `one` is by dimension of chunks; of the tensor */
 } checkpoints;
 
 neo_expr checkpoint_number(const checkpoints *c, int64_t x);
@@ -105,6 +110,7 @@ typedef struct { /* expressions of a definition in chunks */
 } checkpoint_scope;
 checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
                                      uint32_t axis);
+neo_expr checkpoint_one_element(const checkpoints *c, neo_node read, uint32_t dim);
 neo_expr checkpoint_in_chunks(checkpoint_scope *s, neo_expr e);
 neo_axis_rec checkpoint_chunk_axis(const checkpoints *c);
 /* The tensor in chunks, in the loop, which is made if need be; 0: it is read as a whole there. */

@@ -204,10 +204,38 @@ static void a_loop_in_a_round_of_its_own_chunk_is_in_chunks(void **state) {
   load_nested(&w, "", "5", "12");
   w.target.chunk_rounds = 1 | 4 << 16;
   apply(&w, neo_pass_checkpoint);
-  has(&w, "chunk_loop 2 inner_loop 6 chunk.chunk.dk[chunk: 3, ");
-  has(&w, "chunk_loop 2 inner_loop 6 again.again.k[chunk: 3, ");
-  has(&w, "chunk_loop 2 inner_loop 5 edge.again.k[chunk: 3, ");
+  has(&w, "chunk_loop 2 inner_loop 4 chunk.chunk.dk[chunk: 5, chunk_1: 3, ");
+  has(&w, "chunk_loop 2 inner_loop 4 again.again.k[chunk: 5, chunk_1: 3, ");
+  has(&w, "chunk_loop 2 inner_loop 3 edge.again.k[chunk: 5, chunk_1: 3, ");
   neo_arena_free(&w.arena);
+}
+
+/* Loops in each round that begin with what the round has, and that is read in the next one alone. */
+static void loops_that_begin_anew_are_made_again(void **state) {
+  static const char text[] =
+      "neo-ir 1\nmodule t\ninput x : f32 [12, 5, 3]\ntemp h : f32 [12, 3]\ntemp k : f32 [12, 5, 3]\n"
+      "temp dh : f32 [12, 3]\ntemp dk : f32 [12, 5, 3]\ntemp G : f32 [3]\n"
+      "def @1 k[t: 12, s: 5, j: 3] = 0.5 * (k[t, s - 1, j] else 1.0) + x[t, s, j]\n"
+      "def @2 h[t: 12, j: 3] = 0.25 * k[t, 4, j] + (h[t - 1, j] else 0.5)\n"
+      "def @3 dh[t: 12, j: 3] = 0.5 * (dh[t + 1, j] else 1.0) + h[t, j]\n"
+      "def @4 dk[t: 12, s: 5, j: 3] = 0.5 * (dk[t, s + 1, j] else dh[t, j]) * k[t, s, j]\n"
+      "def @5 G[j: 3] =\n  sum[t: 12, s: 5] k[t, s, j] * dk[t, s, j]\nentry grad grad: G = G\n";
+  (void)state;
+  for (uint32_t chunk = 1; chunk <= 7; chunk++) {
+    world a, b;
+    load(&a, text);
+    load(&b, text);
+    b.target.chunk_rounds = chunk;
+    apply(&b, neo_pass_checkpoint);
+    has_an_order(&b);
+    has(&b, "chunk_loop 2 again2.k[");
+    has(&b, "chunk_loop 2 chunk.dk[");
+    neo_interp *x = values_of(&a, 1), *y = values_of(&b, 1);
+    for (uint32_t k = 0; k < 3; k++)
+      assert_float_equal(neo_interp_output(x, 0)->at[k].f, neo_interp_output(y, 0)->at[k].f, 1e-3);
+    neo_arena_free(&a.arena);
+    neo_arena_free(&b.arena);
+  }
 }
 
 static void chunks_are_made_if_the_limit_asks(void **state) {
@@ -265,6 +293,7 @@ int main(void) {
       cmocka_unit_test(inner_chunks_share_loops_in_those_of_outer_ones),
       cmocka_unit_test(loops_within_a_round_change_no_value_in_chunks),
       cmocka_unit_test(a_loop_in_a_round_of_its_own_chunk_is_in_chunks),
+      cmocka_unit_test(loops_that_begin_anew_are_made_again),
       cmocka_unit_test(chunks_are_made_if_the_limit_asks),
       cmocka_unit_test(a_recurrence_that_reads_far_back_stays_whole),
       cmocka_unit_test(the_number_of_a_chunk_loop_is_read_back),
