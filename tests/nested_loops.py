@@ -36,7 +36,7 @@ class Program:
             made = self.name()
             lines += [f"{pad}{made} = case kind[t0] {{",
                       f"{pad}  0 {{ {made}[j < 3] : {self.real} = {last}[j] - X{level}[{index}, j] }}",
-                      f"{pad}  1 {{ {made}[j < 3] : {self.real} = {last}[2 - j]*w[j] }}", f"{pad}}}"]
+                      f"{pad}  else {{ {made}[j < 3] : {self.real} = {last}[2 - j]*w[j] }}", f"{pad}}}"]
             last = made
         value = f"max({last}[(j + {self.draw.randrange(3)}) % 3], {self.draw.choice((carry, last))}[j] - 3.0)"
         return lines, self.clamped(value)
@@ -53,7 +53,7 @@ class Program:
         value = f"max({value}, {second}[j % 2] - 9.0)" if pair else value
         text = [head + " {"] + lines + [f"{pad}  next {carry}[j] = {value}"]
         if pair:
-            text.append(f"{pad}  next {second}[i] = {self.clamped(f'{second}[1 - i] + {carry}[i]')}")
+            text.append(f"{pad}  next {second}[i] = {self.clamped(f'{second}[1 - i] + {carry}[i + 1]')}")
         return result, text + [f"{pad}}}"]
 
     def text(self):
@@ -61,12 +61,18 @@ class Program:
         for k, n in enumerate(self.sizes):
             lines.append(f"dim T{k} = {n}")
         for k in range(self.depth):
-            lines.append(f"input X{k}[{', '.join(f'T{i}' for i in range(k + 1))}, 3] : {self.real}")
+            index = [f"t{i} < T{i}" for i in range(k + 1)]
+            lines.append(f"input R{k}[{', '.join(f'T{i}' for i in range(k + 1))}, 3] : {self.real}")
+            lines.append(f"X{k}[{', '.join(index)}, j < 3] = floor(4*R{k}[{', '.join(i[:2] for i in index)}, j])")
         if self.kinds:
             lines.append("input kind[T0] : i32 < 2")
         lines.append(f"param w[3] : {self.real} = 1")
         result, loop = self.loop(0, None)
         lines += loop + [f"loss = sum[j] {result}[j]*{result}[2 - j]", "train loss using optim.sgd(lr = 1.0)"]
+        sums = [f"(sum[{', '.join(f't{i}' for i in range(k + 1))}, j] X{k}[{', '.join(f't{i}' for i in range(k + 1))}, j])"
+                for k in range(self.depth)] + (["(sum[t0] kind[t0])"] if self.kinds else [])
+        lines += [f"seen{k} = {x}" for k, x in enumerate(sums)]
+        lines += [f"output loss{''.join(f', seen{k}' for k in range(len(sums)))}"]  # all inputs are read
         return "\n".join(lines) + "\n"
 
 
