@@ -6,7 +6,7 @@
  * in one entry is one in all that make both: no other kernel may write where it lies. In entries that differ in what
  * they concatenate, as training and evaluation do, it may be a part of different ones, if it lies in them alike. */
 #include "fusion/concat.h"
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include "ir/define.h"
 #include "ir/store.h"
 
@@ -278,15 +278,34 @@ static void decide(coalescer *x) {
 
 /* ---- memory */
 
-/* Is a part of it a part of another concatenation, too, that lies alike? */
+/* Does a part of it lie in another concatenation, or one of another in it, as these lie alike? */
 static bool shares_part(const coalescer *x, neo_tensor out) {
   for (size_t k = 0; k < x->found.n; k++) {
     const neo_concat *c = &x->found.at[k].c;
-    for (size_t i = 0; i < c->parts.n && c->out.i != out.i; i++)
-      if (c->parts.at[i].lies && neo_tensor_at(x->m, c->parts.at[i].from)->within.i == out.i)
+    for (size_t i = 0; i < c->parts.n; i++) {
+      uint32_t in = neo_tensor_at(x->m, c->parts.at[i].from)->within.i;
+      if (c->parts.at[i].lies && (c->out.i == out.i) != (in == out.i))
         return true;
+    }
   }
   return false;
+}
+
+/* Bytes of the entry's temporaries at its peak, where parts of `apart` have memory of their own. */
+static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
+  neo_tensor *over = NEO_NEW_ARRAY(x->a, neo_tensor, x->m->tensors.n);
+  for (size_t k = 0; k < x->found.n; k++) {
+    const neo_concat *c = &x->found.at[k].c;
+    neo_tensor to = neo_tensor_store(x->m, c->out);
+    for (size_t i = 0; i < c->parts.n && runs[x->found.at[k].group] && c->out.i != apart.i; i++) {
+      neo_tensor in = {0};
+      if (c->parts.at[i].lies)
+        in = neo_tensor_store(x->m, c->parts.at[i].from);
+      if (in.i && in.i != to.i) /* they are one memory here */
+        over[to.i] = in;
+    }
+  }
+  return neo_grouping_peak(x->m, x->a, x->all, runs, apart, over);
 }
 
 /* Is the memory that it adds to the peak of the entry a smaller share than the time that it saves? */
@@ -300,8 +319,8 @@ static bool is_worth(coalescer *x, neo_tensor out, uint64_t entry) {
   for (size_t k = 0; k < x->found.n; k++)
     if (x->found.at[k].c.out.i == out.i && runs[x->found.at[k].group])
       saved += saved_s(x, &x->found.at[k], true);
-  double apart = neo_grouping_peak(x->m, x->a, x->all, runs, out);
-  double within = neo_grouping_peak(x->m, x->a, x->all, runs, (neo_tensor){0});
+  double apart = peak_of(x, runs, out);
+  double within = peak_of(x, runs, (neo_tensor){0});
   return within <= apart || (within - apart) * total <= saved * apart;
 }
 
@@ -330,6 +349,8 @@ static void take_out(coalescer *x, neo_tensor out, neo_tensor part) {
 
 /* A concatenation is live from its first part on: parts that come early are copied where that would need much. */
 static void weigh_memory(coalescer *x) {
+  if (x->found.n)
+    neo_grouping_find_over(x->m, x->all);
   for (size_t k = 0; k < x->found.n; k++) {
     neo_tensor out = x->found.at[k].c.out;
     uint64_t all = shares_part(x, out) ? 0 : x->entries[x->found.at[k].group];
@@ -339,6 +360,11 @@ static void weigh_memory(coalescer *x) {
       else
         take_out(x, out, first_part(x, out));
   }
+  for (size_t g = 0; g < x->all->groups.n; g++)
+    if (group_at(x, g)->over.i) { /* of what is written now it is found anew */
+      group_at(x, g)->over.i = 0;
+      neo_form_key(x->m, group_at(x, g), group_at(x, g)->key);
+    }
 }
 
 /* ---- writing */

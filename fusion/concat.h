@@ -33,9 +33,10 @@ bool neo_concat_of(neo_prover *p, neo_arena *a, const neo_group *g, size_t k, ne
 /* Bytes of the tensor at the largest sizes. (live.c) */
 double neo_most_bytes(neo_module *m, neo_tensor t);
 /* The most bytes of temporaries that are live at once, at the largest sizes, while those of the groups run, in their
- * order, of which runs[g] holds. Parts of `apart` have memory of their own. (live.c) */
+ * order, of which runs[g] holds. Parts of `apart` have memory of their own; over[t] is the tensor in whose memory t lies,
+ * beside what groups say. (live.c) */
 double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
-                         neo_tensor apart);
+                         neo_tensor apart, const neo_tensor *over);
 
 /* Puts parts of concatenations where they belong, wherever a kernel writes them anyway and nothing else says how they
  * lie: neither callers nor loops of recurrences see them. The groups that make or read them get forms and keys anew. The

@@ -1,14 +1,7 @@
-/* See concat.h. A tensor is live from the first group that writes a part of its memory to the last one that reads it. */
+/* See concat.h. A tensor is live from the first group that writes some of its memory to the last one that reads it. */
 #include "fusion/concat.h"
 #include "fusion/form.h"
-#include "ir/store.h"
-
-/* The tensor whose memory holds t if nothing lies in `apart`. */
-static neo_tensor memory_of(const neo_module *m, neo_tensor t, neo_tensor apart) {
-  while (neo_tensor_at(m, t)->within.i && neo_tensor_at(m, t)->within.i != apart.i)
-    t = neo_tensor_at(m, t)->within;
-  return t;
-}
+#include <string.h>
 
 double neo_most_bytes(neo_module *m, neo_tensor t) {
   double n = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
@@ -17,32 +10,56 @@ double neo_most_bytes(neo_module *m, neo_tensor t) {
   return n;
 }
 
-typedef struct
-{ /* by tensor: numbers of the first group that touches its memory, and of the last one; from 1 on */
-  size_t *first, *last;
+typedef struct {
+  const neo_module *m;
+  size_t *first, *last; /* by tensor: groups that touch its memory, from 1 on; 0: none */
+  neo_tensor *over;     /* by tensor: in whose memory it lies; 0: its own */
+  neo_tensor apart;
 } lives;
 
-static void touch(const neo_module *m, lives *l, const neo_tensor *at, size_t n, size_t now,
-                  neo_tensor apart) {
+static neo_tensor memory_of(const lives *l, neo_tensor t) {
+  enum { MOST_DEPTH = 64 }; /* two that lie alike may lie in each other */
+  for (int depth = 0; depth < MOST_DEPTH; depth++) {
+    neo_tensor in = neo_tensor_at(l->m, t)->within;
+    in = in.i && in.i != l->apart.i ? in : l->over[t.i];
+    if (!in.i)
+      return t;
+    t = in;
+  }
+  return t;
+}
+
+static void touch(lives *l, const neo_tensor *at, size_t n, size_t now) {
   for (size_t k = 0; k < n; k++) {
-    uint32_t t = memory_of(m, at[k], apart).i;
+    uint32_t t = memory_of(l, at[k]).i;
     l->first[t] = l->first[t] ? l->first[t] : now;
     l->last[t] = now;
   }
 }
 
-double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
-                         neo_tensor apart) {
-  size_t n = all->groups.n;
-  lives l = {NEO_NEW_ARRAY(a, size_t, m->tensors.n), NEO_NEW_ARRAY(a, size_t, m->tensors.n)};
-  double *change = NEO_NEW_ARRAY(a, double, n + 2), now = 0, most = 0;
-  for (size_t g = 0; g < n; g++) {
+static lives find_lives(const neo_module *m, neo_arena *a, const neo_grouping *all,
+                        const bool *runs, neo_tensor apart, const neo_tensor *over) {
+  lives l = {.m = m, .apart = apart};
+  l.first = NEO_NEW_ARRAY(a, size_t, m->tensors.n);
+  l.last = NEO_NEW_ARRAY(a, size_t, m->tensors.n);
+  l.over = NEO_NEW_ARRAY(a, neo_tensor, m->tensors.n);
+  memcpy(l.over, over, m->tensors.n * sizeof *over);
+  for (size_t g = 0; g < all->groups.n; g++) {
     const neo_group *x = &all->groups.at[g];
     if (!runs[g] || x->cached)
       continue;
-    touch(m, &l, x->roots.at, x->roots.n, g + 1, apart);
-    touch(m, &l, x->reads.at, x->reads.n, g + 1, apart);
+    if (x->over.i)
+      l.over[x->roots.at[0].i] = x->over;
+    touch(&l, x->roots.at, x->roots.n, g + 1);
+    touch(&l, x->reads.at, x->reads.n, g + 1);
   }
+  return l;
+}
+
+double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
+                         neo_tensor apart, const neo_tensor *over) {
+  lives l = find_lives(m, a, all, runs, apart, over);
+  double *change = NEO_NEW_ARRAY(a, double, all->groups.n + 2), now = 0, most = 0;
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     if (!l.first[t] || neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP)
       continue;
@@ -50,7 +67,7 @@ double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, c
     change[l.first[t]] += bytes;
     change[l.last[t] + 1] -= bytes;
   }
-  for (size_t g = 1; g <= n; g++) {
+  for (size_t g = 1; g <= all->groups.n; g++) {
     now += change[g];
     most = now > most ? now : most;
   }
