@@ -219,7 +219,7 @@ def _along(w: _Writer, of: str, seed: str, chosen: Sequence[Argument],
 
 # ---------------------------------------------------------------- batches
 
-_TOP = re.compile(r"(import|fn|optimizer|vertex|graph)\s+[A-Za-z_]")
+_TOP = re.compile(r"(import|dim|fn|optimizer|vertex|graph)\s+[A-Za-z_]")
 
 
 def _statements(text: str) -> list[str]:

@@ -36,8 +36,9 @@ from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileEr
                      ShapeError, error_of)
 from .programs import program_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   form_of, index_reads, inner_of, input_line, rank_of, read_names, size_lines,
-                   static_line, take_inputs, types_of, with_inputs, zeros_line)
+                   derived_extents, form_of, index_reads, inner_of, input_line, rank_of,
+                   read_names, size_lines, static_line, take_inputs, take_outputs, types_of,
+                   with_inputs, zeros_line)
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
@@ -88,6 +89,10 @@ class Op(_core.Op):
         options = {} if checks.text(f"{where}: math", math) == "f32" else {"math": math}
         words = checked_options(where, options, device)
         text, arguments, kinds = take_inputs(text)
+        text, listed = take_outputs(text)
+        if listed is not None and wanted is not None:
+            raise ArgumentError(f"{where}: out: the text has a line 'output {', '.join(listed)}'")
+        wanted = listed if listed is not None else wanted
         names = read_names(text)
         check_declares(names.declares)
         known = {n for a in arguments for n in (a.name, *a.extents)}
@@ -218,14 +223,14 @@ class Op(_core.Op):
         """The module for a key: what `_core` finds no program for."""
         plan = plan or Plan()
         head = [self._part_line(a, part, key, plan) for a, part in zip(self._arguments, key)]
-        head = size_lines(self._arguments, key) + head
+        head = size_lines(self._text, self._arguments, key) + head
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
             lines[number] = zeros_line(name, like, self._text)
-        foot = "output " + ", ".join(map(inner_of, self._results))
-        return Module("\n".join(head + lines + [foot]) + "\n", len(head),
-                      self._written)
+        foot = [f"assert {fact}" for fact in derived_extents(self._text, self._arguments, key)]
+        foot.append("output " + ", ".join(map(inner_of, self._results)))
+        return Module("\n".join(head + lines + foot) + "\n", len(head), self._written)
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
         """What a call for new shapes and types asks for (python/src/op.c)."""

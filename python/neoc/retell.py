@@ -7,7 +7,7 @@ import re
 from . import _core, arrays
 from .compiler import failure_of
 from .errors import (CompileError, Diagnostic, DTypeError, GradientError, Note, ShapeError, _Told)
-from .text import PATH, Argument, Key, Module
+from .text import PATH, Argument, Key, Module, derived_extents
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
@@ -75,6 +75,19 @@ def _helped(d: Diagnostic, unbound: frozenset[str]) -> Diagnostic:
                       d.length, help, d.notes)
 
 
+def _unequal(found: Sequence[Diagnostic], text: str, key: Key,
+             arguments: Sequence[Argument]) -> str | None:
+    """What is said of an argument whose extent is not the size that the text derives."""
+    wanted = derived_extents(text, arguments, key)
+    for d in found:
+        fact = d.message.partition("assertion fails: ")[2] if d.code == "E0215" else ""
+        if fact in wanted:
+            a, axis = wanted[fact]
+            name, _, n = fact.partition(" == ")
+            return f"{a.name}: dim {axis} of {a.form} is {n}, which is not {name}"
+    return None
+
+
 # What a text of which only a part is asked for has nothing to do with: unused definitions.
 _UNUSED = frozenset(("W0440", "W0456", "W0457", "W0458"))
 
@@ -110,6 +123,9 @@ def retold(build: _core.Build, found: Sequence[Diagnostic], text: str, module: M
     moved = [_helped(_moved(d, text, module.head), unbound) for d in found]
     kind = _kind_of(found)
     said = "\n".join(str(d) for d in moved if d.is_error)
+    unequal = _unequal(found, text, key, arguments)
+    if unequal:
+        kind, said = ShapeError, unequal
     given = "; ".join(_key_form(a.name, part) for a, part in zip(arguments, key))
     hint = _hint(kind, key, arguments)
     return kind(f"{said}\ngiven: {given}" + (f"\n{hint}" if hint else ""), moved)

@@ -106,7 +106,8 @@ def form_of(text: str, name: str, rank: int | None) -> str:
 
 _NOT_HERE = {"input": "its arguments are the names that it reads, or lines `input NAME[SIZES]`, "
              "each by itself and without a default",
-             "output": "its results are what nothing reads, or those of out=",
+             "output": "its results are one line `output NAME, NAME` without an entry's name, "
+             "those of out=, or what nothing reads",
              "param": "it keeps nothing from call to call", "state": "it keeps nothing from call "
              "to call", "train": "it trains nothing", "graph": "it has no inputs of its own"}
 
@@ -130,6 +131,21 @@ def check_declares(declares: Iterable[str]) -> None:
 # Patterns are compiled where they are needed first: that takes as long as importing a module.
 _INPUT = (r"(?m)^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
           r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$")
+
+
+_OUTPUT = (r"(?m)^[ \t]*output[ \t]+([A-Za-z_]\w*(?:[ \t]*,\s*[A-Za-z_]\w*)*)"
+           r"[ \t]*(?:#[^\n]*)?$")
+
+
+def take_outputs(text: str) -> tuple[str, list[str] | None]:
+    """A line `output Y, Z`: the text with empty lines in its place, and the names; None where the
+    text has no such line. A second line stays in the text, which then is that of a model."""
+    found = re.search(_OUTPUT, text) if "output" in text else None
+    if not found:
+        return text, None
+    blank = "\n" * found.group().count("\n")
+    return (text[:found.start()] + blank + text[found.end():],
+            [name.strip() for name in found.group(1).split(",")])
 
 
 def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
@@ -156,10 +172,32 @@ def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
     return re.sub(_INPUT, take, text) if "input" in text else text, arguments, types
 
 
-def size_lines(arguments: Sequence[Argument], key: Key) -> list[str]:
-    """`dim C = 4` for each size that an argument's declaration names. ShapeError where two
-    arguments have different extents of one name; symbols (of torch and jax) are not compared."""
+_DERIVED = r"(?m)(?:^|;)[ \t]*dim[ \t]+([A-Za-z_]\w*)[ \t]*=[^#;\n]*"
+
+
+def derived_sizes(text: str) -> frozenset[str]:
+    """The sizes that lines of the text define, as `dim F = 2*D` does."""
+    if "dim" not in text:
+        return frozenset()
+    return frozenset(m.group(1) for m in re.finditer(_DERIVED, text)
+                     if text.count("{", 0, m.start()) == text.count("}", 0, m.start()))
+
+
+def derived_extents(text: str, arguments: Sequence[Argument],
+                    key: Key) -> dict[str, tuple[Argument, int]]:
+    """Extents of arguments that the text derives: "F == 10" by the argument and its dimension."""
+    derived = derived_sizes(text)
+    return {f"{name} == {n}": (a, d) for a, part in zip(arguments, key) if part[0] == "array"
+            for d, (name, n) in enumerate(zip(a.extents, part[2]))
+            if name in derived and isinstance(n, int)}
+
+
+def size_lines(text: str, arguments: Sequence[Argument], key: Key) -> list[str]:
+    """`dim C = 4` for each size that an argument's declaration names and the text does not derive.
+    ShapeError where two arguments have different extents of one name; symbols (of torch and jax)
+    are not compared."""
     found: dict[str, tuple[str, Any]] = {}
+    derived = derived_sizes(text)
     for a, part in zip(arguments, key):
         if a.extents and part[0] != "array":
             raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given a number")
@@ -173,18 +211,24 @@ def size_lines(arguments: Sequence[Argument], key: Key) -> list[str]:
             if isinstance(n, int) and isinstance(wanted, int) and n != wanted:
                 raise ShapeError(f"{a.name}: dim {d} of {a.form} is {n}, that of {whose} is "
                                  f"{wanted}")
-    return [f"dim {name} = {n}" for name, (_, n) in found.items()]
+    return [f"dim {name} = {n}" for name, (_, n) in found.items() if name not in derived]
 
 
 def with_inputs(text: str, arguments: Sequence[Argument], types: Mapping[str, str]) -> str:
-    """The text with the declarations that take_inputs took out of it."""
-    lines = []
+    """The text with the declarations that take_inputs took out of it. Sizes that the text derives
+    come before the inputs that have them, and after those that they are derived from."""
+    first, later = [], []
+    derived = derived_sizes(text)
     for a in arguments:
         if a.extents:
             sizes = [e or _fresh(f"batch_{a.name}_{d}", text) for d, e in enumerate(a.extents)]
             kind = f" : {types[a.name]}" if a.name in types else ""
+            lines = first if derived.isdisjoint(sizes) else later
             lines.append(f"input {inner_of(a)}[{', '.join(sizes)}]{kind}\n")
-    return "".join(lines) + (text.lstrip("\n") if lines else text)
+    if later:
+        first += [m.group().strip("; \t\n") + "\n" for m in re.finditer(_DERIVED, text)]
+        text = re.sub(_DERIVED, "", text)
+    return "".join(first + later) + (text.lstrip("\n") if first or later else text)
 
 
 # ---------------------------------------------------------------- writing modules

@@ -258,6 +258,15 @@ static PyObject *arena_size(PyObject *self, PyObject *threads) {
   return PyLong_FromLongLong(neo_rt_arena_size(((program_object *)self)->p->model, (int32_t)n));
 }
 
+static PyObject *release(PyObject *self, PyObject *none) {
+  (void)none;
+  neo_py_program *p = ((program_object *)self)->p;
+  pthread_mutex_lock(&p->lock);
+  destroy_free(p);
+  pthread_mutex_unlock(&p->lock);
+  return Py_NewRef(Py_None);
+}
+
 static PyObject *get_model(PyObject *self, void *none) {
   (void)none;
   return PyLong_FromVoidPtr((void *)(uintptr_t)((program_object *)self)->p->model);
@@ -274,6 +283,8 @@ int neo_py_add_program(neo_py_state *s) {
   static PyMethodDef methods[] = {
       {"describe", describe, METH_O, "describe(json) -> str: tensors, entries, memory."},
       {"arena_size", arena_size, METH_O, "arena_size(threads) -> int: bytes of a context."},
+      {"release", release, METH_NOARGS,
+       "release(): gives back the memory of calls that are over; the next call allocates again."},
       {0}};
   static PyType_Slot slots[] = {{Py_tp_new, neo_py_refuse_new},
                                 {Py_tp_dealloc, program_free},

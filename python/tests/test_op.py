@@ -223,6 +223,35 @@ O[i, d] = (sum[j] p[i, j]*V[j, d])/(sum[j] p[i, j])""")
         self.assertIs(f(self.a, out=outs)[1], outs[1])
         self.same(outs[0], v)
 
+    def test_a_line_output_names_the_results(self):
+        f = neoc.op("y[i] = x[i]  # one\nz[i] = 2*x[i]; w[i] = y[i]\noutput z,\n  y  # both\n"
+                    "v = sum[i] w[i]")
+        x = np.arange(3.0)
+        self.assertEqual(f.results, ("z", "y"))
+        for made, wanted in zip(f(x), (2*x, x)):
+            self.same(made, wanted)
+        with self.assertRaisesRegex(neoc.ArgumentError, "has a line 'output y'"):
+            neoc.op("y[i] = x[i]\noutput y", out="y")
+        with self.assertRaisesRegex(neoc.ArgumentError, "does not define 'z'"):
+            neoc.op("y[i] = x[i]\noutput z")
+        self.assertRaises(ValueError, neoc.op, "y[i] = x[i]\noutput y, y")
+
+    def test_a_line_dim_derives_sizes_of_declared_inputs(self):
+        f = neoc.op("input x[N, D]\ndim F = 2*D\ninput a[F]\ny[i] = sum[k] a[k]*x[i, k/2]")
+        x, a = np.ones((2, 3)), np.arange(6.0)
+        self.same(f(x, a), [15, 15])
+        self.same(f.vmap()(np.stack([x, 2*x]), np.stack([a, a])), [[15, 15], [30, 30]])
+        self.same(f.vmap((None, 0))(x, np.stack([a, a])), [[15, 15], [15, 15]])
+        self.same(f.vjp()(x, a, np.ones(2))[1], [2]*6)
+        self.same(neoc.op(f.text())(x, a), [15, 15])
+        self.same(neoc.op(f.vmap().text())(np.stack([x]), np.stack([a])), [[15, 15]])
+        for wrong in (f, f.vjp()):
+            with self.assertRaisesRegex(neoc.ShapeError, r"a: dim 0 of a\[F\] is 5, which is not F"):
+                wrong(x, a[:5], *([np.ones(2)] if wrong is not f else []))
+        # A size of a function's is its own.
+        g = neoc.op("input x[F]\nfn f(x[B]) -> y {\ndim F = 2*B\ny[i < F] = x[i/2]\n}\nz = f(x)")
+        self.same(g(np.arange(2.0)), [0, 0, 1, 1])
+
     def test_there_may_be_many_arguments_and_results(self):
         f = neoc.op("y[i] = " + " + ".join(f"a{k}[i]" for k in range(40)))
         rows = {f"a{k}": np.full(3, float(k)) for k in range(40)}
@@ -404,7 +433,8 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.diagnostics[0].line, 2)
 
     def test_what_belongs_to_a_model_is_told(self):
-        for text in ("input a = 3\nC = a", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
+        for text in ("input a = 3\nC = a", "C[i] = A[i]\noutput f: C",
+                     "C[i] = A[i]\noutput C\noutput C", "param W[3] = 0\nC = W"):
             with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
                 neoc.op(text)
 

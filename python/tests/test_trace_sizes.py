@@ -25,6 +25,25 @@ class Sizes(unittest.TestCase):
             self.assertEqual(f.cache_info().compiled, compiled)
         self.assertIn("dim N <= 256", f.text())
 
+    def test_memory_of_a_size_that_is_over_is_given_back(self):
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1])*4096
+
+        f = neoc.function(lambda x, W: (np.tanh(np.tanh(x @ W) @ W)**2).sum())
+        W, n = floats(64, 64), 100000
+        cases = [floats(n, 64), floats(n*3//2, 64)]
+        wanted = [(np.tanh(np.tanh(x @ W) @ W)**2).sum() for x in cases]
+        before = resident()
+        for x, value in zip(cases, wanted):
+            np.testing.assert_allclose(f(x, W), value, rtol=1e-3)
+        grown = resident() - before
+        g = neoc.function(lambda x, W: (np.tanh(np.tanh(x @ W) @ W)**2).sum())
+        before = resident()
+        g(cases[1], W)
+        self.assertLess(grown, 1.3*(resident() - before) + (8 << 20))
+        np.testing.assert_allclose(f(cases[0], W), wanted[0], rtol=1e-3)
+
     def test_equal_numbers_are_not_equal_sizes(self):
         f = neoc.function(lambda x, W: x @ W)
         f(floats(32, 32), floats(32, 32))

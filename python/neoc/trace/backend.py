@@ -36,6 +36,7 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
         made = _engine().compiled(program.text, options)
     except CompileError as e:
         raise told(e, program) from None
+    program.release = made.release
     names = [name for name, _ in program.inputs]
     sources = [value for _, value in program.inputs]
     numbers = [v if isinstance(v, int) else -1 for v in sources]

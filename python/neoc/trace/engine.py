@@ -47,6 +47,13 @@ class Compiled:
 
     def __init__(self, program: Any) -> None:
         self.program = program
+        self._entries: List[Entries] = []
+
+    def release(self) -> None:
+        """Give back the memory of calls that are over: what runs no more costs none."""
+        self.program.release()
+        for entries in self._entries:
+            entries.release()
 
     @property
     def is_fixed(self) -> bool:
@@ -58,7 +65,12 @@ class Compiled:
         """What takes values of these inputs and gives a sequence of results. sizes: for each size
         of the run which of the inputs have it as an extent, and where."""
         program = self.program
-        made = Call(program, names) if self.is_fixed else Entries(program, names, sizes)
+        made: Any
+        if self.is_fixed:
+            made = Call(program, names)
+        else:
+            made = Entries(program, names, sizes)
+            self._entries.append(made)
         if len(outputs) == 1:
             return lambda values: [made(*values)]
         return lambda values: made(*values)
@@ -110,8 +122,15 @@ class Entries:
     def _entry(self) -> Any:
         return _core.Entry(_core.Context(self._program, 0), 0, lambda name, value: None)
 
+    def release(self) -> None:
+        """Forget the contexts that serve no call."""
+        self._free.clear()
+
     def __call__(self, *values: Any) -> Any:
-        entry = self._free.pop() if self._free else self._entry()
+        try:
+            entry = self._free.pop()
+        except IndexError:  # another thread may have taken the last one
+            entry = self._entry()
         try:
             apart = {n: np.shape(values[k])[axis] for n, (k, axis) in self._apart.items()}
             return entry(*[values[k] for k in self._order], **apart)

@@ -253,6 +253,8 @@ class Function:
         variant = next((v for v in group.variants if v.fits(given.shapes)), None)
         if variant is None:
             variant = self._compiled(given, group)
+            for v in group.variants:
+                v.program.release()
             group.variants.append(variant)
         group.shapes.append(tuple(map(tuple, given.shapes)))
         structure = variant.program.structure

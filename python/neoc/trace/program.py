@@ -54,6 +54,7 @@ class Program:
         self.outputs, self.structure, self.symbols = outputs, structure, symbols
         self.guards, self.extents, self.bounds = guards, extents, bounds
         self.fixed = set(fixed)
+        self.release: Callable[[], None] = lambda: None  # of memory, once it is compiled
 
     def sizes(self) -> Dict[str, List[Tuple[int, int]]]:
         """Sizes of the run by name: which inputs of the text have each as an extent, and where."""
