@@ -23,6 +23,13 @@
  * again, and from these the rounds: about the third root of T slices. What shared a loop over q has the same
  * neo_def_rec.inner_loop, and shares a loop inside of that over p.
  *
+ * Where loops in a round make most, a chunk is one round: the backward pass makes one round again at a time, and nothing but
+ * the rounds' edges is kept. The loops that are in it then, forward again and backward, are written in chunks as if the rest
+ * of the round were all there is (neo_def_rec.inner_loop):
+ *
+ *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                              in q: one loop over p, up
+ *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..                  in q: one loop over p, down
+ *
  * Entries without a backward pass have copies of these definitions as they were.
  *
  * The forward pass runs twice, or three times: K is so large that a chunk fits into a cache, so that what is made again is read from
