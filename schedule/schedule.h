@@ -101,10 +101,7 @@ int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
 /* Threads of a block; 0: the strategy has no thread blocks. */
 int64_t neo_schedule_threads(const neo_schedule *s);
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
-uint64_t neo_schedule_hash(const neo_schedule *s);
-/* Name of a strategy, its meaning, and whether its kernels have thread blocks. */
-const char *neo_strategy_text(neo_strategy s);
-const char *neo_strategy_meaning(neo_strategy s);
+/* Do its kernels have thread blocks? */
 bool neo_strategy_has_threads(neo_strategy s);
 /* The parameters of a strategy: [first, first + n). */
 typedef struct {

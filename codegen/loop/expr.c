@@ -436,24 +436,3 @@ const neo_lx *neo_lx_replace(neo_kernel *k, const neo_lx *e, const neo_lx *what,
   begin_walk(k);
   return replace(k, e, what, by);
 }
-
-const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by) {
-  return neo_lx_replace(k, e, neo_lx_var(k, var), by);
-}
-
-static bool uses(neo_kernel *k, const neo_lx *e, uint32_t var) {
-  if (e->kind == NEO_LX_VAR)
-    return e->attr == var;
-  if (e->n == 0 || is_marked(k, e))
-    return false;
-  mark(k, e, NULL);
-  for (uint32_t i = 0; i < e->n; i++)
-    if (uses(k, e->arg[i], var))
-      return true;
-  return false;
-}
-
-bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var) {
-  begin_walk(k);
-  return uses(k, e, var);
-}
