@@ -73,11 +73,6 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
 /* Is that choice the best of hundreds of candidates, so that it is worth keeping? It is for a
  * contraction; others are chosen by rules. */
 bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
-/* That strategy without units, and with lanes only along the columns of a segmented sum. */
-neo_schedule neo_schedule_serial(neo_module *m, const neo_group *g, const neo_machine *machine);
-/* A random legal schedule, for tests. */
-neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
-                                 uint64_t *seed);
 /* Is the schedule legal for the group? *why, if not null, says what is wrong. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
