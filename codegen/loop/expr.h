@@ -57,8 +57,6 @@ const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx
 const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
                          const neo_lx *c);
 const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
-/* e with the node `what` replaced, wherever it is; its value is not computed. */
-const neo_lx *neo_lx_replace(neo_kernel *k, const neo_lx *e, const neo_lx *what, const neo_lx *by);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 /* Is evaluating e sure to load the element? Expressions that are deep are not looked through. */

@@ -94,15 +94,7 @@ struct neo_kernel {
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
-  neo_map intern;                /* private to loop/expr.c, as the next two */
-  struct {
-    struct {
-      uint32_t stamp;
-      const neo_lx *made;
-    } * at;
-    size_t n, cap;
-  } marks;
-  uint32_t stamp;
+  neo_map intern;                /* private to loop/expr.c */
 };
 
 /* ---- building (loop/kernel.c) */
