@@ -19,7 +19,8 @@ bench --list --serial=--no-fuse=all --switch 'two at once=--no-fuse=cache --skip
 [ "$(sort rows | uniq -d)" = "" ] || fail "two rows have one name"
 for name in 'Tree-LSTM batch 1' 'child-sum Tree-LSTM batch 64' 'Tree-FC 256 leaves hidden 512' \
   'Var-LSTM hidden 256 of 10000 words' 'Fixed-LSTM hidden 512 of 256 words' 'levels: Tree-LSTM batch 16' \
-  'two threads: Tree-LSTM batch 64' 'edges: attention by maximum' 'without two at once: Tree-FC hidden 64' 'shares: Tree-FC 1024 leaves'; do
+  'two threads: Tree-LSTM batch 64' 'edges: attention by maximum' 'lists: beside 32 places' \
+  'without two at once: Tree-FC hidden 64' 'shares: Tree-FC 1024 leaves'; do
   grep -qx "$name" rows || fail "no row '$name'"
 done
 bench --list >rows

@@ -137,6 +137,72 @@ sed 's/dim 0 <= M/dim M/' graph.expr >some.expr
 expect 1 "a batch without edges" "$NEOC" train some.expr --batch 1 --data $common,$lists
 says err 'a batch of 1 rows may have M = 0, but the model has it at least 1: write .dim 0 <= M' "a batch without edges"
 
+# ---- graphs whose children are in lists: the children of a vertex come before it
+cat >make_lists.py <<'EOF'
+import numpy as np
+rng = np.random.default_rng(5)
+sizes = [0, 1, 5, 3, 0, 8, 2, 4, 1, 6, 7]
+vs = np.concatenate([[0], np.cumsum(sizes)]); n = len(sizes)
+begin, child, local = [0], [], []
+for k, size in enumerate(sizes):
+  local.append(0)
+  for v in range(size):
+    child += list(rng.integers(0, v, rng.integers(0, 4)) if v else [])
+    begin.append(len(child)); local.append(len(child) - begin[vs[k]])
+child = np.array(child, int); w = rng.normal(size=len(child)).astype('f4')
+owner = np.repeat(np.arange(vs[-1]), np.diff(begin)); row = np.repeat(np.arange(n), sizes)[owner]
+x = rng.normal(size=(vs[-1], 2)).astype('f4'); y = rng.normal(size=n).astype('f4')
+common = dict(vs=vs, begin=np.array(begin), local=np.array(local), child=child, gchild=child + vs[row], w=w, x=x, y=y)
+np.savez('l.npz', **common)
+late = child.copy(); late[np.flatnonzero(row == 2)[0]] = 4; np.savez('late.npz', **{**common, 'child': late})
+h = x.astype('f8')
+for e, v in enumerate(owner):
+  h[v] += w[e]*h[child[e] + vs[row[e]]]
+s = np.zeros(n); np.add.at(s, np.repeat(np.arange(n), sizes), h.sum(1)**2)
+print(np.mean((s - y)**2))
+EOF
+"$python" make_lists.py >loss
+cat >lists.expr <<'EOF'
+import optim
+dim B <= 16
+graph G(edges <= 128, vertices <= 64)
+input X[G.vertices, 2]
+input W[G.edges]
+input graph_of[G.vertices] : i32 < B
+input Y[B]
+param p[2] = 1
+vertex sums(x[J]) over G {
+  gather h[G.edges, J]
+  h2[j] = x[j] + sum[e] W[e]*h[e, j]
+  scatter h = h2
+  push h2
+}
+h = sums(X)
+a[v] = sum[k] p[k]*h[v, k]
+s[b < B] = sum[v where graph_of[v] == b] a[v]*a[v]
+loss = mean[b] (s[b] - Y[b])^2
+output test: loss
+train loss using optim.sgd(lr = 1e-5)
+EOF
+common=G.vertices=l.npz:vs,X=l.npz:x,W=l.npz:w,Y=l.npz:y
+own=G.edges=l.npz:begin:csr,G.child=l.npz:child
+expect 0 "lists, all at once" "$NEOC" train lists.expr --data $common,$own --set lr=0 --format=json
+"$python" -c 'import json
+want = float(open("loss").read()); have = json.loads(open("out").read())["loss"]
+assert abs(want - have) < 1e-4*want, (want, have)' || fail "lists of a batch are not those of its graphs" out
+of_lists="$NEOC train lists.expr --batch 4 --epochs 3 --format=json"
+expect 0 "lists" $of_lists --data $common,$own
+first=$(told)
+for other in G.edges=l.npz:local:csr,G.child=l.npz:child G.edges=l.npz:begin:csr,G.child=l.npz:gchild:global; do
+  expect 0 "lists told as $other" $of_lists --data $common,$other
+  [ "$first" = "$(told)" ] || fail "lists told as $other are other graphs" out
+done
+expect 1 "a child that comes late" $of_lists --data $common,G.edges=l.npz:begin:csr,G.child=late.npz:child
+says err 'G.child: element [0-9]* of row 2 of late.npz:child is 4, which is not before vertex [0-9], whose child it is' "a child that comes late"
+expect 2 "lists without rows" $of_lists --data $common,G.edges=l.npz:vs,G.child=l.npz:child
+says err 'G.begin: l.npz:vs is no compressed list of rows (G.edges=FILE:csr)' "lists without rows"
+common=V=g.npz:vs,X=g.npz:x,W=g.npz:w,Y=g.npz:y
+
 # ---- the mean of nothing is told once, by the entry and the size that is 0
 sed 's/^loss = .*/loss = mean[e] W[e]*h[from[e]]/; /^input Y/d; /^s\[b/d; /^a\[v/d; /^input to/d; /^input graph_of/d; /^dim B/d' graph.expr >mean.expr
 mean="V=g.npz:vs,X=g.npz:x,W=g.npz:w,M=g.npz:es,from=g.npz:src"

@@ -74,6 +74,12 @@ sed 's/< 1000/< 12/; s/0\*mean_label/0*mean_label + 0*ids/' count.expr >rare.exp
 expect 0 "few ids" count rare.expr --batch 7
 says err 'train.txt has [0-9]* words, word takes the 11 most frequent ones (rare.expr:4:7)' "few ids"
 python3 expected.py 12 <out || fail "rare words are not unknown" out
+sed 's/children <= 2/edges <= 4096/; /^below/d
+s/^of_children.*/of_children = (sum[e] f32(label[G.child[e]]))\/f32(B)/' count.expr >lists.expr
+for batch in 7 60; do
+  expect 0 "children in lists, batches of $batch" count lists.expr --batch $batch
+  python3 expected.py 1000 <out || fail "children in lists, batches of $batch: the inputs are others" out
+done
 # other names, a constant batch, the last trees of which are counted too
 sed 's/label/y/g; s/dim B <= 64/dim B = 8/; s/mean_y/mean_label/g; s/ys /labels /; s/ys,/labels,/' count.expr >named.expr
 expect 0 "inputs of other names, batches of just 8" "$NEOC" train named.expr --data G=train.txt,y=G:label \
@@ -142,8 +148,8 @@ says err 'y: the roots of train.txt need `input y\[B\] : i32 < … `\|y: the roo
 printf 'graph G(edges <= 9, vertices <= 9)\ninput word[G.vertices] : -1 <= i32 < 9\nparam T[9, 3] = 1\nvertex f(x[J]) over G {
   gather h[G.edges, J]\n  s[j] = x[j] + sum[e] h[e, j]\n  scatter h = s\n  push s\n}\nimport optim\nx[v, j] = (T[word[v], j] else 0)\ny = f(x)
 loss = sum[v, j] y[v, j]\ntrain loss using optim.sgd(lr = 0.1)\n' >lists.expr
-expect 1 "children in lists" "$NEOC" train lists.expr --data G=train.txt --batch 1
-says err 'G: its children are in lists; trees are given to children <= K (lists.expr:1:7)' "children in lists"
+expect 1 "more edges than the graph has" "$NEOC" train lists.expr --data G=train.txt --batch 1
+says err 'a tree of [0-9]* vertices, but G has vertices <= 9\|may have [0-9]* edges, but G has edges <= 9' "more edges than the graph has"
 expect 1 "too many trees" "$NEOC" train few.expr --data G=train.txt --batch 60
 says err 'train.txt: a batch of 60 trees may have [0-9]* vertices, but G has vertices <= 200 (few.expr:3:7); [0-9]* trees always fit' "too many trees"
 expect 3 "a file that is not there" "$NEOC" train bag.expr --data G=three.txt --batch 1

@@ -45,6 +45,7 @@ check_count 402 gotoh
 check_count 2774149 tree_lstm
 check_count 2692229 tree_lstm_sum
 check_count 2692101 tree_gru
+check_count 2705335 dependency_lstm
 check_count 5124293 mv_rnn
 check_count 8386 tree_fc
 check_count 4244240 chain_lstm

@@ -157,9 +157,11 @@ static bool has_vertex(const levels *s, neo_def d) {
   return has;
 }
 
-/* May the reduction take its elements in any order? Of the largest it keeps the first. */
-static bool is_unordered(const neo_def_rec *d) {
-  return d->reducer != NEO_RED_NONE && d->body.n == 1;
+/* May the reduction take the vertices of the axis in another order? Of the largest it keeps the first. Parents are in a
+ * list by their number. */
+static bool may_reorder(const levels *s, const neo_def_rec *d, uint32_t axis,
+                        const levels_graph *g) {
+  return d->reducer != NEO_RED_NONE && (d->body.n == 1 || levels_runs_parents(s, d, axis, g));
 }
 
 /* Moves the tensor, whose dimension is the vertices, with all that define it; false: it has to stay. */
@@ -184,7 +186,7 @@ static void spread_to_reader(spread *x, uint32_t axis, levels_graph *g) {
     return;
   if (axis < d->n_out) {
     x->changed |= try_move(s, (neo_tensor){neo_list_at(s->m, d->out, 0)}, axis, g);
-  } else if (is_unordered(d)) {
+  } else if (may_reorder(s, d, axis, g)) {
     set_vertex(s, x->def, axis, g);
     x->changed = true;
   }

@@ -92,6 +92,10 @@ neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex);
  * definition; 0: it is none. */
 neo_tensor levels_parents_of(const levels *s, const neo_def_rec *d, neo_expr e, neo_expr vertex,
                              neo_expr *parent, neo_expr *child);
+/* Is the axis the only one of the reduction that runs over the graph's vertices, and over those that are parents of the
+ * vertex, which the graph lists? */
+bool levels_runs_parents(const levels *s, const neo_def_rec *d, uint32_t axis,
+                         const levels_graph *g);
 /* Does every read that the recurrence makes of itself come from the same vertex, a child or a parent? Then the
  * tensors of positions are added to the graph. `loop`: the outermost of its order. */
 bool levels_reads_fit(levels *s, const neo_order_step *loop, levels_graph *g);

@@ -62,6 +62,30 @@ static levels_index *index_of(levels_graph *g, neo_tensor child) {
   return &g->index[g->n_indices++];
 }
 
+static bool has_parents(const levels_graph *g, neo_tensor child) {
+  bool has = false;
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    has = has || (g->index[k].child.i == child.i && g->index[k].has_parents);
+  return has;
+}
+
+bool levels_runs_parents(const levels *s, const neo_def_rec *d, uint32_t axis,
+                         const levels_graph *g) {
+  neo_expr part[MOST_CONJUNCTS], parent, child, own = neo_axis_ref(s->m, axis);
+  uint32_t n = 0, n_axes = 0;
+  bool runs = false;
+  for (uint32_t k = d->n_out; k < d->axes.n; k++)
+    n_axes += levels_is_vertex(s, d, k, g->n);
+  if (n_axes != 1 || !d->where.i || !neo_conjuncts_of(s->m, d->where, part, &n, MOST_CONJUNCTS))
+    return false;
+  for (uint32_t u = 0; u < d->n_out; u++)
+    for (uint32_t k = 0; k < n && levels_is_vertex(s, d, u, g->n) && !runs; k++) {
+      neo_tensor t = levels_parents_of(s, d, part[k], neo_axis_ref(s->m, u), &parent, &child);
+      runs = t.i && parent.i == own.i && has_parents(g, t);
+    }
+  return runs;
+}
+
 typedef struct {
   levels *s;
   levels_graph *g;

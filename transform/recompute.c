@@ -63,7 +63,7 @@ static void find_copies(copying *x) {
   recompute *r = x->r;
   x->marked = NEO_NEW_ARRAY(r->a, bool, r->m->defs.n);
   x->again = NEO_NEW_ARRAY(r->a, bool, r->m->tensors.n);
-  for (uint32_t t = 1; t < r->m->tensors.n; t++)
+  for (uint32_t t = 1; t < r->n_tensors; t++)
     if (r->tensor[t].read && is_made_again(x, (neo_tensor){t}))
       need(x, (neo_tensor){t});
   for (size_t k = 0; k < x->found.n; k++)
@@ -104,7 +104,7 @@ static void compute_again(recompute *r, recompute_segment s) {
 
 /* Bytes that may be kept, less those of what cannot be made again. */
 static double room(const recompute *r, double memory) {
-  for (uint32_t t = 1; t < r->m->tensors.n && memory >= 0; t++)
+  for (uint32_t t = 1; t < r->n_tensors && memory >= 0; t++)
     memory -= r->tensor[t].read && r->tensor[t].fixed ? r->tensor[t].bytes : 0;
   return memory;
 }

@@ -115,8 +115,9 @@ static void find_reads(recompute *r) {
 
 static void find_tensors(recompute *r) {
   neo_module *m = r->m;
-  r->tensor = NEO_NEW_ARRAY(r->a, recompute_tensor, m->tensors.n);
-  for (uint32_t t = 1; t < m->tensors.n; t++)
+  r->n_tensors = (uint32_t)m->tensors.n;
+  r->tensor = NEO_NEW_ARRAY(r->a, recompute_tensor, r->n_tensors);
+  for (uint32_t t = 1; t < r->n_tensors; t++)
     r->tensor[t].bytes = bytes_of(r, (neo_tensor){t});
   for (uint32_t k = 0; k < r->n_forward; k++)
     for (uint32_t i = 0; i < neo_def_at(m, r->forward[k])->out.n; i++) {

@@ -53,7 +53,7 @@ static neo_tensor last_operand(const look *l, neo_def d) {
     uint32_t at = 0;
     for (uint32_t k = 0; k < pieces.n; k++) {
       uint32_t x = neo_list_at(r->m, pieces, k);
-      at = r->is_forward[x] || l->at[x] <= at ? at : l->at[x];
+      at = l->at[x] <= at || r->is_forward[x] ? at : l->at[x]; /* a copy has no place */
     }
     if (at <= last || any_maker(r, in[n], l->reads_again))
       continue;

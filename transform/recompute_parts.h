@@ -32,7 +32,8 @@ typedef struct {
   uint32_t n_order;
   bool *is_forward;         /* by definition */
   bool *recurs;             /* by definition */
-  recompute_tensor *tensor; /* by id */
+  recompute_tensor *tensor; /* by id, of those that were there before copies */
+  uint32_t n_tensors;
 } recompute;
 
 static inline neo_tensor recompute_out(const recompute *r, neo_def d, uint32_t k) {

@@ -148,21 +148,40 @@ static neo_expr both(neo_frame *f, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* In a vertex function an index of all edges of a list runs through those of the vertex. */
+/* The owners of edges that lead to a vertex, which no text names. */
+static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t vertex) {
+  neo_axis_rec rec = {neo_name_of(f->fe->names, "p"), neo_const_int(f->m, NEO_I64_T, 0),
+                      f->axis[vertex].hi, span};
+  r->n_own++;
+  return neo_frame_push(f, neo_owners_name(f->fe), rec) >= 0;
+}
+
+/* In a vertex function an index of all edges of a list runs through those of the vertex; towards the children through
+ * those that lead to it, in the lists of their owners. */
+static bool push_edges(neo_frame *f, neo_reduction *r, const neo_ast_axis *a,
+                       const neo_edge_list *x, uint32_t vertex) {
+  const struct neo_vertex *v = neo_vertex_around(f->in);
+  uint32_t owner = v && v->down ? f->n_axes : vertex;
+  if (owner != vertex && !push_owners(f, r, a->name.span, vertex))
+    return false;
+  neo_expr edge = neo_axis_ref(f->m, f->n_axes);
+  r->where = both(f, r->where, neo_edges_hold(f->m, x, edge, owner, vertex));
+  return push_own(f, r, a->name.text, a->name.span, neo_edges_begin(f->m, x, owner, 0),
+                  neo_edges_begin(f->m, x, owner, 1));
+}
+
 static bool push_index(neo_frame *f, neo_reduction *r, const neo_ast_axis *a, const neo_want *w) {
   neo_expr lo = neo_const_int(f->m, NEO_I64_T, 0), hi = w->extent;
   if (rebinds(f, a->name.text, a->name.span) || neo_ranges_missing(f, w))
     return false;
-  bool edges = !a->lo && !a->hi && neo_vertex_edges(f->in, w->extent, &lo, &hi);
+  uint32_t vertex;
+  const neo_edge_list *edges = !a->lo && !a->hi ? neo_edges_of(f->in, w->extent, &vertex) : NULL;
   if (a->lo)
     lo = bound_of(f, a->lo, a->lo_rel == NEO_AST_REL_LT);
   if (a->hi)
     hi = bound_of(f, a->hi, a->hi_rel == NEO_AST_REL_LE);
-  if (edges) {
-    neo_expr edge = neo_axis_ref(f->m, f->n_axes);
-    r->where = both(f, r->where, neo_vertex_is_earlier(f->in, w->extent, edge));
-  }
-  bool ok = push_own(f, r, a->name.text, a->name.span, lo, hi);
+  bool ok = edges ? push_edges(f, r, a, edges, vertex)
+                  : push_own(f, r, a->name.text, a->name.span, lo, hi);
   if (ok)
     neo_frame_set_guarded(f, f->n_axes - 1, w->guarded && !w->bounded);
   return ok;

@@ -104,12 +104,15 @@ static bool may_be_asked(const neo_frame *f, neo_expr value) {
          (f->in->n_ambient ? neo_is_point_condition(m, value) : neo_is_condition(m, value));
 }
 
-/* Is it the same for all elements, and not known before the loops around run? */
+/* Is it the same for all elements, and not known before the loops around run? A function that is called for elements
+ * has their axes around it as well. */
 static bool is_scalar(const neo_frame *f, neo_expr value) {
   bool reads = neo_expr_uses_op(f->m, value, NEO_OP_LOAD) ||
                neo_expr_uses_op(f->m, value, NEO_OP_LOAD_ELSE);
-  return f->in->n_ambient ? reads && !(neo_expr_axes(f->m, value) >> f->in->n_ambient)
-                          : neo_is_uniform(f->m, value);
+  uint64_t around = ((uint64_t)1 << f->in->n_ambient) - 1;
+  if (!f->in->n_ambient)
+    return neo_is_uniform(f->m, value);
+  return reads && f->in->loop_axes == around && !(neo_expr_axes(f->m, value) & ~around);
 }
 
 neo_expr neo_branch_value(neo_frame *f, neo_expr value, const char *full, neo_span span) {

@@ -32,6 +32,10 @@ int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec) {
   return (int)f->n_axes++;
 }
 
+const char *neo_owners_name(neo_fe *fe) {
+  return neo_fe_intern(fe, ":owners");
+}
+
 int neo_frame_axis(const neo_frame *f, const char *name) {
   for (uint32_t k = f->n_axes; k > 0; k--)
     if (f->axis_name[k - 1] == name)

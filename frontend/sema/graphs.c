@@ -1,7 +1,7 @@
 /* Lists of edges, as vertex functions and reducers in them look for them. */
 #include "frontend/sema/vertices.h"
 
-const neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis) {
+neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis) {
   neo_fe *fe = in->fe;
   for (size_t g = 0; g < fe->graphs.n; g++)
     for (*axis = 0; *axis < in->n_ambient; ++*axis)
@@ -17,22 +17,20 @@ neo_expr neo_edges_begin(neo_module *m, const neo_edge_list *x, uint32_t axis, i
   return neo_cast(m, NEO_I64_T, neo_load(m, x->begin, &at, 1, neo_tensor_at(m, x->begin)->span));
 }
 
-bool neo_vertex_edges(const neo_inst *in, neo_expr extent, neo_expr *lo, neo_expr *hi) {
-  uint32_t axis;
-  const neo_edge_list *x = neo_edges_of(in, extent, &axis);
-  if (!x)
-    return false;
-  *lo = neo_edges_begin(in->fe->m, x, axis, 0);
-  *hi = neo_edges_begin(in->fe->m, x, axis, 1);
-  return true;
+neo_expr neo_edges_hold(neo_module *m, const neo_edge_list *x, neo_expr edge, uint32_t owner,
+                        uint32_t vertex) {
+  neo_expr child = neo_load(m, x->child, &edge, 1, neo_tensor_at(m, x->child)->span);
+  child = neo_cast(m, NEO_I64_T, child);
+  neo_expr earlier = neo_op2(m, NEO_OP_LT, child, neo_axis_ref(m, owner));
+  if (owner == vertex)
+    return earlier;
+  return neo_op2(m, NEO_OP_AND, earlier, neo_op2(m, NEO_OP_EQ, child, neo_axis_ref(m, vertex)));
 }
 
-neo_expr neo_vertex_is_earlier(const neo_inst *in, neo_expr extent, neo_expr edge) {
-  uint32_t axis;
-  neo_module *m = in->fe->m;
-  const neo_edge_list *x = neo_edges_of(in, extent, &axis);
-  neo_expr child = neo_load(m, x->child, &edge, 1, neo_tensor_at(m, x->child)->span);
-  return neo_op2(m, NEO_OP_LT, neo_cast(m, NEO_I64_T, child), neo_axis_ref(m, axis));
+const struct neo_vertex *neo_vertex_around(const neo_inst *in) {
+  while (in && !in->vertex)
+    in = in->caller;
+  return in ? in->vertex : NULL;
 }
 
 bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n) {

@@ -8,7 +8,7 @@
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
  *                 declare.c dims.c consts.c updates.c rounds.c rolled.c loops.c alive.c
- *                 branches.c vertices.c (statements)
+ *                 branches.c vertices.c edge_values.c (statements)
  *
  * Functions that return bool say false after a report. */
 #ifndef NEO_FRONTEND_SEMA_PARTS_H
@@ -182,6 +182,8 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi ov
 neo_expr neo_frame_linear(neo_frame *f);
 neo_expr neo_rand_make(neo_frame *f); /* its site is new; 0 after a report */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
+const char *
+neo_owners_name(neo_fe *fe); /* of the index over owners of edges, for which no text has a name */
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, over sizes alone; 0 */
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
 /* The same, or ends over sizes alone of what may be below 0, as far as both are known. */

@@ -25,20 +25,25 @@ static neo_expr row_major(neo_frame *f, neo_expr at, neo_expr extent, neo_expr i
 }
 
 /* Row-major position among the axes bound here, and the range that it lies in if no axis is empty. The index of
- * one axis is its position; those of more are multiplied by how many values the axes after them may have. */
+ * one axis is its position; those of more are multiplied by how many values the axes after them may have. An edge
+ * has one owner. */
 static neo_expr position(neo_frame *f, neo_reduction *r) {
   neo_expr at = neo_const_int(f->m, NEO_I64_T, 0), last = at;
+  bool first = true;
   r->least = at;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
+    if (f->axis_name[k] == neo_owners_name(f->fe))
+      continue;
     neo_box box = {.low = neo_frame_low(f, k, k + 1, f->fe->asserts.n),
                    .extent = neo_frame_hull(f, k, k + 1, f->fe->asserts.n)};
     neo_expr end = box.extent;
-    if (!end.i || (k > r->base && !neo_frame_range(f, k, &box)))
+    if (!end.i || (!first && !neo_frame_range(f, k, &box)))
       return (neo_expr){0};
-    end = k > r->base ? neo_box_from_zero(f, &box, box.extent) : end;
+    end = !first ? neo_box_from_zero(f, &box, box.extent) : end;
     at = row_major(f, at, box.extent, neo_axis_ref(f->m, k));
     last = row_major(f, last, box.extent, neo_size_add1(f->fe, end, -1));
     r->least = r->least.i && box.low.i ? row_major(f, r->least, box.extent, box.low) : box.low;
+    first = false;
   }
   r->bound = neo_size_add1(f->fe, last, 1);
   return at;

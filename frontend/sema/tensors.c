@@ -49,15 +49,15 @@ neo_span neo_inst_span(const neo_inst *in, neo_span span) {
   return neo_span_called(s, span, in->caller ? neo_inst_span(in->caller, in->call) : in->call);
 }
 
-/* Would the tensor have values of vertices and edges? Reports it. */
-static bool has_pairs(neo_inst *in, const neo_expr *extent, uint32_t n, neo_span at,
-                      const char *full) {
+/* Is the tensor of vertices and edges reported, or too large? In vertex functions it is none in the end (edge_values.c). */
+static bool is_refused(neo_inst *in, const neo_expr *extent, uint32_t n, neo_span at,
+                       const char *full) {
   if (!neo_vertex_has_pairs(in, extent, n))
+    return too_large(in, extent, n, at);
+  if (neo_vertex_around(in))
     return false;
   int h = NEO_ERR(in, at, EDGE_VALUES, full);
-  neo_diag_help(in->fe->diags, h,
-                "edges are read within a reduction over them; what is found of a child alone is "
-                "computed of each vertex, and scattered");
+  neo_diag_help(in->fe->diags, h, "edges are read within a reduction over them");
   return true;
 }
 
@@ -69,7 +69,7 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
     NEO_ERR(in, rec.span, RANK_TOO_LARGE, (int)n, NEO_MAX_RANK);
     return none;
   }
-  if (too_large(in, extent, n, rec.span) || has_pairs(in, extent, n, rec.span, full))
+  if (is_refused(in, extent, n, rec.span, full))
     return none;
   for (uint32_t k = 0; k < n; k++)
     list[k] = extent[k].i;

@@ -173,6 +173,9 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
     return false;
   }
   x->axis = body->n_ambient;
+  x->first_def = m->defs.n;
+  x->first_grad = m->grads.n;
+  x->first_custom = m->customs.n;
   body->vertex = x;
   body->once = "vertex function";
   body->loop_axes |= (uint64_t)1 << x->axis;
@@ -426,13 +429,42 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* The vertices' tensor as one of edges, at whose element e it is that of child[e]. */
-static neo_view through_list(const neo_inst *in, neo_tensor stack, const neo_edge_list *x,
-                             uint32_t rank) {
+/* Whose list an edge is in: an element for each edge. */
+static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
+  neo_module *m = in->fe->m;
+  neo_span at = neo_tensor_at(m, x->begin)->span;
+  neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_int(m, NEO_I64_T, 0);
+  if (x->owner.i)
+    return x->owner;
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
+  const char *full = neo_fe_unique(in->fe, neo_fe_join(in->fe, in->vertex->graph->name, "owner"));
+  x->owner = neo_tensor_make(in, rec, &x->edges, 1, full);
+  neo_axis_rec edge = {neo_name_of(in->fe->names, "e"), zero, x->edges, at},
+               vertex = {neo_name_of(in->fe->names, "v"), zero, vertices, at};
+  uint32_t axes[] = {neo_axis_add(m, edge).i, neo_axis_add(m, vertex).i};
+  neo_expr e = neo_axis_ref(m, 0), v = neo_axis_ref(m, 1);
+  neo_expr sum = neo_cast(m, NEO_I32_T, neo_acc_ref(m, NEO_I64_T, 0));
+  neo_expr has = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, neo_edges_begin(m, x, 1, 0), e),
+                         neo_op2(m, NEO_OP_LT, e, neo_edges_begin(m, x, 1, 1)));
+  neo_def_add(m,
+              (neo_def_rec){.axes = neo_list_new(m, axes, 2),
+                            .n_out = 1,
+                            .where = has,
+                            .reducer = NEO_RED_SUM,
+                            .body = neo_list_new(m, &v.i, 1),
+                            .finish = neo_list_new(m, &sum.i, 1),
+                            .out = neo_list_new(m, &x->owner.i, 1),
+                            .span = at},
+              true);
+  return x->owner;
+}
+
+/* The vertices' tensor as one of edges, at whose element e it is that of child[e], or, towards the children, of owner[e]. */
+static neo_view through_list(neo_inst *in, neo_tensor stack, neo_edge_list *x, uint32_t rank) {
   neo_view v = neo_view_ambient(in, stack, rank - 1);
   v.index[in->vertex->axis] = (neo_expr){0};
   v.rank = rank;
-  v.through = x->child;
+  v.through = in->vertex->down ? owner_of(in, x) : x->child;
   return v;
 }
 
@@ -440,13 +472,11 @@ static bool gather_list(neo_inst *in, neo_gathered *g, const neo_expr *extent, u
   const neo_ast_var *var = &g->bind->var;
   neo_expr all[NEO_MAX_AXES + NEO_MAX_RANK];
   uint32_t axis, rank = 0;
-  const neo_edge_list *x = n ? neo_edges_of(in, extent[0], &axis) : NULL;
+  neo_edge_list *x = n ? neo_edges_of(in, extent[0], &axis) : NULL;
   if (!x || axis != in->vertex->axis)
     return shape_report(in, g->bind);
-  if (in->vertex->down || var->type.rel != NEO_AST_REL_NONE || var->type.lo) {
-    NEO_ERR(in, var->span, GATHER_LIST, var->name.text,
-            in->vertex->down ? "from parents to children, there are places for children alone"
-                             : "it has no bounds");
+  if (var->type.rel != NEO_AST_REL_NONE || var->type.lo) {
+    NEO_ERR(in, var->span, GATHER_LIST, var->name.text, "it has no bounds");
     return false;
   }
   for (uint32_t k = 0; k < in->n_ambient; k++)
@@ -572,7 +602,7 @@ bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) {
     ok = define_scattered(body, &x->gathered.at[k]);
     stack[k] = x->gathered.at[k].stack;
   }
-  return ok;
+  return ok && neo_edge_values_resolve(body);
 }
 
 neo_val neo_vertex_result(neo_inst *body, uint32_t k) {

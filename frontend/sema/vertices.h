@@ -8,6 +8,7 @@ typedef struct {  /* edges <= 4096: children in lists of any length */
   neo_tensor
       begin; /* G.begin[G.vertices + 1]: vertex v has the edges begin[v] .. begin[v + 1] - 1 */
   neo_tensor child; /* G.child[e], before the vertex in whose list e is */
+  neo_tensor owner; /* that vertex; 0: nobody has asked */
 } neo_edge_list;
 
 struct neo_graph { /* graph G(children <= 2, vertices <= 4096) */
@@ -31,6 +32,7 @@ struct neo_vertex {
   uint32_t axis; /* the ambient axis that is the vertex */
   bool down;     /* gathers from parents */
   bool failed;
+  size_t first_def, first_grad, first_custom; /* of the module, in the body */
   NEO_VEC(neo_gathered) gathered;
   NEO_VEC(neo_val) pushed;
 };
@@ -63,15 +65,21 @@ neo_val neo_vertex_result(neo_inst *body, uint32_t k);
 /* ---- graphs.c */
 /* The list of which the extent is that of all edges, and the ambient axis that runs over its vertices; null: it is of
  * something else. */
-const neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis);
+neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis);
 /* begin[v + more], as an index, of the vertex that the axis is. */
 neo_expr neo_edges_begin(neo_module *m, const neo_edge_list *x, uint32_t axis, int64_t more);
-/* The edges of the vertex at hand, if so many are all edges of a list of its graph: their range, and the condition that
- * their children, at `edge`, come before it. False: the extent is of something else. */
-bool neo_vertex_edges(const neo_inst *in, neo_expr extent, neo_expr *lo, neo_expr *hi);
-neo_expr neo_vertex_is_earlier(const neo_inst *in, neo_expr extent, neo_expr edge);
+/* What holds of an edge in the list of `owner`: its child comes before it, and is `vertex`, if that is another axis. */
+neo_expr neo_edges_hold(neo_module *m, const neo_edge_list *x, neo_expr edge, uint32_t owner,
+                        uint32_t vertex);
+/* The vertex function that is checked, perhaps in a call around; null: none is. */
+const struct neo_vertex *neo_vertex_around(const neo_inst *in);
 /* Would these be the extents of values of each vertex and edge of a list? A vertex function has none. */
 bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n);
 bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
+
+/* ---- edge_values.c */
+/* Behind the body of a vertex function: values of edges become those of vertices, or stand where they are read. False
+ * after a report. */
+bool neo_edge_values_resolve(neo_inst *body) NEO_MUST_CHECK;
 
 #endif

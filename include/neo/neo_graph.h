@@ -9,6 +9,12 @@
  *   for each graph g of the batch: neo_rt_graph_batch_add(&b, &g, error, sizeof error);
  *   model_step(ctx, b.vertices, child, ..., &loss);
  *
+ * With `graph G(edges <= E, vertices <= N)` it takes the sizes G_vertices and G_edges, and lists of children, G_begin
+ * and G_child. They are filled where the batch has room for offsets:
+ *
+ *   neo_rt_graph_batch b = {.most_vertices = N, .most_edges = E, .most_graphs = B, .begin = begin,
+ *                           .child = child, .from = from, .start = start, .work = work};
+ *
  * A status is one of neo_rt_code. What fails has changed nothing, and says why in `error` (which may
  * be null; error_bytes is its size). Functions keep no state: any thread may call them, for different
  * objects. */
@@ -40,20 +46,25 @@ NEO_RT_API neo_rt_status neo_rt_graph_order(const neo_rt_graph *graph, int32_t *
 
 /* A batch, to which graphs are added one after the other. All memory is the caller's. */
 typedef struct {
-  int32_t children;      /* places of a vertex: K */
+  int32_t children;      /* places of a vertex: K; of lists nothing */
   int64_t most_vertices; /* N at most */
   int64_t most_graphs;
-  int32_t *child; /* [most_vertices, children]: G_child */
+  int32_t *child; /* [most_vertices, children]: G_child; of lists [most_edges] */
   int32_t *from;  /* [most_vertices]: which vertex of its graph stands here */
   int64_t *start; /* [most_graphs + 1]: graph b has the vertices start[b] .. start[b + 1) */
   int32_t *work;  /* [most_vertices] */
   int64_t vertices, graphs; /* of the batch so far: 0 at first, and again for the next batch */
+  /* Lists of children; all are 0 where vertices have places. */
+  int32_t *begin; /* [most_vertices + 1]: G_begin */
+  int64_t *edge;  /* [most_edges]: which child of its graph's `child` stands here; may be null */
+  int64_t most_edges; /* E at most */
+  int64_t edges;      /* of the batch so far, as vertices */
 } neo_rt_graph_batch;
 
 /* Puts a graph behind the others, in the order of neo_rt_graph_order: so what belongs to vertex v of
  * the batch is that of from[v] of its graph, and the root of a tree is its last vertex. Allocates
- * nothing. Messages name graph and vertex. NEO_RT_E_SHAPE: more vertices, graphs or children than
- * there is room for; NEO_RT_E_RANGE, NEO_RT_E_ARGUMENT as above. */
+ * nothing. Messages name graph and vertex. NEO_RT_E_SHAPE: more vertices, graphs, children or edges
+ * than there is room for; NEO_RT_E_RANGE, NEO_RT_E_ARGUMENT as above. A list has no empty places. */
 NEO_RT_API neo_rt_status neo_rt_graph_batch_add(neo_rt_graph_batch *batch,
                                                 const neo_rt_graph *graph, char *error,
                                                 size_t error_bytes);

@@ -7,7 +7,7 @@ import unittest
 
 import neoc
 import neoc.trace
-from neoc.trace import names
+from neoc import names
 
 
 class Names(unittest.TestCase):

@@ -134,10 +134,10 @@ neo_rt_status neo_rt_graph_order(const neo_rt_graph *g, int32_t *order, int32_t 
 
 static neo_rt_status check_room(const neo_rt_graph_batch *b, const neo_rt_graph *g, char *error,
                                 size_t error_bytes) {
-  if (!b->from || !b->start || !b->work || (!b->child && b->children) ||
-      (g->vertices > 0 && !g->first))
+  bool child = b->child || (b->begin ? !b->most_edges : !b->children);
+  if (!b->from || !b->start || !b->work || !child || (g->vertices > 0 && !g->first))
     return neo_rti_say(error, error_bytes, NEO_NULL, "null pointer");
-  if (b->vertices < 0 || b->graphs < 0)
+  if (b->vertices < 0 || b->graphs < 0 || b->edges < 0)
     return neo_rti_say(error, error_bytes, NEO_ARGUMENT, "a batch of %lld graphs, %lld vertices",
                        (long long)b->graphs, (long long)b->vertices);
   if (b->graphs >= b->most_graphs)
@@ -152,10 +152,38 @@ static neo_rt_status check_room(const neo_rt_graph_batch *b, const neo_rt_graph 
   return NEO_OK;
 }
 
-/* The children of the graph's vertices at their places; `work` becomes the place of each vertex. */
+/* Is there room for the edges, if children are in lists? */
+static neo_rt_status check_edges(const neo_rt_graph_batch *b, const neo_rt_graph *g, char *error,
+                                 size_t error_bytes) {
+  int64_t n = 0;
+  for (int64_t v = 0; v < g->vertices; v++)
+    for (int64_t k = g->first[v]; k < g->first[v + 1]; k++)
+      n += g->child[k] >= 0;
+  if (!b->begin || (n <= b->most_edges - b->edges && b->most_edges <= INT32_MAX))
+    return NEO_OK;
+  return neo_rti_say(error, error_bytes, NEO_SHAPE,
+                     "graph %lld: %lld edges, there is room for %lld of %lld in the batch",
+                     (long long)b->graphs, (long long)n, (long long)(b->most_edges - b->edges),
+                     (long long)b->most_edges);
+}
+
+/* The lists of the graph's vertices, whose places are in `work`. */
+static void put_lists(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
+  b->begin[b->vertices] = (int32_t)b->edges;
+  for (int64_t k = 0; k < g->vertices; k++) {
+    for (int64_t j = g->first[order[k]]; j < g->first[order[k] + 1]; j++) {
+      if (g->child[j] < 0)
+        continue;
+      if (b->edge)
+        b->edge[b->edges] = j;
+      b->child[b->edges++] = b->work[g->child[j]];
+    }
+    b->begin[b->vertices + k + 1] = (int32_t)b->edges;
+  }
+}
+
+/* The children of the graph's vertices at their places, which are in `work`. */
 static void put_children(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
-  for (int64_t k = 0; k < g->vertices; k++)
-    b->work[order[k]] = (int32_t)(b->vertices + k);
   for (int64_t k = 0; k < g->vertices; k++) {
     int32_t v = order[k], *out = b->child + (b->vertices + k) * b->children;
     int64_t n = g->first[v + 1] - g->first[v];
@@ -176,10 +204,15 @@ neo_rt_status neo_rt_graph_batch_add(neo_rt_graph_batch *b, const neo_rt_graph *
     return status;
   neo_rti_say(where, sizeof where, NEO_OK, "graph %lld, ", (long long)b->graphs);
   int32_t *order = b->from + b->vertices;
-  status = order_of(&(checked){g, where, error, error_bytes}, b->children, order, b->work);
+  int64_t most = b->begin ? INT32_MAX - 1 : b->children;
+  status = order_of(&(checked){g, where, error, error_bytes}, most, order, b->work);
+  if (!status)
+    status = check_edges(b, g, error, error_bytes);
   if (status)
     return status;
-  put_children(b, g, order);
+  for (int64_t k = 0; k < g->vertices; k++)
+    b->work[order[k]] = (int32_t)(b->vertices + k);
+  (b->begin ? put_lists : put_children)(b, g, order);
   b->start[b->graphs] = b->vertices;
   b->vertices += g->vertices;
   b->start[++b->graphs] = b->vertices;

@@ -111,6 +111,37 @@ def tree_gru(net):
     return labelled(net, torch.stack(hs))
 
 
+def lists(net, name):
+    """Of each vertex its edges: their numbers, and the children."""
+    begin = net.ints(name + ".begin", (net.size(name + ".vertices") + 1,), 1).tolist()
+    child = net.ints(name + ".child", (net.size(name + ".edges"),), 1).tolist()
+    return [[(e, child[e]) for e in range(a, b)] for a, b in zip(begin, begin[1:])]
+
+
+@network(lr=LR, adam=("T",))
+def dependency_lstm(net):
+    below, D, E, K = lists(net, "G"), net.D, net.E, net.TYPES
+    x = net.param("T", (net.WORDS, E))[net.ints("word", (len(below),), net.WORDS)]
+    arc = net.ints("arc", (net.size("G.edges"),), K)
+    W, U, Uf = (net.weight("h." + k, shape, shape[0])
+                for k, shape in (("W", (E, 4, D)), ("U", (D, 3, D)), ("Uf", (D, D))))
+    b, F, R, bias = (net.param("h." + k, shape)
+                     for k, shape in (("b", (4, D)), ("F", (K, D)), ("R", (K, D)), ("bias", (K,))))
+    own, key, hs, cs = net.weight("h.own", (E,), E), net.weight("h.below", (D,), D), [], []
+    for v, edges in enumerate(below):
+        p, c, m = product(x[v], W).reshape(4, D) + b, 0, torch.zeros(D, dtype=x.dtype)
+        if edges:
+            h, kind = torch.stack([hs[k] for _, k in edges]), arc[[e for e, _ in edges]]
+            a = (x[v] @ own + bias[kind] + h @ key).tanh().softmax(0)
+            f = (p[3] + F[kind] + h @ Uf).sigmoid()
+            c = (f * torch.stack([cs[k] for _, k in edges])).sum(0)
+            m = (a[:, None] * R[kind] * h).sum(0)
+        i, o, u = p[:3] + product(m, U).reshape(3, D)
+        cs.append(i.sigmoid() * u.tanh() + c)
+        hs.append(o.sigmoid() * cs[-1].tanh())
+    return labelled(net, torch.stack(hs))
+
+
 @network(lr=LR, adam=("T", "Diag", "Left", "Right"))
 def mv_rnn(net):
     child, D, R = graph(net, "G", 2), net.D, net.R

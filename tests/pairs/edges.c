@@ -120,11 +120,30 @@ static const char *reduced(drawn *k, const char *range, const char *where, const
 
 /* ---- recurrences */
 
+/* Values of edges that have names: of the child alone with products, of features, of the vertex, and all of them in a
+ * softmax over the edges of the vertex. The last one is r[j]. */
+static void add_values(drawn *k, neo_str *s) {
+  static const char *const keys[] = {"sum[l] h[e, l]*u[l, 0]", "sum[l] tanh(h[e, l])*u[1, l]",
+                                     "max[l] h[e, l]", "h[e, 2]"};
+  static const char *const values[] = {"h[e, j]*feat[e, j]", "tanh(h[e, j]*w[e])",
+                                       "h[e, j] + sum[l] h[e, l]*u[l, j]", "rel[kind[e], j]*n[e]"};
+  static const char *const scores[] = {"tanh(n[e])", "tanh(n[e] + x[0])", "sin(n[e] + w[e])"};
+  bool softmax = chance(k, 60);
+  neo_str_addf(s, "  n[e] = %s\n", ANY(k, keys));
+  neo_str_addf(s, "  y[e, j < J] = %s\n", ANY(k, values));
+  neo_str_addf(s, "  q[e] = %s\n", ANY(k, scores));
+  if (softmax)
+    neo_str_add(s, "  a[e] = exp(q[e] - max[i] q[i])/sum[i] exp(q[i] - max[o] q[o])\n");
+  neo_str_addf(s, "  r[j] = sum[e] %s[e]*y[e, j]\n", softmax ? "a" : "q");
+}
+
 static void function(drawn *k, const char *name) {
   bool product = chance(k, 60), places = k->places && chance(k, 60), typed = k->typed;
+  bool values = chance(k, 50), down = !places && chance(k, 35);
   neo_str s;
   neo_str_init(&s, k->a);
-  neo_str_addf(&s, "vertex f%s(x[J]) over G {\n  gather h[G.edges, J] : %s\n", name, k->type);
+  neo_str_addf(&s, "vertex f%s(x[J]) over G%s {\n  gather h[G.edges, J] : %s\n", name,
+               down ? " down" : "", k->type);
   if (product)
     neo_str_addf(&s, "  gather hu[G.edges, J] : %s\n", k->type);
   if (typed)
@@ -138,8 +157,10 @@ static void function(drawn *k, const char *name) {
     neo_str_addf(
         &s, "  t[j < J] = %s\n",
         guarded(k, neo_arena_printf(k->a, "(%s[e] %s)", reducer(k), message(k, "g[e, j]", true))));
-  neo_str_addf(&s, "  h2[j] = tanh(x[j] + 0.5*s[j]%s%s%s)\n", typed ? " - 0.25*t[j]" : "",
-               places ? " + 0.5*sum[k] c[k, j]" : "",
+  if (values)
+    add_values(k, &s);
+  neo_str_addf(&s, "  h2[j] = tanh(x[j] + 0.5*s[j]%s%s%s%s)\n", typed ? " - 0.25*t[j]" : "",
+               places ? " + 0.5*sum[k] c[k, j]" : "", values ? " - 0.5*r[j]" : "",
                chance(k, 40) ? " + select(children > 1, 0.125, 0)" : "");
   if (product)
     neo_str_add(&s, "  u2[j] = 0.5*sum[l] h2[l]*u[l, j]\n");

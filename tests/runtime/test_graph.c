@@ -17,15 +17,28 @@
 enum { MOST = 64 };
 
 typedef struct {
-  int32_t child[MOST * 3], from[MOST], work[MOST];
-  int64_t start[9];
+  int32_t child[MOST * 3], from[MOST], work[MOST], begin[MOST + 1];
+  int64_t start[9], edge[MOST * 3];
   neo_rt_graph_batch b;
 } world;
 
 static neo_rt_graph_batch *begin(world *w, int32_t children, int64_t vertices) {
   memset(w, 0x55, sizeof *w);
-  w->b = (neo_rt_graph_batch){children, vertices, 8, w->child, w->from, w->start, w->work, 0, 0};
+  w->b = (neo_rt_graph_batch){.children = children, .most_vertices = vertices, .most_graphs = 8};
+  w->b.child = w->child;
+  w->b.from = w->from;
+  w->b.start = w->start;
+  w->b.work = w->work;
   return &w->b;
+}
+
+/* The same with children in lists. */
+static neo_rt_graph_batch *begin_lists(world *w, int64_t edges) {
+  neo_rt_graph_batch *b = begin(w, 0, MOST);
+  b->begin = w->begin;
+  b->edge = w->edge;
+  b->most_edges = edges;
+  return b;
 }
 
 static void a_graph_in_order_keeps_it_and_another_is_put_into_one(void **state) {
@@ -64,6 +77,45 @@ static void a_place_without_child_stays_empty(void **state) {
   assert_int_equal(neo_rt_graph_batch_add(b, &g, NULL, 0), NEO_OK);
   const int32_t want[] = {-1, -1, -1, -1, 0, -1};
   assert_memory_equal(w.child, want, sizeof want);
+}
+
+static void lists_have_the_children_that_there_are(void **state) {
+  (void)state;
+  world w;
+  neo_rt_graph_batch *b = begin_lists(&w, 9);
+  /* 0 has the children 2, none, 1 and 2 again; 2 has 1 */
+  const int64_t first[] = {0, 4, 4, 5};
+  const int32_t child[] = {2, -1, 1, 2, 1};
+  neo_rt_graph dag = {3, first, child}, empty = {0, first, child}, single = {1, first + 1, child};
+  assert_int_equal(neo_rt_graph_batch_add(b, &empty, NULL, 0), NEO_OK);
+  assert_int_equal(w.begin[0], 0);
+  assert_int_equal(neo_rt_graph_batch_add(b, &dag, NULL, 0), NEO_OK);
+  assert_int_equal(neo_rt_graph_batch_add(b, &single, NULL, 0), NEO_OK);
+  assert_int_equal(neo_rt_graph_batch_add(b, &dag, NULL, 0), NEO_OK);
+  const int32_t begin[] = {0, 0, 1, 4, 4, 4, 5, 8}, children[] = {0, 1, 0, 1, 4, 5, 4, 5};
+  const int64_t edge[] = {4, 0, 2, 3, 4, 0, 2, 3};
+  assert_int_equal(b->vertices, 7);
+  assert_int_equal(b->edges, 8);
+  assert_memory_equal(w.begin, begin, sizeof begin);
+  assert_memory_equal(w.child, children, sizeof children);
+  assert_memory_equal(w.edge, edge, sizeof edge);
+}
+
+static void more_edges_than_there_is_room_for_change_nothing(void **state) {
+  (void)state;
+  world w;
+  char error[256] = "";
+  neo_rt_graph_batch *b = begin_lists(&w, 3);
+  const int64_t first[] = {0, 0, 2};
+  const int32_t child[] = {0, 0};
+  neo_rt_graph g = {2, first, child};
+  b->edge = NULL;
+  assert_int_equal(neo_rt_graph_batch_add(b, &g, error, sizeof error), NEO_OK);
+  assert_int_equal(neo_rt_graph_batch_add(b, &g, error, sizeof error), NEO_SHAPE);
+  assert_string_equal(error, "graph 1: 2 edges, there is room for 1 of 3 in the batch");
+  assert_true(b->vertices == 2 && b->graphs == 1 && b->edges == 2);
+  b->child = NULL;
+  assert_int_equal(neo_rt_graph_batch_add(b, &g, error, sizeof error), NEO_NULL);
 }
 
 /* Vertices of a random graph whose children come first, then renamed at random. */
@@ -213,6 +265,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_graph_in_order_keeps_it_and_another_is_put_into_one),
       cmocka_unit_test(a_place_without_child_stays_empty),
+      cmocka_unit_test(lists_have_the_children_that_there_are),
+      cmocka_unit_test(more_edges_than_there_is_room_for_change_nothing),
       cmocka_unit_test(every_acyclic_graph_gets_an_order_in_which_children_come_first),
       cmocka_unit_test(pointers_and_numbers_that_cannot_be_are_refused),
       cmocka_unit_test(a_chain_of_a_million_vertices_needs_no_stack),

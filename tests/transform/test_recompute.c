@@ -24,9 +24,14 @@ static void add_layer(neo_str *s, const chain *c, int k) {
   neo_str_addc(s, '\n');
 }
 
+/* The text stays until the next one is made. */
 static const char *text_of_chain(const chain *c) {
   static neo_arena a;
+  static bool made;
   neo_str s;
+  if (made)
+    neo_arena_free(&a);
+  made = true;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&s, &a);
   neo_str_addf(&s, "neo-ir 1\nmodule t\nsites 1\n%sinput z0 : f64 [%s, 4]\n", c->sizes, c->rows);

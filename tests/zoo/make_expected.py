@@ -229,6 +229,9 @@ TREES = {"WORDS": 17, "E": 5, "D": 4}
 LATTICE = {"CHARS": 9, "WORDS": 17, "TAGS": 5, "ARCS": 3, "E": 5, "D": 4}
 MOLECULES = {"KINDS": 3, "TYPES": 2, "D": 5, "ROUNDS": 3}
 VERTICES = {"G.vertices": 20}
+BELOW = [[], [], [0], [], [2, 1, 3], [4], [], [], [6, 7], [], [9], [0, 1, 2, 3, 5, 8, 8], [], [12],
+         [13, 11, 10], [], [14, 15], [16], [], [17, 18]]  # one has many, one twice the same
+ARCS = {**VERTICES, "G.edges": sum(map(len, BELOW))}
 
 CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where it is not the model's
     "mlp": ("mlp", {"WIDTH": 7, "CLASSES": 5}, 4, 0, None),
@@ -262,11 +265,16 @@ CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where i
     "tree_lstm_sum": ("tree_lstm_sum", TREES, VERTICES, 0, None),
     "tree_lstm_sum_5": ("tree_lstm_sum", {**TREES, "CHILDREN": 5}, VERTICES, 0, None),
     "tree_gru": ("tree_gru", TREES, VERTICES, 0, None),
+    "dependency_lstm": ("dependency_lstm", {**TREES, "TYPES": 3}, ARCS, 0, None),
     "mv_rnn": ("mv_rnn", {"WORDS": 17, "D": 4, "R": 2}, VERTICES, 0, None),
     "tree_fc": ("tree_fc", {"D": 5, "CLASSES": 3}, {"TREES": 3, "LEAVES": 7, **VERTICES}, 0, None),
     "chain_lstm": ("chain_lstm", TREES, VERTICES, 0, None),
     "lattice_lstm": ("lattice_lstm", LATTICE, VERTICES, 0, None),
     "ggnn": ("ggnn", MOLECULES, {"B": 3, "V": 12, "M": 25}, 0, None),
+}
+GIVEN = {  # what hashes do not draw
+    "dependency_lstm": {"G.begin": torch.tensor([0, *itertools.accumulate(map(len, BELOW))]),
+                        "G.child": torch.tensor(sum(BELOW, []))},
 }
 
 
@@ -313,7 +321,7 @@ def main():
             write(sys.argv[3], name, expected(case, given, steps=2))
     else:
         for name in sys.argv[1:] or CASES:
-            write(os.path.join(HERE, "expected"), name, expected(CASES[name]))
+            write(os.path.join(HERE, "expected"), name, expected(CASES[name], GIVEN.get(name)))
 
 
 main()

@@ -86,6 +86,24 @@ def complete(leaves, batch, hidden, count=2, kinds=0):
     return found
 
 
+def listed(leaves, batch, hidden, places, count=2):
+    """Complete trees whose children stand in so many places, and in lists."""
+    structures = needed("structures")
+    np = needed("numpy")
+    rng, found = np.random.default_rng(1), []
+    for _ in range(count):
+        child = structures.joined([structures.complete_tree(leaves)] * batch).child
+        n, has = len(child), child >= 0
+        table = np.full((n, places), -1, np.int32)
+        table[:, :child.shape[1]] = child
+        begin = np.cumsum([0, *has.sum(1)]).astype(np.int32)
+        found.append(({"G.vertices": n, "G.own.edges": int(begin[-1])},
+                      {"G.child": table, "G.own.begin": begin, "G.own.child": child[has],
+                       "x": rng.uniform(-1, 1, (n, hidden)).astype(np.float32),
+                       "label": rng.integers(0, 2, n).astype(np.int32)}))
+    return found
+
+
 def edges(vertices, edges, given, wanted, count=2):
     """Edges between vertices at random, with features that are given and wanted of each vertex."""
     np = needed("numpy")
@@ -132,8 +150,8 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, random=random, complete=complete, edges=edges, sentences=sentences,
-              pieces=pieces)
+MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, edges=edges,
+              sentences=sentences, pieces=pieces)
 
 
 def make(workload, file):

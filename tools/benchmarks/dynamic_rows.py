@@ -22,6 +22,7 @@ GROUPS = {  # must, must_tuned, stretch
     "ablation": (1.0, 1.0, None),
     "batches of kinds": (None, None, None),
     "reductions by keys": (0.77, 0.77, None),
+    "lists over places": (1.0, 1.0, None),
     "shares of a step": (None, None, None),
 }
 # How many times DyNet's trees or words a second ours must reach, and a stretch; DyNet runs beside ours.
@@ -162,6 +163,15 @@ def edges(threads):
         yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/gat.expr")
 
 
+def lists(threads):
+    """Children in lists: the time of so many places for them over that of lists."""
+    for places in (2, 8, 32):
+        r = row(f"lists: beside {places} places", "lists over places", "lists",
+                ("listed", 64, 64, 64, places), 128, threads, peers=("baseline",),
+                defines=dict(K=places), options=("--define=FORM=1",), baseline=("--define=FORM=0",))
+        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/lists.expr")
+
+
 def shares(threads):
     for leaves in (32, 64, 128, 256, 512, 1024):
         yield tree_fc(f"shares: Tree-FC {leaves} leaves", "shares of a step", leaves, 64, threads,
@@ -183,4 +193,4 @@ def together(switches):
 def rows(threads, serial=(), switches=None):
     return [*networks(threads), *comparisons(threads, serial),
             *ablation(threads, together(switches or {})), *kinds(threads), *edges(threads),
-            *shares(threads)]
+            *lists(threads), *shares(threads)]

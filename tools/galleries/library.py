@@ -59,8 +59,11 @@ class Library:
         return self.memory[tensor]
 
     def draw(self, tensor):
-        """Floats in [-1, 1), integers within their bounds; what comes before its own place is a forest."""
+        """Floats in [-1, 1), integers within their bounds; what comes before its own place is a forest, lists are of any graph."""
         t, room, shape = self.tensors[tensor], self.room(tensor), self.shape(tensor)
+        graph, _, part = tensor.rpartition(".")
+        if part in ("begin", "child") and graph + ".begin" in self.tensors:
+            return self.draw_lists(graph) if part == "begin" else None
         row = len(room)//max(shape[0], 1) if shape else 1
         if t.get("below") == "d0":
             return self.draw_forest(room, shape)
@@ -81,6 +84,16 @@ class Library:
             for k in range(width):
                 room[v*width + k] = below[k] if k < len(below) else -1
             free.append(v)
+
+    def draw_lists(self, graph):
+        begin, child = self.room(graph + ".begin"), self.room(graph + ".child")
+        vertices, edges = self.shape(graph + ".begin")[0] - 1, self.shape(graph + ".child")[0]
+        owners = sorted(self.random.randrange(1, vertices) for _ in range(edges))
+        for e, owner in enumerate(owners):
+            child[e] = self.random.randrange(owner)
+            begin[owner + 1] += 1
+        for v in range(vertices):
+            begin[v + 1] += begin[v]
 
     def draw_all(self, entry):
         for tensor in self.entries[entry]["inputs"]:

@@ -18,6 +18,7 @@ typedef enum {             /* what an input gets */
                NEOC_WORD,
                NEOC_LABEL,
                NEOC_ROOT,
+               NEOC_BEGIN, /* where the edges of each vertex begin, of trees or of compressed rows */
                NEOC_RAGGED, /* of a batch of graphs: see graphs.h; NEOC_VERTEX: the vertex that an edge is of */
                NEOC_GRAPH,
                NEOC_VERTEX

@@ -50,7 +50,7 @@ static neoc_exit too_many(const neoc_feed *f) {
   const char *name = "";
   for (int32_t k = e->n_sizes; k-- > 0;) {
     int32_t size = m->entry_sizes[e->sizes + k];
-    if (size != f->batch_size && !is_told(d, size) && !(d->bank && size == d->bank->vertices))
+    if (size != f->batch_size && !is_told(d, size) && !neoc_treebank_tells(d, size))
       name = m->sizes[size].name;
   }
   return neoc_fail(d->r->cli, NEOC_FAILED,
@@ -65,14 +65,12 @@ static neoc_exit find_batch(neoc_feed *f) {
   const neo_rt_model *m = r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
   const neo_rt_tensor *first = NULL;
-  bool trees = false;
   int known = 0; /* sizes that data tell */
   f->batch_size = -1;
   f->least = 1; /* without inputs and sizes any number will do */
   f->most = INT64_MAX;
   for (int32_t k = 0; k < e->n_inputs; k++) {
     neoc_exit code = has_rows(f, k) ? add_rows(f, neoc_feed_tensor(f, k), &first) : NEOC_OK;
-    trees = trees || (f->data->bank && !has_rows(f, k));
     if (code)
       return code;
   }
@@ -80,7 +78,7 @@ static neoc_exit find_batch(neoc_feed *f) {
     count_rows(f, m->entry_sizes[e->sizes]);
   for (int32_t k = 0; k < e->n_sizes; k++) {
     int32_t size = m->entry_sizes[e->sizes + k];
-    if (is_told(f->data, size))
+    if (is_told(f->data, size) || neoc_treebank_tells(f->data, size))
       known++;
     else if (f->data->graphs && f->batch_size < 0)
       count_rows(f, size);
@@ -88,18 +86,29 @@ static neoc_exit find_batch(neoc_feed *f) {
   if (f->batch_size >= 0 && is_told(f->data, f->batch_size))
     return neoc_fail(r->cli, NEOC_FAILED, "entry %s: %s counts rows, and is a dimension of rows",
                      e->name, m->sizes[f->batch_size].name);
-  if (e->n_sizes > (f->batch_size >= 0) + trees + known)
+  if (e->n_sizes > (f->batch_size >= 0) + known)
     return too_many(f);
   return NEOC_OK;
 }
 
-/* The trees of a batch, whichever they are, must be within the graph's vertices. */
+static neoc_exit too_many_trees(const neoc_data *d, int64_t n, int64_t have, const char *what,
+                                int64_t most) {
+  return neoc_fail(d->r->cli, NEOC_FAILED,
+                   "%s: a batch of %lld trees may have %lld %s, but %s has %s <= %lld (%s); "
+                   "%lld trees always fit",
+                   d->bank->path, (long long)n, (long long)have, what, d->bank->graph, what,
+                   (long long)most, neoc_treebank_place(d), (long long)neoc_treebank_fits(d));
+}
+
+/* The trees of a batch, whichever they are, must be within the graph's vertices and edges. */
 static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
   const neoc_data *d = f->data;
   neoc_cli *cli = d->r->cli;
   if (!d->bank)
     return NEOC_OK;
-  const neo_rt_size *size = &d->r->lib.model->sizes[d->bank->vertices];
+  const neo_rt_size *size = d->r->lib.model->sizes;
+  int64_t vertices = size[d->bank->vertices].hi;
+  int64_t edges = d->bank->edges < 0 ? INT64_MAX : size[d->bank->edges].hi;
   int64_t fit = neoc_treebank_fits(d), n = batch;
   if (batch == 0 && f->most == INT64_MAX && d->rows > 1 && d->option == NEOC_O_DATA)
     return neoc_usage(cli, "--batch is missing: how many trees are a step of entry %s?",
@@ -108,13 +117,10 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
     n = f->most;
   else if (n > d->rows)
     n = d->rows;
-  if (neoc_treebank_most(d, n) > size->hi)
-    return neoc_fail(
-        cli, NEOC_FAILED,
-        "%s: a batch of %lld trees may have %lld vertices, but %s has vertices <= %lld (%s); "
-        "%lld trees always fit",
-        d->bank->path, (long long)n, (long long)neoc_treebank_most(d, n), d->bank->graph,
-        (long long)size->hi, neoc_treebank_place(d), (long long)fit);
+  if (neoc_treebank_most(d, n) > vertices)
+    return too_many_trees(d, n, neoc_treebank_most(d, n), "vertices", vertices);
+  if (neoc_treebank_edges(d, n) > edges)
+    return too_many_trees(d, n, neoc_treebank_edges(d, n), "edges", edges);
   if (!neoc_feed_is_exact(f) && fit < d->rows && fit < f->most)
     f->most = fit;
   return NEOC_OK;
@@ -191,7 +197,9 @@ static int64_t size_of(const neoc_feed *f, int32_t size, int64_t n) {
     return d->graphs->at[ragged].now;
   if (d->told[size].n >= 0)
     return d->told[size].n;
-  return f->trees && size == d->bank->vertices ? f->trees->graph.vertices : n;
+  if (f->trees && neoc_treebank_tells(d, size))
+    return size == d->bank->vertices ? f->trees->graph.vertices : f->trees->graph.edges;
+  return n;
 }
 
 neoc_exit neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {

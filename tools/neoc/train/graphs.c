@@ -33,8 +33,22 @@ int neoc_ragged_find(const neoc_data *d, int32_t size) {
   return -1;
 }
 
+/* Is it the offsets of lists? */
+static bool are_offsets(const neoc_data *d, int32_t tensor) {
+  return tensor_at(d, tensor)->offsets == tensor + 1;
+}
+
+/* The size that an element of the input is of: of offsets that of what they cut into lists. */
+static int32_t own_size(const neoc_data *d, int32_t tensor) {
+  const neo_rt_model *m = d->r->lib.model;
+  for (int32_t t = 0; are_offsets(d, tensor) && t < m->n_tensors; t++)
+    if (t != tensor && m->tensors[t].offsets == tensor + 1)
+      return first_size(d, t);
+  return first_size(d, tensor);
+}
+
 static const neoc_ragged *ragged_of(const neoc_data *d, int32_t tensor) {
-  return &d->graphs->at[neoc_ragged_find(d, first_size(d, tensor))];
+  return &d->graphs->at[neoc_ragged_find(d, own_size(d, tensor))];
 }
 
 bool neoc_graphs_has(const neoc_data *d, const char *name) {
@@ -230,12 +244,14 @@ neoc_exit neoc_graphs_open(neoc_data *d, const int32_t *entries, size_t n) {
 
 bool neoc_graphs_give(const neoc_data *d, int32_t tensor, const char *text) {
   neoc_source *s = &d->source[tensor];
-  int own = d->graphs ? neoc_ragged_find(d, first_size(d, tensor)) : -1;
-  if (own < 0)
+  int own = d->graphs ? neoc_ragged_find(d, own_size(d, tensor)) : -1;
+  if (own < 0 || (text && are_offsets(d, tensor)))
     return false;
   bool lists = neoc_ragged_find(d, bound_size(d, tensor)) >= 0;
   s->member = NEOC_RAGGED;
-  if (!text && !lists && bound_size(d, tensor) >= 0)
+  if (are_offsets(d, tensor))
+    s->member = NEOC_BEGIN;
+  else if (!text && !lists && bound_size(d, tensor) >= 0)
     s->member = NEOC_GRAPH;
   else if (text && neo_streq(text, neo_arena_printf(d->r->cli->arena, "%s:vertex",
                                                     d->graphs->at[own].name)))
@@ -254,6 +270,9 @@ static neoc_exit take_made(neoc_data *d, int32_t tensor) {
   if (s->member == NEOC_VERTEX && !g->vertex_start)
     return neoc_usage(d->r->cli, "%s=%s:vertex: %s is no compressed list of rows (%s=FILE:csr)",
                       t->name, g->name, g->path, g->name);
+  if (s->member == NEOC_BEGIN && !g->vertex_start)
+    return neoc_usage(d->r->cli, "%s: %s is no compressed list of rows (%s=FILE:csr)", t->name,
+                      g->path, g->name);
   return NEOC_OK;
 }
 
@@ -304,6 +323,22 @@ static neoc_exit check_vertices(neoc_data *d, int32_t tensor, bool global) {
   return NEOC_OK;
 }
 
+/* Of an edge in a list the child comes before the vertex. */
+static neoc_exit check_children(const neoc_data *d, int32_t tensor) {
+  const neoc_source *s = &d->source[tensor];
+  const neoc_ragged *g = ragged_of(d, tensor), *v = &d->graphs->at[s->shift];
+  for (int64_t k = 0; g->vertex_start && k < d->rows; k++)
+    for (int64_t i = v->start[k]; i < v->start[k + 1]; i++)
+      for (int64_t e = g->vertex_start[i]; e < g->vertex_start[i + 1]; e++)
+        if ((int64_t)neoc_array_at(&s->array, e) >= i - v->start[k])
+          return neoc_fail(d->r->cli, NEOC_FAILED,
+                           "%s: element %" PRId64 " of row %" PRId64 " of %s is %" PRId64
+                           ", which is not before vertex %" PRId64 ", whose child it is",
+                           tensor_at(d, tensor)->name, e - g->start[k], k, s->path,
+                           (int64_t)neoc_array_at(&s->array, e), i - v->start[k]);
+  return NEOC_OK;
+}
+
 neoc_exit neoc_graphs_take(neoc_data *d, int32_t tensor, const char *text) {
   neo_arena *a = d->r->cli->arena;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -325,7 +360,9 @@ neoc_exit neoc_graphs_take(neoc_data *d, int32_t tensor, const char *text) {
                   t->name, text, s->array.extent[0], g->path, g->start[d->rows]);
   if (!e)
     e = neoc_data_convert(d, tensor);
-  return e || s->shift < 0 ? e : check_vertices(d, tensor, global);
+  if (!e && s->shift >= 0)
+    e = check_vertices(d, tensor, global);
+  return e || s->shift < 0 || !t->offsets ? e : check_children(d, tensor);
 }
 
 /* ---- sizes of batches */
@@ -386,6 +423,16 @@ static void put_vertices(const neoc_data *d, const neoc_ragged *g, const int64_t
         *out++ = vertex;
 }
 
+static void put_offsets(const neoc_data *d, const neoc_ragged *g, const int64_t *order, int64_t n,
+                        int32_t *out) {
+  const neoc_ragged *v = &d->graphs->at[g->vertices];
+  int32_t end = 0;
+  *out++ = end;
+  for (int64_t k = 0; k < n; k++)
+    for (int64_t i = v->start[order[k]]; i < v->start[order[k] + 1]; i++)
+      *out++ = end += (int32_t)(g->vertex_start[i + 1] - g->vertex_start[i]);
+}
+
 /* Numbers of vertices of a row count from the vertices of the rows before it. */
 static void shift(const neo_rt_array *x, int64_t base, int64_t n, char *at) {
   neo_rt_array part = {.type = x->type, .data = at};
@@ -401,8 +448,8 @@ void neoc_graphs_put(const neoc_data *d, int32_t tensor, const int64_t *order, i
     put_graphs(g, order, n, out);
     return;
   }
-  if (s->member == NEOC_VERTEX) {
-    put_vertices(d, g, order, n, out);
+  if (s->member == NEOC_VERTEX || s->member == NEOC_BEGIN) {
+    (s->member == NEOC_VERTEX ? put_vertices : put_offsets)(d, g, order, n, out);
     return;
   }
   int64_t total = g->start[d->rows], base = 0;

@@ -5,6 +5,8 @@
  *   M=mol.npz:edge_start          arrays of inputs X[V, ..] and E[M, ..]
  *   from=mol.npz:from             an input `from[M] : i32 < V` counts the vertices of its graph from 0
  *   (no word for `of[V] : i32 < B`)   gets the number of its graph in the batch
+ *   G.vertices=mol.npz:start,G.edges=mol.npz:indptr:csr,G.child=mol.npz:child
+ *                                 of `graph G(edges <= E, ..)`, whose G.begin gets the rows' offsets
  *
  * A batch is the disjoint union of its graphs: they lie behind each other, and numbers of vertices
  * count on. */

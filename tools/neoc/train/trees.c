@@ -79,7 +79,7 @@ static neoc_exit check_trees(const neoc_data *d) {
   neo_arena *a = d->r->cli->arena;
   int64_t most = neoc_treebank_children(d);
   int64_t vertices = m->sizes[b->vertices].hi;
-  for (int64_t v = 0; v < b->trees.vertices; v++)
+  for (int64_t v = 0; v < b->trees.vertices && b->begin < 0; v++)
     if (b->trees.first[v + 1] - b->trees.first[v] > most)
       return fail_at(d, v,
                      neo_arena_printf(a, "%lld children, but %s has children <= %lld (%s)",
@@ -99,12 +99,11 @@ static neoc_exit load(neoc_data *d, int32_t vertices, const char *graph, const c
   char error[1024] = "";
   neoc_cli *cli = d->r->cli;
   neoc_treebank *b = d->bank = NEO_NEW(cli->arena, neoc_treebank);
-  *b = (neoc_treebank){.graph = graph, .path = path, .vertices = vertices};
+  *b = (neoc_treebank){.graph = graph, .path = path, .vertices = vertices, .edges = -1};
   b->child = neo_rt_find(d->r->lib.model, neo_arena_printf(cli->arena, "%s.child", graph));
-  if (b->child >= 0 && tensor_at(d, b->child)->rank != 2)
-    return neoc_fail(cli, NEOC_FAILED,
-                     "%s: its children are in lists; trees are given to children <= K (%s)", graph,
-                     tensor_at(d, b->child)->place);
+  b->begin = neo_rt_find(d->r->lib.model, neo_arena_printf(cli->arena, "%s.begin", graph));
+  if (b->begin >= 0 && b->child >= 0)
+    b->edges = first_size(d, b->child);
   neo_rt_status status = neo_rt_trees_load(path, &b->trees, error, sizeof error);
   if (status)
     return neoc_fail(cli, neoc_exit_of((neo_status)status), "%s: %s", graph, error);
@@ -145,8 +144,8 @@ void neoc_treebank_close(neoc_treebank *b) {
 static neoc_member member_of(const neoc_data *d, int32_t tensor, const char *text) {
   const neoc_treebank *b = d->bank;
   size_t n = strlen(b->graph);
-  if (tensor == b->child && !text)
-    return NEOC_CHILD;
+  if ((tensor == b->child || tensor == b->begin) && !text)
+    return tensor == b->child ? NEOC_CHILD : NEOC_BEGIN;
   if (text && (strncmp(text, b->graph, n) != 0 || text[n] != ':'))
     return NEOC_ROWS;
   const char *name = text ? text + n + 1 : tensor_at(d, tensor)->name;
@@ -228,7 +227,7 @@ neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text) {
   neoc_source *s = &d->source[tensor];
   s->path = d->bank->path;
   s->member = member_of(d, tensor, text);
-  if (s->member == NEOC_CHILD)
+  if (s->member == NEOC_CHILD || s->member == NEOC_BEGIN)
     return NEOC_OK;
   neoc_exit e = check_shape(d, tensor, s->member);
   if (e || s->member == NEOC_ROOT)
@@ -240,8 +239,9 @@ neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text) {
 int64_t neoc_treebank_children(const neoc_data *d) {
   const neo_rt_model *m = d->r->lib.model;
   const neoc_treebank *b = d->bank;
-  return b->child < 0 ? b->trees.most_children
-                      : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
+  return b->child < 0 || b->begin >= 0
+             ? b->trees.most_children
+             : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
 }
 
 int64_t neoc_treebank_most(const neoc_data *d, int64_t n) {
@@ -250,9 +250,20 @@ int64_t neoc_treebank_most(const neoc_data *d, int64_t n) {
   return n / trees * b->largest[trees] + b->largest[n % trees];
 }
 
+int64_t neoc_treebank_edges(const neoc_data *d, int64_t n) {
+  return neoc_treebank_most(d, n) - n;
+}
+
+bool neoc_treebank_tells(const neoc_data *d, int32_t size) {
+  return d->bank && size >= 0 && (size == d->bank->vertices || size == d->bank->edges);
+}
+
 int64_t neoc_treebank_fits(const neoc_data *d) {
-  int64_t n = 0, room = d->r->lib.model->sizes[d->bank->vertices].hi;
-  while (n < d->bank->trees.trees && d->bank->largest[n + 1] <= room)
+  const neoc_treebank *b = d->bank;
+  const neo_rt_size *size = d->r->lib.model->sizes;
+  int64_t n = 0, edges = b->edges < 0 ? INT64_MAX : size[b->edges].hi;
+  while (n < b->trees.trees && b->largest[n + 1] <= size[b->vertices].hi &&
+         neoc_treebank_edges(d, n + 1) <= edges)
     n++;
   return n;
 }

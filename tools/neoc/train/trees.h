@@ -2,7 +2,7 @@
  *
  * A row is a tree. Of a batch of trees, inputs of the entry get
  *
- *   G.child                   the children of each vertex
+ *   G.child                   the children of each vertex, also in lists, with G.begin
  *   word[G.vertices] : i32    the id of its word; of a branch -1, or 0 where the bound has no -1
  *   label[G.vertices] : i32   its label
  *   root[B] : i32             the vertex that is the root of each tree
@@ -16,7 +16,9 @@
 struct neoc_treebank {
   const char *graph, *path; /* "G", "trees.txt" */
   int32_t child;            /* the tensor G.child; -1: the model does not read it */
-  int32_t vertices;         /* the run-time size G.vertices */
+  int32_t begin;            /* the tensor G.begin; -1: children have places */
+  int32_t vertices,
+      edges; /* the run-time sizes G.vertices and G.edges; edges is -1 without lists */
   neo_rt_trees trees;
   const neo_rt_trees *words; /* the training's file, whose words have ids */
   neo_rt_vocab *vocab;       /* null: no input takes words */
@@ -41,8 +43,12 @@ const char *neoc_treebank_place(const neoc_data *d);
 int64_t neoc_treebank_children(const neoc_data *d);
 /* The vertices that a batch of n trees may have; each comes once in as many as the file has. */
 int64_t neoc_treebank_most(const neoc_data *d, int64_t n);
+/* The same of their edges: a tree has one less than vertices. */
+int64_t neoc_treebank_edges(const neoc_data *d, int64_t n);
 /* The trees that any batch may have. */
 int64_t neoc_treebank_fits(const neoc_data *d);
+/* Does a batch of trees tell the run-time size? */
+bool neoc_treebank_tells(const neoc_data *d, int32_t size);
 
 /* ---- batches */
 

@@ -1,0 +1,269 @@
+/* Values of edges. Within a vertex function a definition may have an element for each edge of the vertex, `f[e, j] =
+ * h[e, j]*w[e]`. While the function is checked they are tensors of all edges, perhaps of all vertices, too; behind
+ * its body none of them is left that needs the recurrence:
+ *
+ *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    of the child alone: each vertex has it, and edges read it there
+ *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               without a reduction: it stands where it is read
+ *     ->
+ *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
+ *
+ * Towards the children the edges are those that lead to the vertex, and what is read of them is of their owners, the vertices
+ * in whose lists they are. A reduction runs over both, so that owner[e] is the index of the owner. */
+#include "frontend/sema/vertices.h"
+
+typedef enum { OF_NO_EDGE, OF_VERTEX, IN_PLACE } edge_value;
+
+typedef struct {
+  neo_inst *in;
+  neo_module *m;
+  edge_value *value;  /* by tensor */
+  uint32_t *dim;      /* by tensor: the edges */
+  neo_tensor *end;    /* by tensor: which vertex an edge is read at */
+  uint32_t n_tensors; /* that there are */
+  bool ok;
+} edge_values;
+
+static neo_expr at_end(neo_module *m, neo_tensor end, neo_expr edge) {
+  neo_span at = neo_tensor_at(m, end)->span;
+  return neo_cast(m, NEO_I64_T, neo_load(m, end, &edge, 1, at));
+}
+
+static void report(edge_values *x, neo_tensor t) {
+  const neo_module *m = x->m;
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  if (!x->ok)
+    return;
+  int h = NEO_ERR(x->in, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
+  neo_diag_help(x->in->fe->diags, h,
+                "a reduction for each edge is of its child alone; what is of the edge or of the "
+                "vertex, too, stands within the reduction over edges");
+  x->ok = false;
+}
+
+/* ---- reads */
+
+static bool is_read(const neo_node *n) {
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+
+static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
+  edge_values *x = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_tensor t = {n.attr};
+  neo_expr at[NEO_MAX_RANK + 1];
+  if (!is_read(&n) || t.i >= x->n_tensors || x->value[t.i] == OF_NO_EDGE)
+    return e;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    at[k] = neo_list_expr(m, n.arg, k);
+  if (n.op == NEO_OP_LOAD_ELSE) { /* outside of the tensor no edge has an end */
+    report(x, t);
+    return e;
+  }
+  if (x->value[t.i] == IN_PLACE) {
+    neo_def_rec d = *neo_def_at(m, (neo_def){neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)});
+    return neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), at, n.arg.n);
+  }
+  at[x->dim[t.i]] = at_end(m, x->end[t.i], at[x->dim[t.i]]);
+  return neo_load(m, t, at, n.arg.n, n.span);
+}
+
+/* ---- what a definition is */
+
+typedef struct {
+  edge_values *x;
+  neo_tensor own;
+  bool recurrent, self; /* it reads what vertices scatter; itself */
+} read_look;
+
+static void look_at_read(void *ctx, neo_expr e) {
+  read_look *l = ctx;
+  const struct neo_vertex *v = l->x->in->vertex;
+  const neo_node *n = neo_expr_node(l->x->m, e);
+  if (!is_read(n))
+    return;
+  l->self = l->self || n->attr == l->own.i;
+  l->recurrent = l->recurrent || (n->attr < l->x->n_tensors && l->x->value[n->attr] == OF_VERTEX);
+  for (size_t k = 0; k < v->gathered.n; k++)
+    l->recurrent = l->recurrent || n->attr == v->gathered.at[k].stack.i;
+}
+
+typedef struct {
+  const neo_module *m;
+  neo_expr axis, vertex; /* an edge, and the element that is its end, as it is loaded */
+  bool alone;            /* nothing but the end is asked of the edge */
+} end_look;
+
+static void look_at_end(void *ctx, neo_expr e) {
+  end_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  for (uint32_t k = 0; k < n->arg.n; k++) {
+    neo_expr arg = neo_list_expr(l->m, n->arg, k);
+    bool index = n->op == NEO_OP_CAST && n->type == NEO_I64_T;
+    l->alone =
+        l->alone && (arg.i != l->axis.i || e.i == l->vertex.i) && (arg.i != l->vertex.i || index);
+  }
+}
+
+static bool is_of_end(edge_values *x, neo_def id, uint32_t dim, neo_tensor end) {
+  neo_module *m = x->m;
+  neo_expr axis = neo_axis_ref(m, dim);
+  end_look l = {m, axis, neo_load(m, end, &axis, 1, neo_tensor_at(m, end)->span), true};
+  neo_def_visit(m, id, look_at_end, &l);
+  return l.alone;
+}
+
+static neo_expr end_as_axis(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *from_to = ctx;
+  (void)m;
+  return e.i == from_to[0].i ? from_to[1] : e;
+}
+
+static void set_extent(edge_values *x, neo_tensor t, neo_def id, neo_expr n) {
+  neo_module *m = x->m;
+  uint32_t dim = x->dim[t.i], extent[NEO_MAX_RANK], rank = neo_tensor_rank(m, t);
+  neo_def_axis(m, neo_def_at(m, id), dim)->hi = n;
+  for (uint32_t k = 0; k < rank; k++)
+    extent[k] = k == dim ? n.i : neo_tensor_extent(m, t, k).i;
+  neo_tensor_at(m, t)->extent = neo_list_new(m, extent, rank);
+}
+
+/* Its edges become vertices. */
+static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
+  neo_module *m = x->m;
+  neo_expr axis = neo_axis_ref(m, x->dim[t.i]), from_to[] = {at_end(m, x->end[t.i], axis), axis};
+  neo_def_rewrite(m, id, end_as_axis, from_to);
+  set_extent(x, t, id, x->in->vertex->graph->vertices);
+  x->value[t.i] = OF_VERTEX;
+}
+
+/* The list whose edges are a dimension of the tensor, and which; null: none. */
+static const neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim, uint32_t *n) {
+  const neo_graph *g = x->in->vertex->graph;
+  const neo_edge_list *found = NULL;
+  *n = 0;
+  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
+    for (uint32_t i = 0; i < g->n_lists; i++)
+      if (neo_size_equal(x->in->fe, neo_tensor_extent(x->m, t, k), g->list[i].edges)) {
+        found = &g->list[i];
+        *dim = k;
+        ++*n;
+      }
+  return found;
+}
+
+static bool has_vertices(const edge_values *x, neo_tensor t) {
+  bool has = false;
+  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
+    has = has || neo_tensor_extent(x->m, t, k).i == x->in->vertex->graph->vertices.i;
+  return has;
+}
+
+static bool is_stack(const edge_values *x, neo_tensor t) {
+  const struct neo_vertex *v = x->in->vertex;
+  bool is = false;
+  for (size_t k = 0; k < v->gathered.n; k++)
+    is = is || v->gathered.at[k].stack.i == t.i;
+  return is;
+}
+
+static void resolve_def(edge_values *x, neo_def id) {
+  neo_module *m = x->m;
+  neo_def_rewrite(m, id, resolved, x);
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_tensor t = {neo_list_at(m, d.out, 0)};
+  uint32_t n;
+  const neo_edge_list *list = list_of(x, t, &x->dim[t.i], &n);
+  read_look l = {.x = x, .own = t};
+  neo_def_visit(m, id, look_at_read, &l);
+  bool pairs = list && has_vertices(x, t);
+  if (!list || (!l.recurrent && !pairs))
+    return;
+  x->end[t.i] = x->in->vertex->down ? list->owner : list->child;
+  bool plain = !d.out_map.n && neo_tensor_at(m, t)->pieces.n == 1 && !l.self && n == 1;
+  if (!plain || is_stack(x, t))
+    report(x, t);
+  else if (!pairs && is_of_end(x, id, x->dim[t.i], x->end[t.i]))
+    make_of_vertex(x, t, id);
+  else if (d.reducer == NEO_RED_NONE)
+    x->value[t.i] = IN_PLACE;
+  else
+    report(x, t);
+}
+
+/* What stands where it is read has no elements of its own. */
+static void clear(edge_values *x, size_t first, size_t end) {
+  for (size_t k = first; k < end; k++) {
+    neo_def id = {(uint32_t)k};
+    neo_tensor t = {neo_list_at(x->m, neo_def_at(x->m, id)->out, 0)};
+    if (x->value[t.i] == IN_PLACE)
+      set_extent(x, t, id, neo_const_int(x->m, NEO_I64_T, 0));
+  }
+}
+
+/* ---- edges that lead to a vertex */
+
+/* owner[e] is p where e runs through the list of p. */
+static void name_owners(edge_values *x, neo_def id) {
+  neo_module *m = x->m;
+  const neo_graph *g = x->in->vertex->graph;
+  neo_def_rec d = *neo_def_at(m, id);
+  for (uint32_t k = d.n_out + 1; k < d.axes.n; k++)
+    for (uint32_t i = 0; i < g->n_lists; i++) {
+      neo_expr edge = neo_axis_ref(m, k), from_to[2];
+      if (!g->list[i].owner.i ||
+          neo_def_axis(m, &d, k)->lo.i != neo_edges_begin(m, &g->list[i], k - 1, 0).i)
+        continue;
+      from_to[0] = at_end(m, g->list[i].owner, edge);
+      from_to[1] = neo_axis_ref(m, k - 1);
+      neo_def_rewrite(m, id, end_as_axis, from_to);
+    }
+}
+
+/* ---- what else names tensors */
+
+static void check_tensor(edge_values *x, neo_tensor t) {
+  if (t.i < x->n_tensors && x->value[t.i] != OF_NO_EDGE)
+    report(x, t);
+}
+
+static void check_list(edge_values *x, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    check_tensor(x, (neo_tensor){neo_list_at(x->m, l, k)});
+}
+
+/* Gradients within the body, functions with gradients of their own, and results. */
+static void check_others(edge_values *x) {
+  const neo_module *m = x->m;
+  const struct neo_vertex *v = x->in->vertex;
+  for (size_t k = v->first_grad; k < m->grads.n; k++) {
+    check_tensor(x, m->grads.at[k].y);
+    check_tensor(x, m->grads.at[k].seed);
+    check_list(x, m->grads.at[k].wrt);
+    check_list(x, m->grads.at[k].hold);
+  }
+  for (size_t k = v->first_custom; k < m->customs.n; k++) {
+    check_list(x, m->customs.at[k].ins);
+    check_list(x, m->customs.at[k].outs);
+  }
+  for (size_t k = 0; k < v->pushed.n; k++)
+    check_tensor(x, v->pushed.at[k].view.tensor);
+}
+
+bool neo_edge_values_resolve(neo_inst *body) {
+  const struct neo_vertex *v = body->vertex;
+  neo_module *m = body->fe->m;
+  edge_values x = {.in = body, .m = m, .n_tensors = (uint32_t)m->tensors.n, .ok = true};
+  size_t n_defs = m->defs.n;
+  if (!v->graph->n_lists)
+    return true;
+  x.value = NEO_NEW_ARRAY(body->fe->arena, edge_value, x.n_tensors);
+  x.dim = NEO_NEW_ARRAY(body->fe->arena, uint32_t, x.n_tensors);
+  x.end = NEO_NEW_ARRAY(body->fe->arena, neo_tensor, x.n_tensors);
+  for (size_t k = v->first_def; k < n_defs && x.ok; k++)
+    resolve_def(&x, (neo_def){(uint32_t)k});
+  for (size_t k = v->first_def; k < n_defs && x.ok && v->down; k++)
+    name_owners(&x, (neo_def){(uint32_t)k});
+  clear(&x, v->first_def, n_defs);
+  check_others(&x);
+  return x.ok;
+}
