@@ -1,6 +1,6 @@
 /* Random tiles of thread blocks; they are small, since tests interpret them. */
-#include "base/random.h"
 #include "schedule/gpu_tile/gpu_tile.h"
+#include "base/random.h"
 #include "schedule/gpu_tile/shape.h"
 #include "tests/draw/draw.h"
 

@@ -71,8 +71,7 @@ static neo_schedule draw_blocks(const neo_space *x, neo_strategy strategy, uint6
   }
   try_value(x, NEO_PARAM(loops, fused), neo_pick(seed, 1, 3), &s);
   if (s.loops.vector_axis < (int64_t)x->f->axes.n && neo_pick(seed, 0, 1))
-    try_value(x, NEO_PARAM(loops, axis_n), neo_pick(seed, -1, (int64_t)x->f->axes.n - 1),
-                  &s);
+    try_value(x, NEO_PARAM(loops, axis_n), neo_pick(seed, -1, (int64_t)x->f->axes.n - 1), &s);
   try_value(x, NEO_PARAM(loops, block_m), neo_pick(seed, 0, 9), &s);
   try_value(x, NEO_PARAM(loops, block_n), draw_columns(x, &s, seed), &s);
   return s;
@@ -81,8 +80,7 @@ static neo_schedule draw_blocks(const neo_space *x, neo_strategy strategy, uint6
 /* Draws the order of loops, units, nontemporal stores and the stash. */
 static void draw_rest(const neo_space *x, uint64_t *seed, neo_schedule *s) {
   try_value(x, NEO_PARAM(loops, order), neo_pick(seed, 0, 2), s);
-  try_value(x, NEO_PARAM(loops, unit_axes),
-                neo_pick(seed, 0, neo_schedule_loops(x->f, s)), s);
+  try_value(x, NEO_PARAM(loops, unit_axes), neo_pick(seed, 0, neo_schedule_loops(x->f, s)), s);
   try_value(x, NEO_PARAM(loops, unit_size), neo_pick(seed, 1, 5), s);
   try_value(x, NEO_PARAM(loops, nontemporal), neo_pick(seed, 0, 1), s);
   try_value(x, NEO_PARAM(loops, stash), neo_pick(seed, 0, 1), s);
