@@ -262,17 +262,23 @@ static bool may_be_partial(const zeros *z, neo_tensor t) {
   return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !z->b->always[t.i];
 }
 
-static void find(zeros *z, neo_def id) {
+/* Finds where the result is zero. Returns for how many terms it is known; 0: it is not. */
+static uint32_t find_result(zeros *z, neo_def id) {
   neo_def_rec d = *neo_def_at(z->m, id);
   if (!is_plain(z, &d))
-    return;
+    return 0;
   neo_tensor t = {neo_list_at(z->m, d.out, 0)};
   zero x = zero_of_def(z, id, &d);
-  if (may_be_partial(z, t) && x.known) {
-    z->of[t.i] = x;
-    if (x.n < 2) /* who needs it knows what holds in the sum */
-      return;
-  }
+  if (!may_be_partial(z, t) || !x.known)
+    return 0;
+  z->of[t.i] = x;
+  return x.n ? x.n : 1;
+}
+
+static void find(zeros *z, neo_def id) {
+  neo_def_rec d = *neo_def_at(z->m, id);
+  if (!is_plain(z, &d) || find_result(z, id) == 1) /* who needs it knows what holds in the sum */
+    return;
   zero acc = is_sum(&d) && is_known(z, id) ? zero_of_sum(z, &d) : unknown;
   if (acc.known && acc.n == 1 && acc.term[0].n)
     split_sum(z, id, &acc.term[0]);
@@ -321,16 +327,25 @@ static neo_expr add_exclusive(void *ctx, neo_module *m, neo_expr e) {
   return of_y.n == 1 ? first_of(z, y, &of_y.term[0], x) : e;
 }
 
+static zeros zeros_of(branches *b) {
+  neo_module *m = b->m;
+  zeros z = {.b = b, .m = m, .a = b->a};
+  z.of = NEO_NEW_ARRAY(b->a, zero, m->tensors.n + b->n + 1); /* of partial sums, too */
+  z.recurrent = neo_recurrent_defs(m, b->a);
+  return z;
+}
+
+static void stand_at(zeros *z, neo_def d) {
+  z->at = d;
+  z->loops = z->b->loops[d.i];
+}
+
 void branches_ask_for_zeros(branches *b) {
-  zeros z = {.b = b, .m = b->m, .a = b->a};
   neo_module *m = b->m;
   uint32_t n_defs = (uint32_t)m->defs.n;
-  size_t room = m->tensors.n + b->n + 1; /* of partial sums, too */
-  z.of = NEO_NEW_ARRAY(b->a, zero, room);
-  z.recurrent = neo_recurrent_defs(m, b->a);
+  zeros z = zeros_of(b);
   for (size_t k = 0; k < b->n; k++) {
-    z.at = b->order[k];
-    z.loops = b->loops[z.at.i];
+    stand_at(&z, b->order[k]);
     find(&z, b->order[k]);
   }
   for (uint32_t d = 1; d < m->defs.n; d++) {
@@ -339,4 +354,56 @@ void branches_ask_for_zeros(branches *b) {
     neo_def_rewrite(m, (neo_def){d}, add_exclusive, &z);
     neo_def_rewrite(m, (neo_def){d}, read_under, &z);
   }
+}
+
+/* ---- sums over the iterations of a loop */
+
+/* Where a product may be other than zero. Whether a term that a condition makes zero is multiplied is not told, so that
+ * one factor is enough. */
+static zero zero_of_product(zeros *z, neo_expr e) {
+  neo_node n = *neo_expr_node(z->m, e);
+  if (n.op == NEO_OP_NEG)
+    return zero_of_product(z, neo_list_expr(z->m, n.arg, 0));
+  if (n.op != NEO_OP_MUL)
+    return zero_of(z, e);
+  zero x = zero_of_product(z, neo_list_expr(z->m, n.arg, 0));
+  zero y = zero_of_product(z, neo_list_expr(z->m, n.arg, 1));
+  if (x.known && y.known && y.n == 1)
+    return under(z, x, &y.term[0]);
+  return x.known ? x : y;
+}
+
+/* The gradient of what a branch of a loop multiplies is a sum over the iterations that take it:
+ *
+ *     g[i, j] = sum[t] d[t, i]*h[t, j]             d is zero where not p[t]
+ *     ->
+ *     g[i, j] = sum[t] where p[t]; d[t, i]*h[t, j]
+ */
+static void ask_in_sum(zeros *z, neo_def id) {
+  neo_module *m = z->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  if (!is_sum(&d) || z->recurrent[id.i] || d.axes.n > 64)
+    return;
+  z->at = id;
+  z->loops = 0;
+  for (uint32_t k = d.n_out; k < d.axes.n; k++)
+    z->loops |= (uint64_t)1 << k;
+  zero x = zero_of_product(z, neo_list_expr(m, d.body, 0));
+  neo_expr where = d.where;
+  for (uint32_t k = 0; x.known && x.n == 1 && k < x.term[0].n; k++) {
+    neo_expr is = x.term[0].at[k];
+    if (neo_expr_axes(m, is)) /* those of a call are asked for once: read_under */
+      where = where.i ? neo_op2(m, NEO_OP_AND, where, is) : is;
+  }
+  neo_def_at(m, id)->where = where;
+}
+
+void branches_ask_in_sums(branches *b) {
+  zeros z = zeros_of(b);
+  for (size_t k = 0; k < b->n; k++) {
+    stand_at(&z, b->order[k]);
+    find_result(&z, b->order[k]);
+  }
+  for (size_t k = 0; k < b->n; k++)
+    ask_in_sum(&z, b->order[k]);
 }

@@ -102,6 +102,9 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
       branches_read_results(&b);
     if (b.of)
       branches_make_arms(&b);
+    find_needed(&b);
+    if (b.of)
+      branches_ask_in_sums(&b);
   }
   neo_prover_free(b.p);
   neo_arena_free(&scratch);

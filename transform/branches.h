@@ -37,4 +37,8 @@ void branches_read_results(branches *b);
  *     ->  case.z[n] = 2*x[n],  z[n] = select(k[] == 0, product[n], case.z[n]) */
 void branches_make_arms(branches *b);
 
+/* A sum over iterations leaves out those in which a factor is zero (branch_zeros.c). It comes last: the factor is still
+ * zero where nobody needs it, as all iterations of it may run at once. */
+void branches_ask_in_sums(branches *b);
+
 #endif

@@ -119,6 +119,38 @@ static void what_is_zero_elsewhere_is_made_under_its_condition(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A is zero in the iterations that the condition leaves out. Comparisons of floats are no conditions. */
+static void a_sum_over_iterations_leaves_out_those_where_an_operand_is_zero(void **state) {
+  (void)state;
+  static const struct {
+    const char *condition, *sum;
+  } cases[] = {{"r[b] == 1i32", "sum[b: 4] where r[b] == 1i32; A[b, i] * X[b, j]"},
+               {"(r[b + 1] else 0i32) == 1i32",
+                "sum[b: 4] where (r[b + 1] else 0i32) == 1i32; A[b, i] * X[b, j]"},
+               {"X[b, 0] < 1.0", "sum[b: 4] A[b, i] * X[b, j]"}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    world w;
+    char rest[1024];
+    snprintf(rest, sizeof rest,
+             "input r : i32 [4] < 8\ntemp G : f32 [5, 5]\n"
+             "def @2 A[b: 4, j: 5] = select(%s, exp((B[b + -1, j] else 0.0)), 0.0)\n"
+             "def @3 B[b: 4, j: 5] = A[b, j] * X[b, j]\n"
+             "def @4 G[i: 5, j: 5] =\n  sum[b: 4] A[b, i] * X[b, j]\n"
+             "def @5 Y[b: 4, j: 5] = G[b, j]\n" FORWARD,
+             cases[k].condition);
+    load_two(&w, HEAD, rest);
+    apply(&w, neo_pass_branches);
+    neo_str text;
+    neo_str_init(&text, &w.arena);
+    for (const char *c = text_of(&w); *c; c++) /* lines of a definition joined */
+      if (*c != '\n' || c[1] != ' ')
+        neo_str_addf(&text, "%.1s", *c == ' ' && c[1] == ' ' ? "" : c);
+    if (!strstr(neo_str_text(&text), cases[k].sum))
+      fail_msg("%s is not in\n%s", cases[k].sum, text_of(&w));
+    neo_arena_free(&w.arena);
+  }
+}
+
 static void a_read_that_the_condition_keeps_in_range_stays_under_it(void **state) {
   (void)state;
   world w;
@@ -174,6 +206,7 @@ int main(void) {
       cmocka_unit_test(an_index_is_needed_where_its_reader_is),
       cmocka_unit_test(terms_of_which_one_is_not_zero_are_chosen_from),
       cmocka_unit_test(what_is_zero_elsewhere_is_made_under_its_condition),
+      cmocka_unit_test(a_sum_over_iterations_leaves_out_those_where_an_operand_is_zero),
       cmocka_unit_test(a_read_that_the_condition_keeps_in_range_stays_under_it),
       cmocka_unit_test(comparisons_of_floats_are_no_conditions),
       cmocka_unit_test(elementwise_branches_share_a_definition),
