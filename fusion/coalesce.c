@@ -6,7 +6,7 @@
  * in one entry is one in all that make both: no other kernel may write where it lies. In entries that differ in what
  * they concatenate, as training and evaluation do, it may be a part of different ones, if it lies in them alike. */
 #include "fusion/concat.h"
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include "ir/define.h"
 #include "ir/store.h"
 
@@ -230,21 +230,16 @@ static bool coalesces(coalescer *x, const found_concat *f, const neo_concat_part
           (has_same_layout(x, f->c.out, part) && !is_elsewhere(x, f, t)));
 }
 
-static double bytes_of(coalescer *x, neo_tensor t) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(x->m, t)->type);
-  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
-    n *= (double)neo_extent_most(x->m, neo_tensor_extent(x->m, t, k));
-  return n;
-}
-
-/* Seconds that are saved: parts are neither read nor written, but what is copied takes a kernel each. */
-static double saved_s(coalescer *x, const found_concat *f) {
-  double whole = bytes_of(x, f->c.out), bytes = 0, copies = 0;
-  for (size_t k = 0; k < f->c.parts.n; k++)
-    if (coalesces(x, f, &f->c.parts.at[k]))
-      bytes += 2 * bytes_of(x, f->c.parts.at[k].from);
-    else
-      copies++;
+/* Seconds that are saved: parts are neither read nor written, but what is copied takes a kernel each. `placed`: which they
+ * are is decided. */
+static double saved_s(coalescer *x, const found_concat *f, bool placed) {
+  double whole = neo_most_bytes(x->m, f->c.out), bytes = 0, copies = 0;
+  for (size_t k = 0; k < f->c.parts.n; k++) {
+    const neo_concat_part *part = &f->c.parts.at[k];
+    bool lies = placed ? part->lies : coalesces(x, f, part);
+    bytes += lies ? 2 * neo_most_bytes(x->m, part->from) : 0;
+    copies += !lies;
+  }
   return bytes == 0 ? -1
                     : neo_profile_traffic(x->profile, bytes, whole) / x->profile->workers +
                           x->profile->launch_s * (1 - copies);
@@ -257,7 +252,7 @@ static bool can_split(coalescer *x, neo_tensor out) {
   for (size_t k = 0; k < x->found.n; k++)
     if (x->found.at[k].c.out.i == out.i) {
       n++;
-      saved += saved_s(x, &x->found.at[k]);
+      saved += saved_s(x, &x->found.at[k], false);
     }
   return n == x->writers[out.i].n && saved >= 0;
 }
@@ -279,6 +274,97 @@ static void decide(coalescer *x) {
     x->split[f->c.out.i] = true;
     place_parts(x, f);
   }
+}
+
+/* ---- memory */
+
+/* Does a part of it lie in another concatenation, or one of another in it, as these lie alike? */
+static bool shares_part(const coalescer *x, neo_tensor out) {
+  for (size_t k = 0; k < x->found.n; k++) {
+    const neo_concat *c = &x->found.at[k].c;
+    for (size_t i = 0; i < c->parts.n; i++) {
+      uint32_t in = neo_tensor_at(x->m, c->parts.at[i].from)->within.i;
+      if (c->parts.at[i].lies && (c->out.i == out.i) != (in == out.i))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* Bytes of the entry's temporaries at its peak, where parts of `apart` have memory of their own. */
+static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
+  neo_tensor *over = NEO_NEW_ARRAY(x->a, neo_tensor, x->m->tensors.n);
+  for (size_t k = 0; k < x->found.n; k++) {
+    const neo_concat *c = &x->found.at[k].c;
+    neo_tensor to = neo_tensor_store(x->m, c->out);
+    for (size_t i = 0; i < c->parts.n && runs[x->found.at[k].group] && c->out.i != apart.i; i++) {
+      neo_tensor in = {0};
+      if (c->parts.at[i].lies)
+        in = neo_tensor_store(x->m, c->parts.at[i].from);
+      if (in.i && in.i != to.i) /* they are one memory here */
+        over[to.i] = in;
+    }
+  }
+  return neo_grouping_peak(x->m, x->a, x->all, runs, apart, over);
+}
+
+/* Is the memory that it adds to the peak of the entry a smaller share than the time that it saves? */
+static bool is_worth(coalescer *x, neo_tensor out, uint64_t entry) {
+  double saved = 0, total = 0;
+  bool *runs = NEO_NEW_ARRAY(x->a, bool, x->all->groups.n + 1);
+  for (size_t g = 0; g < x->all->groups.n; g++) {
+    runs[g] = x->entries[g] & entry;
+    total += runs[g] && !group_at(x, g)->cached ? group_at(x, g)->cost.total_s : 0;
+  }
+  for (size_t k = 0; k < x->found.n; k++)
+    if (x->found.at[k].c.out.i == out.i && runs[x->found.at[k].group])
+      saved += saved_s(x, &x->found.at[k], true);
+  double apart = peak_of(x, runs, out);
+  double within = peak_of(x, runs, (neo_tensor){0});
+  return within <= apart || (within - apart) * total <= saved * apart;
+}
+
+/* The part that is made first of those that lie in it; 0: none does. */
+static neo_tensor first_part(const coalescer *x, neo_tensor out) {
+  neo_tensor first = {0};
+  for (uint32_t t = 1; t < x->m->tensors.n; t++)
+    if (neo_tensor_at(x->m, (neo_tensor){t})->within.i == out.i &&
+        (!first.i || x->writers[t].at[0] < x->writers[first.i].at[0]))
+      first.i = t;
+  return first;
+}
+
+/* The part gets memory of its own, from which it is copied. */
+static void take_out(coalescer *x, neo_tensor out, neo_tensor part) {
+  neo_tensor_rec *r = neo_tensor_at(x->m, part);
+  r->within.i = 0;
+  r->at = (neo_list){0};
+  for (size_t k = 0; k < x->found.n; k++) {
+    neo_concat *c = &x->found.at[k].c;
+    for (size_t i = 0; i < c->parts.n && c->out.i == out.i; i++)
+      c->parts.at[i].lies = c->parts.at[i].lies && c->parts.at[i].from.i != part.i;
+  }
+  x->split[out.i] = first_part(x, out).i != 0;
+}
+
+/* A concatenation is live from its first part on: parts that come early are copied where that would need much. */
+static void weigh_memory(coalescer *x) {
+  if (x->found.n)
+    neo_grouping_find_over(x->m, x->all);
+  for (size_t k = 0; k < x->found.n; k++) {
+    neo_tensor out = x->found.at[k].c.out;
+    uint64_t all = shares_part(x, out) ? 0 : x->entries[x->found.at[k].group];
+    while (all && x->split[out.i])
+      if (is_worth(x, out, all & -all))
+        all &= all - 1;
+      else
+        take_out(x, out, first_part(x, out));
+  }
+  for (size_t g = 0; g < x->all->groups.n; g++)
+    if (group_at(x, g)->over.i) { /* of what is written now it is found anew */
+      group_at(x, g)->over.i = 0;
+      neo_form_key(x->m, group_at(x, g), group_at(x, g)->key);
+    }
 }
 
 /* ---- writing */
@@ -399,6 +485,7 @@ void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profi
   find_entries(&x);
   find_concats(&x);
   decide(&x);
+  weigh_memory(&x);
   write(&x);
   neo_prover_free(x.p);
 }

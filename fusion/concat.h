@@ -30,9 +30,19 @@ typedef struct {
  * the arena. */
 bool neo_concat_of(neo_prover *p, neo_arena *a, const neo_group *g, size_t k, neo_concat *out);
 
+/* Bytes of the tensor at the largest sizes. (live.c) */
+double neo_most_bytes(neo_module *m, neo_tensor t);
+/* The most bytes of temporaries that are live at once, at the largest sizes, while those of the groups run, in their
+ * order, of which runs[g] holds. Parts of `apart` have memory of their own; over[t] is the tensor in whose memory t lies,
+ * beside what groups say. (live.c) */
+double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
+                         neo_tensor apart, const neo_tensor *over);
+
 /* Puts parts of concatenations where they belong, wherever a kernel writes them anyway and nothing else says how they
  * lie: neither callers nor loops of recurrences see them. The groups that make or read them get forms and keys anew. The
- * profile (null: that of x86-64-v3) weighs copies that are left, each a kernel, against the bytes that are not copied. */
+ * profile (null: that of x86-64-v3) weighs copies that are left, each a kernel, against the bytes that are not copied.
+ * A concatenation is live from its first part on: where that adds more to the peak of an entry, as a share of it, than
+ * copies add to the entry's time, the parts that come first are copied. */
 void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profile,
                            neo_grouping *all);
 

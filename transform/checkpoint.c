@@ -23,6 +23,13 @@
  * again, and from these the rounds: about the third root of T slices. What shared a loop over q has the same
  * neo_def_rec.inner_loop, and shares a loop inside of that over p.
  *
+ * Where loops in a round make most, a chunk is one round: the backward pass makes one round again at a time, and nothing but
+ * the rounds' edges is kept. The loops that are in it then, forward again and backward, are written in chunks as if the rest
+ * of the round were all there is (neo_def_rec.inner_loop):
+ *
+ *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                              in q: one loop over p, up
+ *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..                  in q: one loop over p, down
+ *
  * Entries without a backward pass have copies of these definitions as they were.
  *
  * The forward pass runs twice, or three times: K is so large that a chunk fits into a cache, so that what is made again is read from
@@ -36,7 +43,8 @@
 #include "transform/transform.h"
 #include <math.h>
 
-enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+enum { LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+#define MUCH_LESS 0.75
 enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loop around them */
 
 /* ---- what entries need */
@@ -75,26 +83,6 @@ static void find_needs(checkpoints *c, const bool *served) {
 
 /* ---- how long a chunk is */
 
-typedef struct {
-  const checkpoints *c;
-  uint32_t reader;
-  bool *saved, *carried; /* by tensor */
-} price_look;
-
-static void look_price(void *ctx, neo_expr e) {
-  price_look *l = ctx;
-  const checkpoints *c = l->c;
-  const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
-  int64_t offset;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
-    return;
-  if (c->def[l->reader].home != c->def[d].home)
-    l->saved[n->attr] = true;
-  if (!checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) || offset)
-    l->carried[n->attr] = true;
-}
-
 static double most(const checkpoints *c, neo_expr e) {
   neo_facts none = {0};
   int64_t lo, hi;
@@ -109,6 +97,39 @@ static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
   return n;
 }
 
+/* Bytes of what is read of a slice at an edge. */
+static double edge_bytes(const checkpoints *c, neo_expr read, uint32_t along) {
+  neo_node n = *neo_expr_node(c->m, read);
+  double bytes = slice_bytes(c, n.attr, along);
+  for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n.attr}); k++)
+    if (k != along && checkpoint_one_element(c, n, k).i)
+      bytes /= most(c, neo_tensor_extent(c->m, (neo_tensor){n.attr}, k));
+  return bytes;
+}
+
+typedef struct {
+  const checkpoints *c;
+  uint32_t reader;
+  bool *saved;   /* by tensor */
+  double *edges; /* by tensor: elements of a slice that is carried */
+} price_look;
+
+static void look_price(void *ctx, neo_expr e) {
+  price_look *l = ctx;
+  const checkpoints *c = l->c;
+  const neo_node *n = neo_expr_node(c->m, e);
+  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
+  int64_t offset;
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
+    return;
+  if (c->def[l->reader].kind && c->def[l->reader].home != c->def[d].home)
+    l->saved[n->attr] = true;
+  if (checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) && !offset)
+    return;
+  double bytes = edge_bytes(c, e, c->def[d].axis);
+  l->edges[n->attr] = bytes > l->edges[n->attr] ? bytes : l->edges[n->attr];
+}
+
 typedef struct {
   double saved, edges, slices; /* bytes a round: that later loops read; kept at edges; of a chunk */
 } chunk_price;
@@ -120,7 +141,7 @@ static chunk_price price_of(const checkpoints *c) {
   for (size_t k = 0; k < c->loops.n; k++)
     last = c->loops.at[k].level > last ? c->loops.at[k].level : last;
   l.saved = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
-  l.carried = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
+  l.edges = NEO_NEW_ARRAY(c->a, double, c->n_tensors);
   for (size_t k = 0; k < c->n_order; k++) {
     l.reader = c->order[k];
     neo_def_visit(c->m, (neo_def){c->order[k]}, look_price, &l);
@@ -131,16 +152,16 @@ static chunk_price price_of(const checkpoints *c) {
       continue;
     double bytes = slice_bytes(c, t, c->def[d].axis);
     x.saved += l.saved[t] ? bytes : 0;
-    bool edge = l.carried[t] && c->loops.at[c->def[d].home - 1].level < last;
-    x.edges += edge ? bytes * (double)c->lag : 0;
+    bool edge = l.edges[t] > 0 && c->loops.at[c->def[d].home - 1].level < last;
+    x.edges += edge ? l.edges[t] * (double)c->lag : 0;
     x.slices += bytes;
   }
   return x;
 }
 
-/* A length near `best` that divides the rounds, if there is one. */
+/* A length near `best` that divides the rounds, if there is one; 0 rounds: their number is not known. */
 static int64_t divisor_near(int64_t rounds, int64_t best) {
-  for (int64_t by = 0; by <= best / 4; by++)
+  for (int64_t by = 0; by <= best / 4 && rounds; by++)
     for (int sign = -1; sign <= 1; sign += 2)
       if (rounds % (best + sign * by) == 0)
         return best + sign * by;
@@ -157,6 +178,16 @@ static int64_t clamped(double x, double least, double most_of_them) {
   return (int64_t)(x < least ? least : x);
 }
 
+/* The rounds, if their number is known when it is compiled; else 0. */
+static int64_t exact_rounds(const checkpoints *c) {
+  int64_t rounds;
+  return neo_expr_is_int(c->m, c->rounds, &rounds) ? rounds : 0;
+}
+
+static double edges_and_chunk(const chunk_price *x, double rounds, double chunk) {
+  return x->edges * rounds / chunk + x->slices * chunk;
+}
+
 static bool is_small(const checkpoints *c) {
   uint32_t n = 0;
   for (size_t k = 0; k < c->n_order; k++)
@@ -164,48 +195,46 @@ static bool is_small(const checkpoints *c) {
   return n <= MOST_IN_TWO_LEVELS;
 }
 
-/* Chunks of chunks, where these take much less than so many bytes and divide the rounds:
+/* Chunks of chunks, where these take much less than so many bytes:
  * edges*T/(J*L) + edges*L + slices*J bytes are least at these J and L. */
-static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double least,
-                                double bytes) {
-  int64_t rounds, j, l;
-  if (!neo_expr_is_int(c->m, c->rounds, &rounds) || !is_small(c))
+static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double bytes) {
+  double t = most(c, c->rounds), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
+  int64_t exact = exact_rounds(c), j, l;
+  if (c->within || !is_small(c))
     return (chunk_lengths){0};
-  double t = (double)rounds, best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
-  j = divisor_near(rounds, clamped(best, least, t / (LEAST_CHUNKS * LEAST_CHUNKS)));
-  l = divisor_near(rounds / j,
-                   clamped(sqrt(t / (double)j), LEAST_CHUNK, t / (double)j / LEAST_CHUNKS));
-  double two = x->edges * (double)(rounds / (j * l) + l) + x->slices * (double)j;
-  bool pays = rounds % (j * l) == 0 && rounds / (j * l) >= LEAST_CHUNKS && two < 0.75 * bytes;
-  return pays ? (chunk_lengths){j, l} : (chunk_lengths){0};
+  j = clamped(best, (double)c->lag, t / (LEAST_CHUNKS * LEAST_CHUNKS));
+  j = divisor_near(exact, j);
+  exact = exact % j == 0 ? exact / j : 0;
+  l = clamped(sqrt(t / (double)j), 2, t / (double)j / LEAST_CHUNKS);
+  l = divisor_near(exact, l);
+  double two = edges_and_chunk(x, t / (double)l, (double)j) + x->edges * (double)l;
+  return two < MUCH_LESS * bytes ? (chunk_lengths){j, l} : (chunk_lengths){0};
 }
 
 static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
                                 const neo_pass_target *target) {
-  double rounds = most(c, c->rounds);
+  double rounds = most(c, c->rounds), limit = (double)target->memory;
   chunk_price x = *price;
-  int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
-  if (target->chunk_rounds) { /* of both levels, for tests */
-    int64_t n = target->chunk_rounds & 0xffff;
-    return (chunk_lengths){n > c->lag ? n : c->lag, target->chunk_rounds >> 16};
+  if (target
+          ->chunk_rounds) { /* of both levels, for tests; within chunks of one round the second is of loops in it */
+    int64_t n = target->chunk_rounds & 0xffff, second = target->chunk_rounds >> 16;
+    n = c->within ? second : n > c->lag ? n : c->lag;
+    return (chunk_lengths){n, c->within || n == 1 ? 0 : second};
   }
-  if (!target->memory || x.saved <= 0 || rounds < (double)(least * LEAST_CHUNKS) ||
-      (target->memory > 0 && x.saved * rounds <= (double)target->memory))
+  if (!target->memory || x.saved <= 0 || (limit > 0 && x.saved * rounds <= limit))
     return (chunk_lengths){0};
   double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
-  double bytes = x.edges * rounds / best + x.slices * best;
-  if (target->memory < 0 || best < 1 || bytes > (double)target->memory)
+  if (limit < 0 || best < 1 || edges_and_chunk(&x, rounds, best) > limit)
     best = smallest;
-  best = (double)clamped(best, (double)least, rounds / LEAST_CHUNKS);
-  bytes = x.edges * rounds / best + x.slices * best;
-  chunk_lengths n = {0};
+  best = (double)clamped(best, (double)c->lag, rounds / LEAST_CHUNKS);
+  double bytes = edges_and_chunk(&x, rounds, best);
+  if (bytes > MUCH_LESS * x.saved * rounds)
+    return (chunk_lengths){0};
   /* what fits into a cache is not worth a third pass */
-  if (bytes > (target->memory < 0 ? CACHE_BYTES : (double)target->memory))
-    n = two_levels(c, &x, (double)least, bytes);
-  if (n.rounds)
-    return n;
-  bool known = neo_expr_is_int(c->m, c->rounds, &exact);
-  return (chunk_lengths){known ? divisor_near(exact, (int64_t)best) : (int64_t)best, 0};
+  chunk_lengths n = {0};
+  if (bytes > (limit < 0 ? CACHE_BYTES : limit))
+    n = two_levels(c, &x, bytes);
+  return n.rounds ? n : (chunk_lengths){divisor_near(exact_rounds(c), (int64_t)best), 0};
 }
 
 /* ---- the rounds at hand */
@@ -217,7 +246,7 @@ static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) 
   double chunk = (double)n.rounds, inner = n.chunks ? x->edges * outer : 0;
   uint32_t d = 0;
   for (size_t k = 0; k < c->n_order && !d; k++)
-    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
       d = c->order[k];
   if (!m->diags || !d)
     return;
@@ -232,6 +261,7 @@ static void cut_rounds(checkpoints *c) {
   int64_t rounds;
   neo_expr n = checkpoint_number(c, c->chunk);
   c->exact = neo_expr_is_int(c->m, c->rounds, &rounds) && rounds % c->chunk == 0;
+  c->exact = c->exact || c->chunk == 1;
   neo_expr all = neo_op2(c->m, NEO_OP_ADD, c->rounds, checkpoint_number(c, c->chunk - 1));
   c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
 }
@@ -242,13 +272,13 @@ static void write(checkpoints *c) {
     uint32_t d = c->order[k];
     const checkpoint_def *x = &c->def[d];
     neo_list out = neo_def_at(c->m, (neo_def){d})->out;
-    if (x->home && x->number)
+    if (x->home && x->carried)
       (void)checkpoint_chunked(c, x->home, (neo_tensor){neo_list_at(c->m, out, 0)});
     if (x->home && x->kind == CHECKPOINT_SUM)
       checkpoint_run_sum(c, d);
   }
   for (size_t k = 0; k < c->n_order; k++)
-    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
       checkpoint_define_copy(c, c->order[k]);
   checkpoint_read_slices(c);
 }
@@ -261,9 +291,6 @@ static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr ro
   c.n_tensors = (uint32_t)m->tensors.n;
   c.def = NEO_NEW_ARRAY(a, checkpoint_def, c.n_defs);
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, c.n_defs);
-  neo_map_init(&c.edge[0], a);
-  neo_map_init(&c.edge[1], a);
-  neo_map_init(&c.slice, a);
   find_needs(&c, served);
   neo_def *defs = NEO_NEW_ARRAY(a, neo_def, c.n_order + 1);
   for (size_t k = 0; k < c.n_order; k++)
@@ -288,12 +315,81 @@ static void write_again(const checkpoints *first, const bool *served, int64_t ch
       if (neo_def_at(c.m, (neo_def){c.order[i]})->chunk_loop == x.mark) {
         c.def[c.order[i]].kind = CHECKPOINT_RUNS;
         c.def[c.order[i]].home = (uint32_t)k + 1;
+        c.def[c.order[i]].carried = c.def[c.order[i]].number != 0;
       }
     x.mark = top + (uint32_t)k + 1;
     NEO_PUSH(c.a, &c.loops, x);
   }
   c.chunk = chunk;
   write(&c);
+}
+
+/* ---- loops within a round */
+
+/* Adds the definitions of steps in their order; `number` is that of the recurrence that they are in, 0: none yet. */
+static void add_steps(checkpoints *c, const neo_order_step *in, uint32_t number, uint32_t *ids,
+                      uint32_t *n) {
+  for (uint32_t k = 0; k < in->n_steps; k++) {
+    const neo_order_step *s = &in->step[k];
+    if (!s->def.i && !number)
+      c->step[++*n] = s;
+    if (!s->def.i) {
+      add_steps(c, s, number ? number : *n, ids, n);
+      continue;
+    }
+    c->def[s->def.i].needed = true;
+    c->def[s->def.i].number = number;
+    ids[c->n_order++] = s->def.i;
+  }
+}
+
+/* The same as begin() of what runs in a round of the chunk_loop, whose chunks are of one. */
+static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_expr rounds,
+                                uint32_t *n) {
+  neo_module *m = outer->m;
+  checkpoints c = {
+      .m = m, .a = outer->a, .p = outer->p, .rounds = rounds, .lag = 1, .within = mark};
+  neo_def *defs = NEO_NEW_ARRAY(c.a, neo_def, m->defs.n);
+  neo_order_step loop;
+  size_t n_defs = 0;
+  c.n_defs = (uint32_t)m->defs.n;
+  c.n_tensors = (uint32_t)m->tensors.n;
+  c.def = NEO_NEW_ARRAY(c.a, checkpoint_def, c.n_defs);
+  for (uint32_t k = 1; k < c.n_defs; k++)
+    if (neo_def_at(m, (neo_def){k})->chunk_loop == mark)
+      defs[n_defs++].i = k;
+  *n = 0;
+  bool is = n_defs && neo_order_find(c.p, defs, n_defs, c.a, &loop, NULL);
+  for (uint32_t k = 0; k < loop.n_members && is; k++)
+    is = loop.member[k].axis == 0;
+  if (!is)
+    return c;
+  uint32_t *ids = NEO_NEW_ARRAY(c.a, uint32_t, n_defs + 1);
+  c.step = NEO_NEW_ARRAY(c.a, const neo_order_step *, n_defs + 1);
+  add_steps(&c, &loop, 0, ids, n);
+  c.order = ids;
+  c.down = NEO_NEW_ARRAY(c.a, bool, *n + 1);
+  return c;
+}
+
+/* Where the chunks of a loop are of one round, because loops in it make much: those are in chunks, too. */
+static void write_within(const checkpoints *outer, uint32_t mark, const neo_pass_target *target) {
+  uint32_t n;
+  checkpoints all = begin_within(outer, mark, outer->rounds, &n);
+  for (uint32_t k = 1; k <= n; k++) {
+    const neo_order_member *x = &all.step[k]->member[0];
+    neo_expr rounds = neo_def_axis(all.m, neo_def_at(all.m, x->def), x->axis)->hi;
+    checkpoints c = begin_within(outer, mark, rounds, &n);
+    if (!checkpoint_align(&c))
+      continue;
+    checkpoint_find_loops(&c);
+    chunk_price price = price_of(&c);
+    c.chunk = lengths_of(&c, &price, target).rounds;
+    if (!c.chunk)
+      continue;
+    write(&c);
+    return;
+  }
 }
 
 /* ---- entries */
@@ -359,7 +455,7 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
   uint32_t n;
   neo_arena_init(&scratch, x->m->arena->alloc, x->m->arena->on_fail);
   checkpoints c = begin(x->m, x->p, &scratch, rounds, x->served, &n);
-  if (n && checkpoint_align(&c, n)) {
+  if (n && checkpoint_align(&c)) {
     checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
     chunk_lengths l = lengths_of(&c, &price, x->target);
@@ -370,6 +466,8 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
     }
     if (c.chunk && l.chunks > 1)
       write_again(&c, x->served, l.chunks);
+    for (size_t k = 0; k < c.loops.n && c.chunk == 1 && l.chunks < 2; k++)
+      write_within(&c, c.loops.at[k].mark, x->target);
     if (c.chunk && x->target->memory)
       report(&c, &price, l);
   }

@@ -1,5 +1,6 @@
 /* Which definitions go along the rounds: recurrences whose reads of each other are a few rounds apart, what reads
- * them round by round, sums over the rounds, and what all of these read round by round. */
+ * them round by round, sums over the rounds, and what all of these read round by round. A recurrence that begins anew
+ * in each round is a reader, or read, as a whole. */
 #include "ir/out_map.h"
 #include "transform/checkpoint_parts.h"
 
@@ -33,11 +34,19 @@ bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int6
 
 /* ---- which could */
 
+/* Elements are 0 where there is no round. */
+static bool may_be_zero(const checkpoints *c, const neo_tensor_rec *t) {
+  neo_facts none = {0};
+  int64_t lo = 1, hi;
+  return !t->bound.i || (neo_interval(c->p, &none, t->bound, &lo, &hi) && lo >= 1);
+}
+
 static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
-  bool is = !d->out_map.n && !d->chunk_loop && d->axes.n <= CHECKPOINT_MOST_AXES;
+  bool is = !d->out_map.n && d->chunk_loop == c->within && !d->inner_loop &&
+            d->axes.n <= CHECKPOINT_MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && is; k++) {
     const neo_tensor_rec *t = neo_tensor_at(c->m, (neo_tensor){neo_list_at(c->m, d->out, k)});
-    is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i && !t->partial;
+    is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && may_be_zero(c, t) && !t->partial;
   }
   return is;
 }
@@ -65,7 +74,8 @@ static void look_aligned(void *ctx, neo_expr e) {
     return;
   uint32_t d = checkpoint_maker(c, n->attr), axis;
   int64_t offset;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS || (l->number && c->def[d].number != l->number))
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || (l->number && c->def[d].number != l->number) ||
+      checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
     return;
   l->reads = true;
   l->good = l->good &&
@@ -80,31 +90,44 @@ static void look_aligned(void *ctx, neo_expr e) {
 
 /* ---- recurrences */
 
-static void forget(checkpoints *c, const neo_def *own, size_t n) {
-  for (size_t k = 0; k < n; k++)
-    c->def[own[k].i].kind = CHECKPOINT_WHOLE;
+static void forget(checkpoints *c, const uint32_t *own, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    c->def[own[k]].kind = CHECKPOINT_WHOLE;
+    c->def[own[k]].carried = false;
+  }
 }
 
-static void align_recurrence(checkpoints *c, uint32_t number) {
-  neo_def *own = NEO_NEW_ARRAY(c->a, neo_def, c->n_order + 1);
+/* The end of the recurrence, or of the one definition, that begins at order[from]. */
+static size_t end_of(const checkpoints *c, size_t from) {
+  uint32_t number = c->def[c->order[from]].number;
+  size_t end = from + 1;
+  while (number && end < c->n_order && c->def[c->order[end]].number == number)
+    end++;
+  return end;
+}
+
+static void align_recurrence(checkpoints *c, const uint32_t *own, size_t n) {
+  neo_def *defs = NEO_NEW_ARRAY(c->a, neo_def, n);
+  uint32_t number = c->def[own[0]].number;
   neo_order_step loop;
-  size_t n = 0;
-  for (size_t k = 0; k < c->n_order; k++)
-    if (c->def[c->order[k]].number == number)
-      own[n++].i = c->order[k];
-  if (!n || !neo_order_find(c->p, own, n, c->a, &loop, NULL))
+  for (size_t k = 0; k < n; k++)
+    defs[k].i = own[k];
+  if (c->within)
+    loop = *c->step[number];
+  else if (!neo_order_find(c->p, defs, n, c->a, &loop, NULL))
     return;
   bool good = true;
   for (uint32_t k = 0; k < loop.n_members && good; k++) {
     const neo_order_member *x = &loop.member[k];
     good = !x->delay && has_rounds(c, neo_def_at(c->m, x->def), x->axis);
+    c->def[x->def.i].carried = true;
     c->def[x->def.i].kind = CHECKPOINT_RUNS;
     c->def[x->def.i].axis = x->axis;
   }
   int64_t lag = c->lag;
   for (size_t k = 0; k < n && good; k++) {
-    align_look l = {c, number, c->def[own[k].i].axis, true, false, lag};
-    neo_def_visit(c->m, own[k], look_aligned, &l);
+    align_look l = {c, number, c->def[own[k]].axis, true, false, lag};
+    neo_def_visit(c->m, defs[k], look_aligned, &l);
     good = l.good;
     lag = l.lag;
   }
@@ -112,6 +135,46 @@ static void align_recurrence(checkpoints *c, uint32_t number) {
     forget(c, own, n);
   c->lag = good ? lag : c->lag;
   c->down[number] = loop.down;
+}
+
+/* ---- recurrences within a round */
+
+/* Gives axes to definitions that read what goes along the rounds, or each other. How many have one. */
+static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
+  size_t known = 0, before;
+  do {
+    before = known;
+    for (size_t k = 0; k < n; k++) {
+      checkpoint_def *x = &c->def[own[k]];
+      align_look l = {c, 0, UINT32_MAX, true, false, 0};
+      neo_def_visit(c->m, (neo_def){own[k]}, look_aligned, &l);
+      if (x->kind || !l.reads || !l.good ||
+          !has_rounds(c, neo_def_at(c->m, (neo_def){own[k]}), l.axis))
+        continue;
+      x->kind = CHECKPOINT_RUNS;
+      x->axis = l.axis;
+      known++;
+    }
+  } while (known != before);
+  return known;
+}
+
+/* Do the definitions read each other in the same round alone, and all that goes along the rounds by their axes? */
+static void align_within(checkpoints *c, const uint32_t *own, size_t n) {
+  bool good = find_axes(c, own, n) == n;
+  int64_t lag = c->lag;
+  for (size_t k = 0; k < n && good; k++) {
+    const checkpoint_def *x = &c->def[own[k]];
+    align_look each = {c, x->number, x->axis, true, false, 0},
+               all = {c, 0, x->axis, true, false, lag};
+    neo_def_visit(c->m, (neo_def){own[k]}, look_aligned, &each);
+    neo_def_visit(c->m, (neo_def){own[k]}, look_aligned, &all);
+    good = each.good && !each.lag && all.good;
+    lag = all.lag;
+  }
+  if (!good)
+    forget(c, own, n);
+  c->lag = good ? lag : c->lag;
 }
 
 /* ---- others */
@@ -138,9 +201,10 @@ static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
-  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop ||
-      d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK ||
-      (mean && d->where.i) || (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
+  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n ||
+      d->chunk_loop != c->within || d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES ||
+      d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
+      (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   bool is = type == NEO_F32_T || type == NEO_F64_T;
@@ -175,6 +239,7 @@ static void align_reader(checkpoints *c, uint32_t id) {
 
 typedef struct {
   checkpoints *c;
+  uint32_t number; /* reads of this recurrence alone; 0: of what has no kind */
   uint32_t axis;   /* of the reader */
   uint32_t *along; /* by definition: its axis + 1; 0: no reader was seen; UINT32_MAX: none */
 } feed_look;
@@ -184,43 +249,71 @@ static void look_feeds(void *ctx, neo_expr e) {
   checkpoints *c = l->c;
   const neo_node *n = neo_expr_node(c->m, e);
   uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis, found = UINT32_MAX;
-  if (!d || c->def[d].kind || c->def[d].number)
+  if (!d || (l->number ? c->def[d].number != l->number : c->def[d].kind))
     return;
   int64_t offset;
   const neo_def_rec *r = neo_def_at(c->m, (neo_def){d});
   for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n->attr}); k++)
     if (has_rounds(c, r, k) && checkpoint_is_offset(c, neo_expr_arg(c->m, e, k), &axis, &offset) &&
-        axis == l->axis && !offset)
+        axis == l->axis && !offset && !checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
       found = k + 1;
   l->along[d] = !l->along[d] || l->along[d] == found ? found : UINT32_MAX;
+}
+
+/* Is each of the definitions, one or a recurrence, read along one axis? */
+static bool are_feeds(checkpoints *c, const uint32_t *own, size_t n, uint32_t *along) {
+  size_t known = 0, before;
+  do {
+    before = known;
+    known = 0;
+    for (size_t k = 0; k < n; k++) {
+      checkpoint_def *x = &c->def[own[k]];
+      feed_look l = {c, x->number, along[own[k]] - 1, along};
+      if (x->reads_aligned || x->wanted || !along[own[k]] || along[own[k]] == UINT32_MAX)
+        continue;
+      known++;
+      if (x->number)
+        neo_def_visit(c->m, (neo_def){own[k]}, look_feeds, &l);
+    }
+  } while (known != before);
+  return known == n;
 }
 
 /* Readers come first. */
 static void align_feeds(checkpoints *c) {
   uint32_t *along = NEO_NEW_ARRAY(c->a, uint32_t, c->n_defs);
-  for (size_t k = c->n_order; k-- > 0;) {
-    uint32_t d = c->order[k];
-    checkpoint_def *x = &c->def[d];
-    if (!x->kind && !x->number && !x->reads_aligned && !x->wanted && along[d] &&
-        along[d] != UINT32_MAX) {
-      x->kind = CHECKPOINT_RUNS;
-      x->axis = along[d] - 1;
+  for (size_t end = c->n_order, from; end > 0; end = from) {
+    const uint32_t *own = c->order;
+    for (from = end - 1; from && end_of(c, from - 1) == end; from--)
+      continue;
+    own += from;
+    bool feeds = !c->def[*own].kind && are_feeds(c, own, end - from, along);
+    for (size_t k = 0; k < end - from; k++) {
+      checkpoint_def *x = &c->def[own[k]];
+      x->axis = feeds ? along[own[k]] - 1 : x->axis;
+      x->kind = feeds ? CHECKPOINT_RUNS : x->kind;
+      feed_look l = {c, 0, x->axis, along};
+      if (x->kind)
+        neo_def_visit(c->m, (neo_def){own[k]}, look_feeds, &l);
     }
-    feed_look l = {c, x->axis, along};
-    if (x->kind)
-      neo_def_visit(c->m, (neo_def){d}, look_feeds, &l);
   }
 }
 
 /* ---- all of them */
 
-bool checkpoint_align(checkpoints *c, uint32_t n_recurrences) {
+bool checkpoint_align(checkpoints *c) {
   bool some = false;
-  for (uint32_t number = 1; number <= n_recurrences; number++)
-    align_recurrence(c, number);
-  for (size_t k = 0; k < c->n_order; k++) {
-    align_reader(c, c->order[k]);
-    some = some || (c->def[c->order[k]].number && c->def[c->order[k]].kind);
+  for (size_t k = 0; k < c->n_order; k = end_of(c, k))
+    if (c->def[c->order[k]].number)
+      align_recurrence(c, c->order + k, end_of(c, k) - k);
+  for (size_t k = 0, end; k < c->n_order; k = end) {
+    end = end_of(c, k);
+    if (c->def[c->order[k]].number && !c->def[c->order[k]].kind)
+      align_within(c, c->order + k, end - k);
+    for (size_t i = k; i < end; i++) {
+      align_reader(c, c->order[i]);
+      some = some || c->def[c->order[i]].carried;
+    }
   }
   if (some)
     align_feeds(c);

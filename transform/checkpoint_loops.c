@@ -38,7 +38,8 @@ static void need_maker(level_look *l, const checkpoint_def *x) {
 static void look(void *ctx, neo_expr e) {
   level_look *l = ctx;
   const neo_node *n = neo_expr_node(l->c->m, e);
-  if (!checkpoint_is_read(n))
+  if (!checkpoint_is_read(n) ||
+      (checkpoint_maker(l->c, n->attr) && checkpoint_crosses(l->c, e, neo_axis_ref(l->c->m, 0))))
     return;
   neo_list pieces = neo_tensor_at(l->c->m, (neo_tensor){n->attr})->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -69,8 +70,8 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
     l.reader = &c->def[c->order[k]];
     neo_def_visit(c->m, (neo_def){c->order[k]}, look, &l);
   }
-  bool down = first->number && c->down[first->number];
-  if (first->kind && first->number)
+  bool down = first->carried && c->down[first->number];
+  if (first->carried)
     home = chunk_loop_of(c, down, l.level[down]);
   else if (first->kind)
     home = l.home[0] ? l.home[0] : l.home[1];
@@ -94,7 +95,8 @@ static void look_after(void *ctx, neo_expr e) {
   after_look *l = ctx;
   const neo_module *m = l->c->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (!checkpoint_is_read(n))
+  if (!checkpoint_is_read(n) ||
+      (checkpoint_maker(l->c, n->attr) && checkpoint_crosses(l->c, e, neo_axis_ref(l->c->m, 0))))
     return;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)

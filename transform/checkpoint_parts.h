@@ -21,6 +21,7 @@ typedef struct { /* of a definition */
   uint8_t kind;
   uint32_t axis;      /* that goes along the rounds */
   uint32_t number;    /* of its recurrence; 0: none */
+  bool carried;       /* from round to round: its recurrence is a loop over them */
   bool needed;        /* by some entry */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
@@ -34,6 +35,12 @@ typedef struct { /* definitions that share a loop over chunks */
   uint32_t mark; /* neo_def_rec.chunk_loop */
   neo_map made;  /* tensor -> the one in chunks */
 } checkpoint_loop;
+
+typedef struct { /* a tensor of some elements of another one */
+  neo_tensor of, part;
+  bool first; /* of edges: the first slices of chunks; else the last ones */
+  neo_expr one[CHECKPOINT_MOST_RANK + 2]; /* by dimension: the element that it has alone; 0: all */
+} checkpoint_part;
 
 typedef struct {
   neo_module *m;
@@ -49,9 +56,12 @@ typedef struct {
   const uint32_t *order;      /* definitions that entries need, producers first */
   size_t n_order;
   bool *down; /* by recurrence: the direction of its rounds */
+  /* What is looked at are the definitions of this chunk_loop, whose chunks are of one round, along axis 0 of them all;
+   * recurrences are those within one. 0: definitions of no chunk_loop. */
+  uint32_t within;
+  const neo_order_step **step; /* by recurrence within a round: its loop */
   NEO_VEC(checkpoint_loop) loops;
-  neo_map edge[2]; /* tensor -> the last slices of its chunks, the first ones */
-  neo_map slice;   /* tensor << 32 | round, an expression -> that slice of it */
+  NEO_VEC(checkpoint_part) edges, slices; /* `one` is by dimension of chunks; of the tensor */
 } checkpoints;
 
 neo_expr checkpoint_number(const checkpoints *c, int64_t x);
@@ -64,9 +74,28 @@ static inline bool checkpoint_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
 }
 
+/* Is the read, in a definition whose axis 0 is now q, of another round of c->within? */
+static inline bool checkpoint_crosses(const checkpoints *c, neo_expr read, neo_expr q) {
+  return c->within && neo_expr_arg(c->m, read, 0).i != q.i;
+}
+/* The axis of chunks comes first, but for that of the loop around. Where axis k, or dimension k, is beside it: */
+static inline uint32_t checkpoint_chunk_place(const checkpoints *c) {
+  return c->within != 0;
+}
+static inline uint32_t checkpoint_place(const checkpoints *c, uint32_t k) {
+  return k + (k >= checkpoint_chunk_place(c));
+}
+/* Marks what is written for the loop; `inner` is the loop in it that it had. */
+static inline void checkpoint_mark(const checkpoints *c, uint32_t loop, uint32_t inner,
+                                   neo_def_rec *d) {
+  uint32_t mark = c->loops.at[loop - 1].mark;
+  d->chunk_loop = c->within ? c->within : mark;
+  d->inner_loop = c->within ? mark : inner;
+}
+
 /* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: there are no
  * such recurrences. */
-bool checkpoint_align(checkpoints *c, uint32_t n_recurrences);
+bool checkpoint_align(checkpoints *c);
 
 /* checkpoint_loops.c: finds loops, and the home of each definition. */
 void checkpoint_find_loops(checkpoints *c);
@@ -81,6 +110,7 @@ typedef struct { /* expressions of a definition in chunks */
 } checkpoint_scope;
 checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
                                      uint32_t axis);
+neo_expr checkpoint_one_element(const checkpoints *c, neo_node read, uint32_t dim);
 neo_expr checkpoint_in_chunks(checkpoint_scope *s, neo_expr e);
 neo_axis_rec checkpoint_chunk_axis(const checkpoints *c);
 /* The tensor in chunks, in the loop, which is made if need be; 0: it is read as a whole there. */

@@ -6,6 +6,7 @@
  *     slice.u[j] = (chunk.u[Q-1, T-1 - (Q-1)*K, j] else 0),   L[] = sum[j] slice.u[j]^2 */
 #include "ir/define.h"
 #include "transform/checkpoint_parts.h"
+#include <string.h>
 
 /* Chunk and round in it of round e; of the last round it is the last chunk. */
 static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_expr *round) {
@@ -23,34 +24,40 @@ static neo_expr zero_of(const checkpoints *c, neo_type t) {
   return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
 }
 
-/* Round e of tensor t, which definition d makes. */
-static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, neo_expr e) {
+/* Of tensor t, which definition d makes, the round one[axis], and of other dimensions one[k], or all. */
+static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const neo_expr *one) {
   neo_module *m = c->m;
-  uint64_t made, key = (uint64_t)t.i << 32 | e.i;
-  if (neo_map_get(&c->slice, key, &made))
-    return (neo_tensor){(uint32_t)made};
   neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);
-  neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span, .n_out = of.n_out - 1};
-  uint32_t id[64];
-  neo_expr at[64], round;
-  place_round(c, e, &at[0], &round);
-  for (uint32_t k = 0, next = 0; k < of.n_out; k++) {
-    if (k == c->def[d].axis) {
-      at[k + 1] = round;
-      continue;
+  neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span};
+  uint32_t id[64], along = checkpoint_place(c, c->def[d].axis);
+  neo_expr at[64];
+  for (uint32_t k = 0; k < of.n_out; k++)
+    if (!one[k].i) {
+      id[r.n_out] = neo_list_at(m, of.axes, k);
+      at[checkpoint_place(c, k)] = neo_axis_ref(m, r.n_out++);
+    } else {
+      at[checkpoint_place(c, k)] = one[k];
     }
-    id[next] = neo_list_at(m, of.axes, k);
-    at[k + 1] = neo_axis_ref(m, next++);
-  }
+  place_round(c, one[c->def[d].axis], &at[checkpoint_chunk_place(c)], &at[along]);
   neo_type type = (neo_type)neo_tensor_at(m, t)->type;
   neo_expr value = neo_load_else(m, chunked, at, of.n_out + 1, zero_of(c, type), of.span);
   r.origin = of.origin ? of.origin : d;
   r.axes = neo_list_new(m, id, r.n_out);
   r.finish = neo_list_new(m, &value.i, 1);
-  neo_temp x = {.prefix = "slice", .like = t, .type = type};
-  neo_tensor slice = neo_temp_define(m, &x, r);
-  neo_map_set(&c->slice, key, slice.i);
-  return slice;
+  neo_temp x = {.prefix = "slice", .like = t, .type = type, .bound = neo_tensor_at(m, t)->bound};
+  return neo_temp_define(m, &x, r);
+}
+
+static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, const neo_expr *one) {
+  uint32_t rank = neo_tensor_rank(c->m, t);
+  for (size_t k = 0; k < c->slices.n; k++)
+    if (c->slices.at[k].of.i == t.i && !memcmp(c->slices.at[k].one, one, rank * sizeof *one))
+      return c->slices.at[k].part;
+  checkpoint_part y = {.of = t};
+  memcpy(y.one, one, rank * sizeof *one);
+  y.part = define_slice(c, d, t, one);
+  NEO_PUSH(c->a, &c->slices, y);
+  return y.part;
 }
 
 static bool is_over_sizes(const neo_module *m, neo_expr e) {
@@ -65,13 +72,15 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return e;
   uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
-  neo_expr round = neo_list_expr(m, n.arg, along), at[64];
+  neo_expr round = neo_list_expr(m, n.arg, along), at[64], one[64];
   if (!is_over_sizes(m, round))
     return e;
-  neo_tensor slice = slice_of(c, d, (neo_tensor){n.attr}, round);
-  for (uint32_t k = 0; k < rank; k++)
-    if (k != along)
+  for (uint32_t k = 0; k < rank; k++) {
+    one[k] = k == along ? round : checkpoint_one_element(c, n, k);
+    if (!one[k].i)
       at[next++] = neo_list_expr(m, n.arg, k);
+  }
+  neo_tensor slice = slice_of(c, d, (neo_tensor){n.attr}, one);
   if (n.op == NEO_OP_LOAD)
     return neo_load(m, slice, at, next, n.span);
   neo_expr other = neo_list_expr(m, n.arg, rank);

@@ -46,13 +46,13 @@ static neo_expr is_term(chunk_sum *x) {
 static neo_list axes_of(chunk_sum *x) {
   neo_module *m = x->c->m;
   uint32_t id[64];
-  id[0] = neo_axis_add(m, checkpoint_chunk_axis(x->c)).i;
+  id[checkpoint_chunk_place(x->c)] = neo_axis_add(m, checkpoint_chunk_axis(x->c)).i;
   for (uint32_t k = 0; k < x->d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &x->d, k);
     bool rounds = k == x->axis;
     axis.lo = rounds ? checkpoint_number(x->c, 0) : checkpoint_in_chunks(&x->s, axis.lo);
     axis.hi = rounds ? rounds_of(x) : checkpoint_in_chunks(&x->s, axis.hi);
-    id[k + 1] = neo_axis_add(m, axis).i;
+    id[checkpoint_place(x->c, k)] = neo_axis_add(m, axis).i;
   }
   return neo_list_new(m, id, x->d.axes.n + 1);
 }
@@ -65,7 +65,7 @@ static neo_tensor define_running(chunk_sum *x) {
   neo_def_rec r = {.n_out = x->d.n_out + 1, .reducer = NEO_RED_SUM, .span = x->d.span};
   neo_temp t = {.prefix = "running", .like = {neo_list_at(m, x->d.out, 0)}, .type = type};
   r.origin = x->d.origin ? x->d.origin : x->id;
-  r.chunk_loop = c->loops.at[c->def[x->id].home - 1].mark;
+  checkpoint_mark(c, c->def[x->id].home, 0, &r);
   r.axes = axes_of(x);
   r.where = both(m, is_term(x), checkpoint_in_chunks(&x->s, x->d.where));
   r.body = neo_list_new(m, &body.i, 1);
@@ -73,7 +73,8 @@ static neo_tensor define_running(chunk_sum *x) {
   neo_tensor sum = neo_temp_define(m, &t, r);
   for (uint32_t k = 0; k < r.n_out; k++)
     at[k] = neo_axis_ref(m, k);
-  at[0] = checkpoint_sum(c, at[0], x->down ? 1 : -1);
+  uint32_t chunk = checkpoint_chunk_place(c);
+  at[chunk] = checkpoint_sum(c, at[chunk], x->down ? 1 : -1);
   neo_expr before = neo_load_else(m, sum, at, r.n_out, neo_const_float(m, type, 0), r.span);
   neo_expr value = neo_op2(m, NEO_OP_ADD, before, neo_acc_ref(m, type, 0));
   neo_list finish = neo_list_new(m, &value.i, 1);
@@ -97,9 +98,10 @@ static void take_last(const chunk_sum *x, neo_tensor sum) {
   neo_expr at[64], zero, value;
   neo_type type = (neo_type)neo_tensor_at(m, sum)->type;
   uint32_t id[64];
-  at[0] = x->down ? checkpoint_number(c, 0) : checkpoint_sum(c, c->chunks, -1);
+  at[checkpoint_chunk_place(c)] =
+      x->down ? checkpoint_number(c, 0) : checkpoint_sum(c, c->chunks, -1);
   for (uint32_t k = 0; k < x->d.n_out; k++) {
-    at[k + 1] = neo_axis_ref(m, k);
+    at[checkpoint_place(c, k)] = neo_axis_ref(m, k);
     id[k] = neo_list_at(m, x->d.axes, k);
   }
   zero = neo_const_float(m, type, 0);

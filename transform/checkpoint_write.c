@@ -16,6 +16,7 @@
 #include "ir/element.h"
 #include "transform/checkpoint_parts.h"
 #include "transform/embed.h"
+#include <string.h>
 
 static neo_expr zero_of(const checkpoints *c, neo_type t) {
   return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
@@ -33,49 +34,12 @@ checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const 
                                      uint32_t axis) {
   checkpoint_scope s = {.c = c, .chunk_loop = chunk_loop, .n_axes = d->axes.n};
   for (uint32_t k = 0; k < d->axes.n; k++)
-    s.by[k] = neo_axis_ref(c->m, k + 1);
-  s.q = neo_axis_ref(c->m, 0);
+    s.by[k] = neo_axis_ref(c->m, checkpoint_place(c, k));
+  s.q = neo_axis_ref(c->m, checkpoint_chunk_place(c));
   s.r = s.by[axis];
   s.t = plus(c, times_chunk(c, s.q), s.r);
   s.by[axis] = s.t;
   return s;
-}
-
-/* ---- edges */
-
-/* The last slices of the tensor's chunks in the loop that makes it, or the first ones. */
-static neo_tensor edge_of(checkpoints *c, neo_tensor t, bool first) {
-  neo_module *m = c->m;
-  uint64_t made;
-  uint32_t d = checkpoint_maker(c, t.i);
-  if (neo_map_get(&c->edge[first], t.i, &made))
-    return (neo_tensor){(uint32_t)made};
-  neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);
-  uint32_t rank = neo_tensor_rank(m, chunked), along = c->def[d].axis + 1, id[64];
-  neo_expr at[64], from = checkpoint_number(c, first ? 0 : c->chunk - c->lag);
-  neo_def_rec r = {.n_out = rank, .span = neo_tensor_at(m, t)->span, .origin = d};
-  r.chunk_loop = c->loops.at[c->def[d].home - 1].mark;
-  for (uint32_t k = 0; k < rank; k++) {
-    neo_axis_rec x = *neo_def_axis(m, neo_def_at(m, (neo_def){d}), k ? k - 1 : 0);
-    x = k ? x : checkpoint_chunk_axis(c);
-    x.hi = k == along ? checkpoint_number(c, c->lag) : x.hi;
-    id[k] = neo_axis_add(m, x).i;
-    at[k] = neo_axis_ref(m, k);
-  }
-  at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
-  neo_expr value = neo_load(m, chunked, at, rank, r.span);
-  if (!c->exact) {
-    neo_expr round = plus(c, times_chunk(c, at[0]), at[along]);
-    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value,
-                    zero_of(c, neo_expr_type(m, value)));
-  }
-  r.axes = neo_list_new(m, id, rank);
-  r.finish = neo_list_new(m, &value.i, 1);
-  neo_temp x = {.prefix = "edge", .like = t, .type = neo_expr_type(m, value)};
-  neo_tensor edge = neo_temp_define(m, &x, r);
-  neo_tensor_at(m, edge)->partial = !c->exact;
-  neo_map_set(&c->edge[first], t.i, edge.i);
-  return edge;
 }
 
 /* ---- reads */
@@ -89,15 +53,18 @@ typedef struct { /* a read of tensor `from`, whose chunks are `to` */
   neo_expr other; /* where there is no element */
 } chunk_read;
 
-static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by,
-                        bool guarded) {
+/* `one`: what of a dimension is alone in t; null: all is there. */
+static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by, bool guarded,
+                        const neo_expr *one) {
   neo_module *m = x->s->c->m;
   neo_expr at[64];
   uint32_t rank = neo_tensor_rank(m, x->from);
-  at[0] = checkpoint_sum(x->s->c, x->s->q, chunks);
-  for (uint32_t k = 0; k < rank; k++)
-    at[k + 1] = neo_list_expr(m, x->n.arg, k);
-  at[x->along + 1] = checkpoint_sum(x->s->c, x->s->r, by);
+  for (uint32_t k = 0; k < rank; k++) {
+    uint32_t to = checkpoint_place(x->s->c, k);
+    at[to] = one && one[to].i ? checkpoint_number(x->s->c, 0) : neo_list_expr(m, x->n.arg, k);
+  }
+  at[checkpoint_chunk_place(x->s->c)] = checkpoint_sum(x->s->c, x->s->q, chunks);
+  at[checkpoint_place(x->s->c, x->along)] = checkpoint_sum(x->s->c, x->s->r, by);
   if (!guarded)
     return neo_load(m, t, at, rank + 1, x->n.span);
   return neo_load_else(m, t, at, rank + 1, x->other, x->n.span);
@@ -108,6 +75,86 @@ static bool is_made(const checkpoints *c, uint32_t chunk_loop, int64_t by) {
   return c->loops.at[chunk_loop - 1].down ? by > 0 : by < 0;
 }
 
+/* ---- edges */
+
+/* Where the read's index of a dimension is one element for all readers, as the last of a loop in the round, an edge has
+ * that alone. 0: it is not. */
+neo_expr checkpoint_one_element(const checkpoints *c, neo_node n, uint32_t dim) {
+  neo_module *m = c->m;
+  neo_expr e = neo_list_expr(m, n.arg, dim), zero = checkpoint_number(c, 0);
+  neo_facts none = {0};
+  if (neo_expr_axes(m, e) || neo_expr_uses_op(m, e, NEO_OP_LOAD) ||
+      neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE))
+    return (neo_expr){0};
+  neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, dim);
+  bool inside = neo_prove(c->p, &none, neo_op2(m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED &&
+                neo_prove(c->p, &none, neo_op2(m, NEO_OP_LT, e, extent), NULL) == NEO_PROVED;
+  return inside ? e : (neo_expr){0};
+}
+
+static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool first,
+                              const neo_expr *one) {
+  checkpoints *c = x->s->c;
+  neo_module *m = c->m;
+  uint32_t d = checkpoint_maker(c, x->from.i), rank = neo_tensor_rank(m, chunked), id[64];
+  uint32_t chunk = checkpoint_chunk_place(c), along = checkpoint_place(c, x->along);
+  neo_expr at[64], from = checkpoint_number(c, first ? 0 : c->chunk - c->lag);
+  neo_def_rec r = {.n_out = rank, .span = neo_tensor_at(m, x->from)->span, .origin = d};
+  checkpoint_mark(c, c->def[d].home, 0, &r);
+  for (uint32_t k = 0; k < rank; k++) {
+    neo_axis_rec axis = *neo_def_axis(m, neo_def_at(m, (neo_def){d}), k > chunk ? k - 1 : k);
+    axis = k == chunk ? checkpoint_chunk_axis(c) : axis;
+    axis.hi = k == along ? checkpoint_number(c, c->lag) : axis.hi;
+    axis.hi = one[k].i ? checkpoint_number(c, 1) : axis.hi;
+    id[k] = neo_axis_add(m, axis).i;
+    at[k] = one[k].i ? one[k] : neo_axis_ref(m, k);
+  }
+  at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
+  neo_expr value = neo_load(m, chunked, at, rank, r.span);
+  if (!c->exact) {
+    neo_expr round = plus(c, times_chunk(c, at[chunk]), at[along]);
+    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value,
+                    zero_of(c, neo_expr_type(m, value)));
+  }
+  r.axes = neo_list_new(m, id, rank);
+  r.finish = neo_list_new(m, &value.i, 1);
+  neo_temp t = {.prefix = "edge",
+                .like = x->from,
+                .type = neo_expr_type(m, value),
+                .bound = neo_tensor_at(m, x->from)->bound};
+  neo_tensor edge = neo_temp_define(m, &t, r);
+  neo_tensor_at(m, edge)->partial = !c->exact;
+  return edge;
+}
+
+/* The last slices of the tensor's chunks in the loop that makes it, or the first ones: chunks that have no others. one[k]
+ * gets the element along dimension k that it has alone; 0: all. */
+static neo_tensor edge_of(const chunk_read *x, bool first, neo_expr *one) {
+  checkpoints *c = x->s->c;
+  bool some = false;
+  uint32_t rank = neo_tensor_rank(c->m, x->from);
+  for (uint32_t k = 0; k < rank; k++) {
+    neo_expr e = k == x->along ? (neo_expr){0} : checkpoint_one_element(c, x->n, k);
+    one[checkpoint_place(c, k)] = e;
+    some = some || e.i;
+  }
+  one[checkpoint_chunk_place(c)].i = 0;
+  neo_tensor chunked = checkpoint_chunked(c, c->def[checkpoint_maker(c, x->from.i)].home, x->from);
+  if (c->exact && c->chunk == c->lag && !some)
+    return chunked;
+  for (size_t k = 0; k < c->edges.n; k++) {
+    const checkpoint_part *y = &c->edges.at[k];
+    if (y->of.i == x->from.i && y->first == first &&
+        memcmp(y->one, one, (rank + 1) * sizeof *one) == 0)
+      return y->part;
+  }
+  checkpoint_part y = {.of = x->from, .first = first};
+  memcpy(y.one, one, (rank + 1) * sizeof *one);
+  y.part = define_edge(x, chunked, first, one);
+  NEO_PUSH(c->a, &c->edges, y);
+  return y.part;
+}
+
 /* What is read of the chunk before or behind; 0: it is not there. */
 static neo_expr read_neighbour(const chunk_read *x) {
   checkpoints *c = x->s->c;
@@ -115,18 +162,20 @@ static neo_expr read_neighbour(const chunk_read *x) {
   const checkpoint_def *d = &c->def[checkpoint_maker(c, x->from.i)];
   bool made = is_made(c, x->s->chunk_loop, by), own = d->home == x->s->chunk_loop;
   if (made && !own)
-    return read_at(x, x->to, by, x->offset - by * c->chunk, true);
+    return read_at(x, x->to, by, x->offset - by * c->chunk, true, NULL);
   if (!d->home || made != own)
     return (neo_expr){0};
-  neo_tensor edge = edge_of(c, x->from, by > 0);
-  return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true);
+  neo_expr one[64];
+  neo_tensor edge = edge_of(x, by > 0, one);
+  return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true, one);
 }
 
 static neo_expr read_chunk(const chunk_read *x, neo_expr whole) {
   checkpoints *c = x->s->c;
   neo_module *m = c->m;
   bool guarded = x->n.op == NEO_OP_LOAD_ELSE;
-  neo_expr own = read_at(x, x->to, 0, x->offset, guarded), first = checkpoint_number(c, 0), is;
+  neo_expr own = read_at(x, x->to, 0, x->offset, guarded, NULL), first = checkpoint_number(c, 0),
+           is;
   if (!x->offset)
     return own;
   neo_expr other = read_neighbour(x), at = checkpoint_sum(c, x->s->r, x->offset);
@@ -136,7 +185,7 @@ static neo_expr read_chunk(const chunk_read *x, neo_expr whole) {
     is = neo_op2(m, NEO_OP_LE, first, at);
   else
     is = neo_op2(m, NEO_OP_LT, at, checkpoint_number(c, c->chunk));
-  neo_expr value = neo_op3(m, NEO_OP_SELECT, is, own, other);
+  neo_expr value = c->chunk == 1 ? other : neo_op3(m, NEO_OP_SELECT, is, own, other);
   if (x->offset < 0 || c->exact || !guarded)
     return value;
   neo_expr round = checkpoint_sum(c, x->s->t, x->offset);
@@ -149,7 +198,7 @@ static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
   chunk_read x = {.s = s, .n = *neo_expr_node(m, e)};
   neo_linear l;
   uint32_t d = checkpoint_is_read(&x.n) ? checkpoint_maker(c, x.n.attr) : 0;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS)
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || checkpoint_crosses(c, e, s->by[0]))
     return e;
   x.from.i = x.n.attr;
   x.along = c->def[d].axis;
@@ -181,9 +230,10 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
   neo_module *m = c->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
   uint32_t extent[64];
-  extent[0] = c->chunks.i;
+  extent[checkpoint_chunk_place(c)] = c->chunks.i;
   for (uint32_t k = 0; k < r.extent.n; k++)
-    extent[k + 1] = (k == along ? checkpoint_number(c, c->chunk) : neo_list_expr(m, r.extent, k)).i;
+    extent[checkpoint_place(c, k)] =
+        (k == along ? checkpoint_number(c, c->chunk) : neo_list_expr(m, r.extent, k)).i;
   r.extent = neo_list_new(m, extent, r.extent.n + 1);
   neo_element_ends_drop(&r);
   r.pieces = (neo_list){0};
@@ -195,12 +245,12 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
 static neo_list axes_in_chunks(checkpoint_scope *s, const neo_def_rec *d, uint32_t along) {
   neo_module *m = s->c->m;
   uint32_t id[64];
-  id[0] = neo_axis_add(m, checkpoint_chunk_axis(s->c)).i;
+  id[checkpoint_chunk_place(s->c)] = neo_axis_add(m, checkpoint_chunk_axis(s->c)).i;
   for (uint32_t k = 0; k < d->axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, d, k);
     x.lo = checkpoint_in_chunks(s, x.lo);
     x.hi = k == along ? checkpoint_number(s->c, s->c->chunk) : checkpoint_in_chunks(s, x.hi);
-    id[k + 1] = neo_axis_add(m, x).i;
+    id[checkpoint_place(s->c, k)] = neo_axis_add(m, x).i;
   }
   return neo_list_new(m, id, d->axes.n + 1);
 }
@@ -230,8 +280,7 @@ static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list ou
   neo_expr is = is_round(&s);
   r.n_out = d.n_out + 1;
   r.origin = d.origin ? d.origin : id;
-  r.chunk_loop = c->loops.at[chunk_loop - 1].mark;
-  r.inner_loop = d.chunk_loop;
+  checkpoint_mark(c, chunk_loop, d.chunk_loop, &r);
   r.out = out;
   r.axes = axes_in_chunks(&s, &d, c->def[id].axis);
   r.where = checkpoint_in_chunks(&s, d.where);
@@ -311,12 +360,12 @@ void checkpoint_define_copy(checkpoints *c, uint32_t id) {
   neo_def_rec d = *neo_def_at(m, (neo_def){id});
   neo_expr at[64], n = checkpoint_number(c, c->chunk), t = neo_axis_ref(m, c->def[id].axis);
   uint32_t finish[4], axes[64];
-  at[0] = neo_op2(m, NEO_OP_DIV, t, n);
+  at[checkpoint_chunk_place(c)] = neo_op2(m, NEO_OP_DIV, t, n);
   for (uint32_t k = 0; k < d.n_out; k++) {
-    at[k + 1] = neo_axis_ref(m, k);
+    at[checkpoint_place(c, k)] = neo_axis_ref(m, k);
     axes[k] = neo_list_at(m, d.axes, k);
   }
-  at[c->def[id].axis + 1] = neo_op2(m, NEO_OP_MOD, t, n);
+  at[checkpoint_place(c, c->def[id].axis)] = neo_op2(m, NEO_OP_MOD, t, n);
   for (uint32_t k = 0; k < d.out.n; k++) {
     neo_tensor of = {neo_list_at(m, d.out, k)};
     neo_tensor chunked = checkpoint_chunked(c, c->def[id].home, of);

@@ -82,8 +82,10 @@ static void copy(copying *x, neo_tensor after) {
     if (x->marked[r->forward[k].i])
       defs[n++] = r->forward[k];
   neo_defs_clone(r->m, defs, n, NULL, "again", &to);
-  for (size_t k = 0; k < n; k++)
+  for (size_t k = 0; k < n; k++) {
     neo_def_at(r->m, defs[k])->after = after;
+    NEO_PUSH(r->a, &r->copies, defs[k]);
+  }
   for (uint32_t k = 0; k < r->n_order; k++)
     if (!r->is_forward[r->order[k].i])
       neo_def_rename(r->m, r->order[k], &to);

@@ -29,17 +29,45 @@ static bool reads_any(const recompute *r, neo_def d, const bool *again) {
   return any;
 }
 
-static void find_readers(look *l, const bool *again) {
+/* Does it read what is made again, or is it computed after something that does? True: that was not known. */
+static bool find_reads(look *l, neo_def d, const bool *again) {
   recompute *r = l->r;
   neo_tensor *in;
+  bool reads = reads_any(r, d, again), was = l->reads_again[d.i];
+  for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;)
+    reads = reads || any_maker(r, in[n], l->reads_again);
+  l->reads_again[d.i] = reads || was;
+  return reads && !was;
+}
+
+/* What is in one loop over chunks is computed together. True: of some that was not known. */
+static bool spread_in_loops(look *l) {
+  const recompute *r = l->r;
+  bool changed = false;
   for (uint32_t k = 0; k < r->n_order; k++) {
-    neo_def d = r->order[k];
-    l->at[d.i] = k + 1;
-    if (r->is_forward[d.i])
-      continue;
-    l->reads_again[d.i] = reads_any(r, d, again);
-    for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;)
-      l->reads_again[d.i] = l->reads_again[d.i] || any_maker(r, in[n], l->reads_again);
+    uint32_t loop = neo_def_at(r->m, r->order[k])->chunk_loop;
+    for (uint32_t i = 0; i < r->n_order && loop && l->reads_again[r->order[k].i]; i++) {
+      bool *is = &l->reads_again[r->order[i].i];
+      if (*is || neo_def_at(r->m, r->order[i])->chunk_loop != loop)
+        continue;
+      *is = changed = true;
+    }
+  }
+  return changed;
+}
+
+/* Copies of segments that come later have no place in the order: what they are computed after may need this one. */
+static void find_readers(look *l, const bool *again) {
+  recompute *r = l->r;
+  bool changed = true;
+  for (uint32_t k = 0; k < r->n_order; k++)
+    l->at[r->order[k].i] = k + 1;
+  while (changed) {
+    changed = spread_in_loops(l);
+    for (size_t k = 0; k < r->copies.n; k++)
+      changed = find_reads(l, r->copies.at[k], again) || changed;
+    for (uint32_t k = 0; k < r->n_order; k++)
+      changed = (!r->is_forward[r->order[k].i] && find_reads(l, r->order[k], again)) || changed;
   }
 }
 

@@ -30,6 +30,7 @@ typedef struct {
   uint32_t n_forward;
   const neo_def *order; /* what it needs, producers first */
   uint32_t n_order;
+  NEO_VEC(neo_def) copies;  /* so far */
   bool *is_forward;         /* by definition */
   bool *recurs;             /* by definition */
   recompute_tensor *tensor; /* by id, of those that were there before copies */

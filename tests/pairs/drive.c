@@ -60,7 +60,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->no_lazy_batching = pairs_has_vertices(d->draw) && h >> 52 & 1;
   out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
   out->no_streaming = pairs_has_vertices(d->draw) && h >> 53 & 1;
-  out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
   out->chunk_rounds |= out->chunk_rounds && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
   out->small = h >> 47 & 1;
   /* What is stored or multiplied in few bits depends on what these passes make. */

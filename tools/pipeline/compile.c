@@ -184,11 +184,25 @@ static neo_status make_plan(neo_compilation *c) {
                        c->tree_of_group.at,    c->kernels.at,
                        c->kernels.n,           .gpu = c->machine.gpu,
                        .machine = &c->machine, .waits = neo_target_waits(&c->target),
-                       .grids = grids_of(c),
-                       .frugal = c->options.fusion.memory != NEO_FUSE_FAST};
+                       .grids = grids_of(c),   .frugal = c->options.fusion.memory != NEO_FUSE_FAST};
   neo_status s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
   return s;
+}
+
+/* What is kept for a backward pass is chosen before anything is planned: says where the plan needs more than was asked for. */
+static void report_memory(neo_compilation *c) {
+  int64_t most = c->options.fusion.memory;
+  size_t at = 0;
+  for (size_t k = 0; k < c->module->entries.n && most > 0; k++) {
+    const neo_entry_rec *e = &c->module->entries.at[k];
+    if (e->kind == NEO_ENTRY_INIT)
+      continue;
+    int64_t bytes = c->plan->entries.at[at++].frame_bytes;
+    if (e->kind != NEO_ENTRY_FORWARD && bytes > most)
+      (void)neo_diag(c->diags, e->span, NEO_D_PLANNED_MEMORY,
+                     neo_name_text(c->module->names, e->name), (long long)bytes, (long long)most);
+  }
 }
 
 static neo_status kernels(neo_compilation *c) {
@@ -204,6 +218,8 @@ static neo_status kernels(neo_compilation *c) {
     s = make_kernels(c);
   if (!s)
     s = make_plan(c);
+  if (!s)
+    report_memory(c);
   return !s && c->facts ? neo_fact_check_plan(c) : s;
 }
 
