@@ -146,13 +146,15 @@ static void ask_for_owner(levels *s, const levels_graph *g, levels_index *index)
 }
 
 void levels_name_owners(levels *s, const bool *is_init) {
-  for (uint32_t k = 1; k < s->n_defs; k++) {
-    owned x = {.s = s, .d = *neo_def_at(s->m, (neo_def){k})};
-    if (is_init[k] || s->leveled[s->number[k]] || !find(&x))
+  neo_def *defs;
+  size_t n = levels_needed_defs(s, &defs);
+  for (size_t k = 0; k < n; k++) {
+    owned x = {.s = s, .d = *neo_def_at(s->m, defs[k])};
+    if (is_init[defs[k].i] || s->number[defs[k].i] || !find(&x))
       continue;
     ask_for_owner(s, x.g, x.index);
     name_owner(&x);
-    *neo_def_at(s->m, (neo_def){k}) = x.d;
+    *neo_def_at(s->m, defs[k]) = x.d;
   }
 }
 
