@@ -165,6 +165,9 @@ foreach(path IN LISTS unit_tests)
   neo_add_unit_test(${path})
 endforeach()
 
+# The check of memory plans is the benchmark's.
+target_sources(codegen_test_support PRIVATE tools/benchmarks/alloc/valid.c)
+
 # The zoo is one program; each of its cases is a test.
 file(GLOB zoo_cases CONFIGURE_DEPENDS tests/zoo/expected/*.txt)
 foreach(path IN LISTS zoo_cases)

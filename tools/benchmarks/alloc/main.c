@@ -2,6 +2,7 @@
  * what an independent check says of each. `tools/bench alloc` calls it. */
 #include "base/str.h"
 #include "tools/benchmarks/alloc/read.h"
+#include "tools/benchmarks/alloc/valid.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
