@@ -114,7 +114,7 @@ typedef struct {
 } outliner;
 
 neo_expr outline_number(const outliner *o, int64_t x);
-/* recurrence.c: what is by tensor has room for those of the module. */
+/* reads.c: what is by tensor has room for those of the module. */
 void outline_grow(outliner *o);
 /* The member of the loop that makes d; null: none does. */
 static inline const neo_order_member *outline_member(const neo_order_step *order, neo_def d) {

@@ -70,20 +70,6 @@ static void mark(outliner *o, const bool *leaves) {
     o->own[o->sums.at[k].sum.i] = o->stored[o->sums.at[k].sum.i] = true;
 }
 
-void outline_grow(outliner *o) {
-  outliner from = *o;
-  size_t n = o->room;
-  o->room = o->m->tensors.n;
-  o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
-  o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
-  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
-  for (size_t t = 0; t < n; t++) {
-    o->own[t] = from.own[t];
-    o->stored[t] = from.stored[t];
-    o->ring[t] = from.ring[t];
-  }
-}
-
 /* How often instances run, one after the other, at the largest sizes. */
 static double runs_of(const outliner *o, const neo_tree *t) {
   double all = t->kind == NEO_TREE_LEAF;
@@ -249,16 +235,4 @@ const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice)
     if (r->slices.at[k].slice.i == slice.i)
       return &r->slices.at[k];
   return NULL;
-}
-
-bool neo_recurrence_asks(const neo_module *m, const neo_tree *t) {
-  return (t->kind == NEO_TREE_GUARD || t->kind == NEO_TREE_EXIT) &&
-         neo_expr_node(m, t->condition)->op == NEO_OP_LOAD_ELSE;
-}
-
-neo_expr neo_recurrence_exit(const neo_tree *band) {
-  const neo_tree *child = band->children.at[0];
-  bool many = child->kind == NEO_TREE_SEQUENCE && child->children.n;
-  const neo_tree *first = many ? child->children.at[0] : child;
-  return first->kind == NEO_TREE_EXIT ? first->condition : (neo_expr){0};
 }
