@@ -335,8 +335,9 @@ static void note_reader(const leaving *l, const counter *c, const bool *made, ne
       continue;
     bool of_last = is_of_last(l, e);
     last[t] = last[t] || of_last;
-    bool of_run = !l->steers[t] &&
-                  (is_where_run(l, d, &all.at[k]) || (c->rounds.i && has_run(c, d, &all.at[k])));
+    bool asks = t != l->alive.i && !l->steers[t] && is_where_run(l, d, &all.at[k]);
+    bool of_run = asks || (!l->steers[t] && c->rounds.i && has_run(c, d, &all.at[k]));
+    after[l->alive.i] = after[l->alive.i] || asks;
     after[t] = after[t] || !(of_last || of_run);
   }
 }
@@ -411,7 +412,7 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
   bool is_condition = x->def.i == l->maker.i;
   if (!may || (!after && !last && !is_condition))
     return may;
-  if (!is_condition && ((after && n == 0) || !has_old_value(l, x)))
+  if (is_condition ? after && n > 0 : (after && n == 0) || !has_old_value(l, x))
     return false;
   l->n = n > l->n ? n : l->n;
   l->fills = l->fills || (is_condition && n == 0 && (after || last));
@@ -638,62 +639,6 @@ static outline_instance *end_of(const leaving *l, const outline_instance *x) {
   return y;
 }
 
-/* An instance of the definition in the tree. */
-static const outline_instance *instance_in(const leaving *l, const neo_tree *t, neo_def d) {
-  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(l->o, t) : NULL;
-  if (x)
-    return x->def.i == d.i && !x->of_sum ? x : NULL;
-  for (size_t k = 0; k < t->children.n && !x; k++)
-    x = instance_in(l, t->children.at[k], d);
-  return x;
-}
-
-/* alive[.., ..] = false, along the loop, where x makes an element of it */
-static outline_instance *fill_of(const leaving *l, const outline_instance *x) {
-  neo_module *m = l->o->m;
-  outline_instance *y = NEO_NEW(l->o->a, outline_instance);
-  uint32_t axis = outline_member(left_loop(l), x->def)->axis, finish = neo_const_bool(m, false).i;
-  uint32_t id[OUTLINE_AXES];
-  for (uint32_t k = 0; k < x->rec.axes.n; k++)
-    id[k] = neo_list_at(m, k == axis ? neo_def_at(m, x->def)->axes : x->rec.axes, k);
-  *y = *x;
-  y->rec.axes = neo_list_new(m, id, x->rec.axes.n);
-  y->rec.finish = neo_list_new(m, &finish, 1);
-  y->fixed[axis] = false;
-  y->base[axis] = y->extent[axis] = (neo_expr){0};
-  y->rounds = l->n_loops == 1 ? -1 : x->rounds;
-  y->needed.n = 0;
-  y->of_sum = true;
-  return y;
-}
-
-/* Adds what is written before the loop, of which `t` is a part. */
-static void add_fill(const leaving *l, neo_trees *to, const neo_tree *t) {
-  const outline_instance *x = instance_in(l, t, l->maker);
-  neo_trees in = {0};
-  if (!x)
-    return;
-  outline_push(l->o, &in, fill_of(l, x));
-  NEO_PUSH(l->o->a, to,
-           neo_tree_guard(l->o->a, neo_const_bool(l->o->m, true), neo_tree_sequence(l->o->a, &in)));
-}
-
-/* Adds what is written after the loop, of which `t` is a part. */
-static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t) {
-  const neo_order_step *loop = left_loop(l);
-  neo_module *m = l->o->m;
-  neo_trees in = {0};
-  for (uint32_t k = 0; k < loop->n_members; k++) {
-    neo_def d = loop->member[k].def;
-    const outline_instance *x = l->ends[d.i] && l->out[d.i] ? instance_in(l, t, d) : NULL;
-    if (x)
-      outline_push(l->o, &in, end_of(l, x));
-  }
-  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
-  neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
-  NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
-}
-
 static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   const neo_node *n = neo_expr_node(m, e);
   bool uses = n->op == NEO_OP_SIZE && n->attr == index.i;
@@ -737,6 +682,68 @@ static bool is_same_around(const leaving *l, const around_loop *a, const around_
   return same;
 }
 
+/* An instance of the definition in the tree, in this iteration of the loops around. */
+static const outline_instance *instance_in(const leaving *l, const neo_tree *t, neo_def d,
+                                           const around_loop *around) {
+  const outline_instance *x = NULL;
+  if (t->kind == NEO_TREE_LEAF) {
+    around_loop own = around_of(l, t);
+    x = outline_at(l->o, t);
+    return x->def.i == d.i && !x->of_sum && is_same_around(l, &own, around) ? x : NULL;
+  }
+  for (size_t k = 0; k < t->children.n && !x; k++)
+    x = instance_in(l, t->children.at[k], d, around);
+  return x;
+}
+
+/* alive[.., ..] = false, along the loop, where x makes an element of it */
+static outline_instance *fill_of(const leaving *l, const outline_instance *x) {
+  neo_module *m = l->o->m;
+  outline_instance *y = NEO_NEW(l->o->a, outline_instance);
+  uint32_t axis = outline_member(left_loop(l), x->def)->axis, finish = neo_const_bool(m, false).i;
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < x->rec.axes.n; k++)
+    id[k] = neo_list_at(m, k == axis ? neo_def_at(m, x->def)->axes : x->rec.axes, k);
+  *y = *x;
+  y->rec.axes = neo_list_new(m, id, x->rec.axes.n);
+  y->rec.finish = neo_list_new(m, &finish, 1);
+  y->fixed[axis] = false;
+  y->base[axis] = y->extent[axis] = (neo_expr){0};
+  y->rounds = l->n_loops == 1 ? -1 : x->rounds;
+  y->needed.n = 0;
+  y->of_sum = true;
+  return y;
+}
+
+/* Adds what is written before the loop, of which `t` is a part. */
+static void add_fill(const leaving *l, neo_trees *to, const neo_tree *t,
+                     const around_loop *around) {
+  const outline_instance *x = instance_in(l, t, l->maker, around);
+  neo_trees in = {0};
+  if (!x)
+    return;
+  outline_push(l->o, &in, fill_of(l, x));
+  NEO_PUSH(l->o->a, to,
+           neo_tree_guard(l->o->a, neo_const_bool(l->o->m, true), neo_tree_sequence(l->o->a, &in)));
+}
+
+/* Adds what is written after the loop, of which `t` is a part. */
+static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t,
+                     const around_loop *around) {
+  const neo_order_step *loop = left_loop(l);
+  neo_module *m = l->o->m;
+  neo_trees in = {0};
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_def d = loop->member[k].def;
+    const outline_instance *x = l->ends[d.i] && l->out[d.i] ? instance_in(l, t, d, around) : NULL;
+    if (x)
+      outline_push(l->o, &in, end_of(l, x));
+  }
+  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
+  neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
+  NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
+}
+
 static const neo_tree *with_ends(const leaving *l, const neo_tree *t);
 
 static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
@@ -750,11 +757,12 @@ static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
       begins = begins && !(i < k && is_same_around(l, &own, &other));
       ends = ends && !(i > k && is_same_around(l, &own, &other));
     }
+    const neo_tree *all = begins || ends ? neo_tree_sequence(l->o->a, &t->children) : NULL;
     if (begins && l->fills)
-      add_fill(l, &out, child);
+      add_fill(l, &out, all, &own);
     NEO_PUSH(l->o->a, &out, own.many ? with_ends(l, child) : child);
     if (ends && l->last.i)
-      add_ends(l, &out, child);
+      add_ends(l, &out, all, &own);
   }
   return neo_tree_sequence(l->o->a, &out);
 }
@@ -766,11 +774,12 @@ static const neo_tree *with_ends(const leaving *l, const neo_tree *t) {
   if (t->kind == NEO_TREE_SEQUENCE)
     return ends_in_sequence(l, t);
   if (!around_of(l, t).many) {
+    around_loop own = around_of(l, t);
     if (l->fills)
-      add_fill(l, &one, t);
+      add_fill(l, &one, t, &own);
     NEO_PUSH(a, &one, t);
     if (l->last.i)
-      add_ends(l, &one, t);
+      add_ends(l, &one, t, &own);
     return neo_tree_sequence(a, &one);
   }
   const neo_tree *child = with_ends(l, t->children.at[0]);
