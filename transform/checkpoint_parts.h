@@ -25,6 +25,7 @@ typedef struct { /* of a definition */
   bool needed;        /* by some entry */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
+  bool whole;         /* all of it is read behind the loops, or a result */
   uint32_t home; /* number of the loop in which it is made; 0: in those that need it, or in none */
   uint32_t level[2]; /* the least level of a loop that can read what it makes: up, down */
 } checkpoint_def;
@@ -121,6 +122,8 @@ void checkpoint_define_copy(checkpoints *c, uint32_t d);
 /* checkpoint_sums.c: the sum is one over chunks in its chunk_loop. */
 void checkpoint_run_sum(checkpoints *c, uint32_t d);
 
+/* Is the index one element for all readers? */
+bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e);
 /* checkpoint_slices.c: reads of one round of what loops make. Call it when all definitions are in chunks. */
 void checkpoint_read_slices(checkpoints *c);
 
