@@ -34,8 +34,6 @@ uint32_t neo_sources_count(const neo_sources *s);
 const char *neo_sources_name(const neo_sources *s, uint32_t file);
 const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_bytes);
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
-/* From the first to the last byte; both in one file. */
-neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);
 /* The place `span` inside of a function that is called at `caller`; that place may be inside of
  * another call. A function's definitions exist once for each call, and so do their spans. A
  * diagnostic is reported once for all of these. */

@@ -96,17 +96,6 @@ neo_span neo_span_caller(const neo_sources *s, neo_span span) {
   return s->spans.at[span].caller;
 }
 
-neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to) {
-  if (from == 0 || to == 0)
-    return from ? from : to;
-  const span_rec *a = &s->spans.at[from], *b = &s->spans.at[to];
-  if (a->file != b->file)
-    return from;
-  uint32_t first = a->offset < b->offset ? a->offset : b->offset;
-  uint32_t a_end = a->offset + a->length, b_end = b->offset + b->length;
-  return neo_span_of(s, a->file, first, (a_end > b_end ? a_end : b_end) - first);
-}
-
 /* The number, from 0, of the line that holds the byte. */
 static size_t line_of(const source *file, uint32_t offset) {
   size_t lo = 0, hi = file->lines.n;

@@ -78,10 +78,6 @@ neo_json *neo_json_next(const neo_json *j) {
   return j ? j->next : NULL;
 }
 
-const char *neo_json_key(const neo_json *j) {
-  return j ? j->string : NULL;
-}
-
 const char *neo_json_text(const neo_json *j) {
   return cJSON_GetStringValue((cJSON *)(uintptr_t)j);
 }
@@ -107,42 +103,4 @@ bool neo_json_is_array(const neo_json *j) {
 
 bool neo_json_is_object(const neo_json *j) {
   return cJSON_IsObject(j);
-}
-
-neo_json *neo_json_object(void) {
-  return cJSON_CreateObject();
-}
-
-neo_json *neo_json_array(void) {
-  return cJSON_CreateArray();
-}
-
-/* Takes the item: it is in j afterwards, or freed. */
-static neo_json *add(neo_json *j, const char *key, cJSON *item) {
-  bool added =
-      j && item && (key ? cJSON_AddItemToObject(j, key, item) : cJSON_AddItemToArray(j, item));
-  if (added)
-    return item;
-  cJSON_Delete(item);
-  return NULL;
-}
-
-neo_json *neo_json_add_object(neo_json *j, const char *key) {
-  return add(j, key, cJSON_CreateObject());
-}
-
-neo_json *neo_json_add_array(neo_json *j, const char *key) {
-  return add(j, key, cJSON_CreateArray());
-}
-
-neo_json *neo_json_add_text(neo_json *j, const char *key, const char *text) {
-  return add(j, key, cJSON_CreateString(text));
-}
-
-neo_json *neo_json_add_number(neo_json *j, const char *key, double x) {
-  return add(j, key, cJSON_CreateNumber(x));
-}
-
-neo_json *neo_json_add_bool(neo_json *j, const char *key, bool x) {
-  return add(j, key, cJSON_CreateBool(x));
 }

@@ -17,20 +17,10 @@ char *neo_json_print(const neo_json *j); /* malloc'ed; null when out of memory *
 neo_json *neo_json_get(const neo_json *j, const char *key);
 neo_json *neo_json_first(const neo_json *j); /* children of an object or array, in order */
 neo_json *neo_json_next(const neo_json *j);
-const char *neo_json_key(const neo_json *j);
 const char *neo_json_text(const neo_json *j); /* null unless a string */
 bool neo_json_number(const neo_json *j, double *x) NEO_MUST_CHECK;
 bool neo_json_integer(const neo_json *j, int64_t *x) NEO_MUST_CHECK; /* exact integers up to 2^53 */
 bool neo_json_is_array(const neo_json *j);
 bool neo_json_is_object(const neo_json *j);
-
-neo_json *neo_json_object(void);
-neo_json *neo_json_array(void);
-/* Add to an object (key) or an array (key null); returns the child, null when out of memory. */
-neo_json *neo_json_add_object(neo_json *j, const char *key);
-neo_json *neo_json_add_array(neo_json *j, const char *key);
-neo_json *neo_json_add_text(neo_json *j, const char *key, const char *text);
-neo_json *neo_json_add_number(neo_json *j, const char *key, double x);
-neo_json *neo_json_add_bool(neo_json *j, const char *key, bool x);
 
 #endif

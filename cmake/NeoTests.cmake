@@ -17,7 +17,13 @@ set(test_environment "NEO_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "NEO_BUILD_DIR=${CMA
     "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
 
 function(neo_test_library folder out)
-  if(folder IN_LIST layers)
+  if(folder STREQUAL frontend)
+    set(${out} neo_test_syntax PARENT_SCOPE)
+  elseif(folder STREQUAL pairs)
+    set(${out} neo_pipeline neo_test_syntax neo_test_draw PARENT_SCOPE)
+  elseif(folder MATCHES "^(schedule|codegen|pipeline)$")
+    set(${out} neo_${folder} neo_test_draw PARENT_SCOPE)
+  elseif(folder IN_LIST layers)
     set(${out} neo_${folder} PARENT_SCOPE)
   elseif(folder STREQUAL runtime)
     set(${out} neort_static PARENT_SCOPE)
@@ -104,7 +110,7 @@ function(neo_add_fuzz_target path)
   cmake_path(GET path STEM target)
   string(REGEX REPLACE "^fuzz_" "" short ${target})
   add_executable(${target} ${path})
-  target_link_libraries(${target} PRIVATE neo_pipeline)
+  target_link_libraries(${target} PRIVATE neo_pipeline neo_test_syntax)
   target_link_options(${target} PRIVATE -fsanitize=fuzzer)
   add_dependencies(fuzz_targets ${target})
   set(found ${CMAKE_BINARY_DIR}/corpus/${short})
@@ -134,6 +140,14 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/tests/random/gen.c)
   neo_add_static(neo_test_random "${random_sources}" neo_ir)
 endif()
 
+# tests/syntax: syntax trees as text.
+file(GLOB syntax_sources CONFIGURE_DEPENDS tests/syntax/*.c)
+neo_add_static(neo_test_syntax "${syntax_sources}" neo_frontend)
+
+# tests/draw: random schedules.
+file(GLOB draw_sources CONFIGURE_DEPENDS tests/draw/*.c)
+neo_add_static(neo_test_draw "${draw_sources}" neo_schedule)
+
 # tests/oracle: models run against stored values of other frameworks.
 file(GLOB oracle_sources CONFIGURE_DEPENDS tests/oracle/*.c)
 neo_add_static(neo_test_oracle "${oracle_sources}" neo_pipeline)
@@ -150,6 +164,9 @@ foreach(path IN LISTS unit_tests)
   endif()
   neo_add_unit_test(${path})
 endforeach()
+
+# The check of memory plans is the benchmark's.
+target_sources(codegen_test_support PRIVATE tools/benchmarks/alloc/valid.c)
 
 # The zoo is one program; each of its cases is a test.
 file(GLOB zoo_cases CONFIGURE_DEPENDS tests/zoo/expected/*.txt)

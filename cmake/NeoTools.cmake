@@ -39,6 +39,9 @@ neo_add_static(neo_tune "${tune_sources}" "neo_pipeline")
 file(GLOB_RECURSE neoc_sources CONFIGURE_DEPENDS tools/neoc/*.c)
 list(FILTER neoc_sources EXCLUDE REGEX "/neoc/program/")
 neo_add_static(neo_neoc "${neoc_sources}" "neo_tune;neo_pipeline")
+file(GLOB neoc_texts CONFIGURE_DEPENDS tools/neoc/new/templates/*.in tools/neoc/explain/page.css
+     tools/neoc/explain/page.js)
+neo_embed_texts(neo_neoc ${neoc_texts})
 file(GLOB neoc_program CONFIGURE_DEPENDS tools/neoc/program/*.c)
 if(neoc_program)
   target_compile_definitions(neo_neoc PRIVATE ${neo_definitions})
@@ -56,7 +59,7 @@ target_compile_definitions(neo-cache PRIVATE ${neo_definitions})
 target_link_libraries(neo-cache PRIVATE neo_cache)
 
 # neo-alloc: the memory planner on instances in files, for tools/bench; is not installed.
-file(GLOB alloc_sources CONFIGURE_DEPENDS tools/alloc/*.c)
+file(GLOB alloc_sources CONFIGURE_DEPENDS tools/benchmarks/alloc/*.c)
 add_executable(neo-alloc ${alloc_sources})
 target_link_libraries(neo-alloc PRIVATE neo_codegen)
 

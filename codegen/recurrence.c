@@ -23,7 +23,6 @@ typedef struct {
   neo_kernel_tree *out;
   NEO_VEC(neo_tree_kernel)
   made;                  /* of each group; leaves have their numbers until kernels are joined */
-  uint32_t n_chosen;     /* schedules so far */
   uint32_t n_blocks;     /* such loops around the segment at hand */
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */

@@ -70,7 +70,6 @@ typedef enum {
   NEO_FUSE_KINDS
 } neo_fuse_kind;
 const char *neo_fuse_kind_text(neo_fuse_kind k);
-const char *neo_fuse_kind_meaning(neo_fuse_kind k);
 
 /* How recurrences become loops; all 0: as pays. Lazy batching and streaming are of S. Xu and others, "Cavs: an efficient
  * runtime system for dynamic neural networks", USENIX ATC 2018. */

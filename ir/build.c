@@ -36,10 +36,6 @@ neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n) {
   return l;
 }
 
-neo_list neo_list_copy(neo_module *m, const uint32_t *at, size_t n) {
-  return neo_list_new(m, at, n);
-}
-
 /* The list with x appended; in place when it ends the pool. */
 static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
   if (l.n == 0 || l.at + l.n != m->pool.n)

@@ -333,7 +333,6 @@ typedef enum {
 neo_cost_class neo_op_cost(neo_op op);
 /* Additions of one lane that the operator stands for, applied to floats. */
 double neo_op_additions(neo_op op);
-const char *neo_op_meaning(neo_op op);
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
 bool neo_type_is_float(neo_type t);
@@ -357,8 +356,6 @@ const char *neo_role_text(neo_role r);
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
-neo_list neo_list_copy(neo_module *m, const uint32_t *at,
-                       size_t n); /* as new; `at` may point into the pool */
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
   assert(k < l.n); /* past it lies another list */
   return m->pool.at[l.at + k];

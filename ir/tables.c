@@ -20,12 +20,11 @@ typedef struct {
   int arity;
   neo_rule rule;
   neo_cost_class cost;
-  const char *meaning;
 } op_row;
 
 static const op_row op_rows[NEO_OP_COUNT] = {
 #define X(name, text, arity, rule, cost, meaning) \
-  {text, arity, NEO_RULE_##rule, NEO_COST_##cost, meaning},
+  {text, arity, NEO_RULE_##rule, NEO_COST_##cost},
 #include "ir/ops.def"
 #undef X
 };
@@ -77,9 +76,6 @@ bool neo_type_of_text(const char *text, neo_type *t) {
 
 const char *neo_op_text(neo_op op) {
   return op_rows[op].text;
-}
-const char *neo_op_meaning(neo_op op) {
-  return op_rows[op].meaning;
 }
 int neo_op_arity(neo_op op) {
   return op_rows[op].arity;

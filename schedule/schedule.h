@@ -73,11 +73,6 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
 /* Is that choice the best of hundreds of candidates, so that it is worth keeping? It is for a
  * contraction; others are chosen by rules. */
 bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
-/* That strategy without units, and with lanes only along the columns of a segmented sum. */
-neo_schedule neo_schedule_serial(neo_module *m, const neo_group *g, const neo_machine *machine);
-/* A random legal schedule, for tests. */
-neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
-                                 uint64_t *seed);
 /* Is the schedule legal for the group? *why, if not null, says what is wrong. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
@@ -101,10 +96,7 @@ int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
 /* Threads of a block; 0: the strategy has no thread blocks. */
 int64_t neo_schedule_threads(const neo_schedule *s);
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
-uint64_t neo_schedule_hash(const neo_schedule *s);
-/* Name of a strategy, its meaning, and whether its kernels have thread blocks. */
-const char *neo_strategy_text(neo_strategy s);
-const char *neo_strategy_meaning(neo_strategy s);
+/* Do its kernels have thread blocks? */
 bool neo_strategy_has_threads(neo_strategy s);
 /* The parameters of a strategy: [first, first + n). */
 typedef struct {

@@ -1,7 +1,7 @@
 /* A strategy as the model, legality and the search see it: a row of functions and lists,
  * `neo_strategy_<name>`, which its folder defines. Code for all strategies (choose.c, legal.c,
- * space.c, random.c) calls the row and knows no strategy's parameters; a folder's own files call
- * its functions directly. Private to schedule. */
+ * space.c) calls the row and knows no strategy's parameters; a folder's own files call
+ * its functions directly. Private to schedule and its tests. */
 #ifndef NEO_SCHEDULE_STRATEGY_H
 #define NEO_SCHEDULE_STRATEGY_H
 #include "schedule/ranking.h"
@@ -17,7 +17,6 @@ typedef struct {
   /* Its kernels have asymptotically less work than kernels over the whole domain, which are
    * therefore no rivals. */
   bool fewer_steps;
-  bool unique; /* a group has one schedule of this kind, which takes no random number */
 
   /* The model's choice, whose legality is not checked. False: the group has no kernel of this
    * kind. */
@@ -34,8 +33,6 @@ typedef struct {
   /* Adds the promising schedules of the strategy, legal ones, with their cost. Null: only
    * neighbours of the choice are candidates. */
   void (*rank)(const neo_space *x, neo_ranking *r);
-  /* Draws a small random schedule, whose legality is not checked. False: there is none. */
-  bool (*draw)(const neo_space *x, uint64_t *seed, neo_schedule *out);
 
   /* Writes sensible values of one of its parameters near that of s, without it. */
   size_t (*values)(const neo_space *x, const neo_schedule *s, neo_param k,

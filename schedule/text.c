@@ -1,11 +1,10 @@
 /* Schedules as text, and the tables of strategies and parameters. */
-#include "base/hash.h"
 #include "schedule/schedule.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-  const char *text, *meaning;
+  const char *text;
   neo_param_range params;
   bool threads;
 } strategy_row;
@@ -16,7 +15,7 @@ typedef struct {
         sizeof(((neo_schedule_params *)0)->family) / sizeof(int64_t) \
   }
 static const strategy_row strategies[] = {
-#define X(id, name, family, gpu, meaning) {#name, meaning, FAMILY(family), gpu},
+#define X(id, name, family, gpu, meaning) {#name, FAMILY(family), gpu},
 #include "schedule/strategy.def"
 #undef X
 };
@@ -42,14 +41,6 @@ enum {
 #include "schedule/params.def"
 #undef X
 _Static_assert(sizeof params / sizeof *params == NEO_PARAMS, "a family is missing");
-
-const char *neo_strategy_text(neo_strategy s) {
-  return strategies[s].text;
-}
-
-const char *neo_strategy_meaning(neo_strategy s) {
-  return strategies[s].meaning;
-}
 
 bool neo_strategy_has_threads(neo_strategy s) {
   return strategies[s].threads;
@@ -121,10 +112,6 @@ int64_t neo_schedule_threads(const neo_schedule *s) {
 
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {
   return a->strategy == b->strategy && memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
-uint64_t neo_schedule_hash(const neo_schedule *s) {
-  return neo_hash(s->at, sizeof s->at, s->strategy);
 }
 
 static bool is_word(const char *name, const char *text, size_t n) {

@@ -53,9 +53,35 @@ a = up(x)
 b = back(a)
 output a, b
 END1
+cat >lists.expr <<'END1'
+import optim
+graph G(edges <= 20000, vertices <= 10000)
+input x[G.vertices, 40]
+input w[G.edges, 40]
+param U[40, 40] = glorot(40, 40)
+vertex up(x[40]) over G {
+  gather h[G.edges, 40]
+  m[e, j] = tanh(sum[l] h[e, l]*U[l, j])*w[e, j]
+  y[j] = tanh(x[j] + sum[e] m[e, j])
+  scatter h = y
+  push y
+}
+a = up(x)
+loss = sum[v, j] sin(a[v, j])
+g = grad(loss, w)
+output a, g
+train loss using optim.sgd(lr = 0.1)
+END1
+
+# Nothing of a graph in lists compares all edges with each other, or with all vertices.
+"$NEOC" explain lists.expr $gpu --schedule >said 2>&1 || fail "lists" said
+grep -q '^owner_G_child: gpu_scatter' said || fail "owners of edges are no sum by keys" said
+grep -q '^g: loops' said || fail "the gradient of features is no loop over edges" said
+"$NEOC" explain lists.expr $gpu --after=levels | sed -n '/^def .* g\[/,/^def /p' | grep -q 'sum\[' &&
+  fail "the gradient of features is a sum over vertices"
 
 # All loops over levels are in persistent kernels, those of the backward pass, too.
-for m in tree down; do
+for m in tree down lists; do
   "$NEOC" explain "$m.expr" $gpu --groups >groups
   awk '/^  for .* down$|^  for / { n++ } /^ *phase .*: for / { k++ } END { exit !(n > 0 && k >= n) }' groups ||
     fail "$m: a loop is in no grid" groups

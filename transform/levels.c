@@ -300,6 +300,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   if (n_found && find(&s, n_found)) {
     if (target->batch_kinds)
       levels_find_keys(&s);
+    levels_name_owners(&s, is_init);
     spread_all(&s, is_init);
     define_tables(&s);
     levels_rewrite(&s, is_init);

@@ -3,6 +3,7 @@
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_lists.c     children in lists of any length
+ *   levels_owners.c    what an edge takes of the vertex in whose list it is
  *   levels_tables.c    the levels, the order, and the lists of parents, as one definition
  *   levels_keys.c      kinds that are batches of their own, as the option asks
  *   levels_rewrite.c   definitions and reads in this order
@@ -33,6 +34,7 @@ typedef struct {
       edge; /* a parent's place times the number of its slots, plus the slot in which the child is; of lists: the
                number of the edge, */
   neo_tensor parent; /* and the place of the parent */
+  neo_tensor owner;  /* of lists: the vertex in whose list an edge is; 0: nobody asks */
 } levels_index;
 
 typedef struct {
@@ -112,6 +114,12 @@ bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_r
                          neo_expr at);
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
+
+/* levels_owners.c: outside of recurrences sums over the vertex in whose list an edge is become reads of it, which asks for the
+ * index's owner and parents. */
+void levels_name_owners(levels *s, const bool *is_init);
+/* Defines the owners, after the graph's tables. */
+void levels_define_owner(levels *s, const levels_graph *g, const levels_index *index);
 
 /* levels_tables.c: defines what the graph and its indices have. */
 void levels_define(levels *s, levels_graph *g);

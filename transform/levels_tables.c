@@ -140,4 +140,7 @@ void levels_define(levels *s, levels_graph *g) {
   d.axes = neo_list_new(m, e.axis, e.n_axes);
   d.body = neo_list_new(m, e.body, e.n_body);
   neo_levels_add(m, d, &r);
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    if (g->index[k].owner.i)
+      levels_define_owner(s, g, &g->index[k]);
 }

@@ -31,23 +31,9 @@ typedef struct {
 
 /* Plans `n` items; sums of sizes must not overflow. The same items, in any order of lifetimes, give
  * the same plan on every machine. Fixed items that overlap one another are the caller's mistake:
- * the plan keeps them, and neo_dsa_valid says so. Working memory is taken from `scratch`. */
+ * the plan keeps them. Working memory is taken from `scratch`. */
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
                             neo_arena *scratch);
-
-typedef enum {
-  NEO_DSA_VALID,
-  NEO_DSA_OVERLAP,    /* items a and b live at one time and share bytes */
-  NEO_DSA_NEGATIVE,   /* item a begins before the memory */
-  NEO_DSA_MISALIGNED, /* the offset of item a is no multiple of its alignment */
-  NEO_DSA_MOVED       /* item a is not at its fixed offset */
-} neo_dsa_fault;
-typedef struct {
-  neo_dsa_fault fault;
-  size_t a, b; /* the numbers of the items; b only for an overlap */
-} neo_dsa_verdict;
-/* Checks a plan; shares no code with the planner (valid.c). Time O(n log n) for a valid plan. */
-neo_dsa_verdict neo_dsa_valid(const neo_dsa_item *items, size_t n, neo_arena *scratch);
 
 /* The plan at other sizes than the bounds, as a relation. A place is a buffer of the plan, or,
  * with no buffer, a height

@@ -42,7 +42,6 @@ LLVMTypeRef neo_ll_float_type(neo_llvm *l, uint32_t bits, uint32_t w);
 LLVMTypeRef neo_ll_ptr_type(neo_llvm *l);
 uint32_t neo_ll_width(LLVMValueRef x); /* lanes; 1 for a scalar */
 uint32_t neo_ll_bits(LLVMValueRef x);  /* of an element, integer or float */
-LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* with x's lanes */
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
 LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);  /* constant of an integer (vector) type */
 LLVMValueRef neo_ll_float(LLVMTypeRef t, double x); /* constant of a float (vector) type */

@@ -2,18 +2,14 @@
 #include "codegen/loop/clone.h"
 #include <assert.h>
 
-struct neo_cloner {
+typedef struct {
   neo_kernel *to;
   const neo_kernel *from;
   const neo_clone_buf *bufs;
   const neo_map *index;
-  const neo_lx **made;  /* by id in `from` */
-  const neo_lx **value; /* of variables; null: it is one there, too */
-  uint32_t *var, *reg;  /* + 1; 0: none yet */
-  uint32_t without;     /* a buffer that is not written, + 1; 0: none */
-  int64_t unrolled;     /* rounds of loops that are unrolled, at most */
-};
-typedef neo_cloner cloner;
+  const neo_lx **made; /* by id in `from` */
+  uint32_t *var, *reg; /* + 1; 0: none yet */
+} cloner;
 
 static const neo_lx *clone(cloner *c, const neo_lx *e);
 
@@ -50,7 +46,7 @@ static const neo_lx *build(cloner *c, const neo_lx *e) {
     return neo_lx_const(c->to, (neo_type)e->type, v);
   }
   case NEO_LX_VAR:
-    return c->value[e->attr] ? c->value[e->attr] : neo_lx_var(c->to, var_of(c, e->attr));
+    return neo_lx_var(c->to, var_of(c, e->attr));
   case NEO_LX_SIZE:
     return size_of(c, e->attr);
   case NEO_LX_KEY:
@@ -86,10 +82,6 @@ static void clone_block(cloner *c, neo_block *in, const neo_block *from);
 
 static void clone_loop(cloner *c, neo_block *in, const neo_ls *s) {
   neo_loop_kind kind = s->loop.kind == NEO_LOOP_UNIT ? NEO_LOOP_SERIAL : s->loop.kind;
-  int64_t lo, hi;
-  if (neo_lx_is_int(s->loop.lo, &lo) && neo_lx_is_int(s->loop.hi, &hi) && lo < hi &&
-      neo_ls_trips(s) <= c->unrolled)
-    kind = NEO_LOOP_UNROLL;
   neo_ls *l = neo_ls_for(c->to, in, kind, var_of(c, s->loop.var), clone(c, s->loop.lo),
                          clone(c, s->loop.hi), s->loop.step);
   clone_block(c, &l->loop.body, &s->loop.body);
@@ -147,57 +139,16 @@ static void clone_statement(cloner *c, neo_block *in, const neo_ls *s) {
   }
 }
 
-/* Does the statement do nothing but write to the buffer that is left out? */
-static bool is_left_out(const cloner *c, const neo_ls *s) {
-  bool all = s->kind == NEO_LS_FOR || s->kind == NEO_LS_IF;
-  if (!c->without)
-    return false;
-  if (s->kind == NEO_LS_STORE)
-    return s->store.to.buf == c->without - 1;
-  for (uint32_t k = 0; all && neo_ls_block(s, k); k++)
-    for (size_t i = 0; i < neo_ls_block(s, k)->n && all; i++)
-      all = is_left_out(c, neo_ls_block(s, k)->at[i]);
-  return all;
-}
-
 static void clone_block(cloner *c, neo_block *in, const neo_block *from) {
   for (size_t k = 0; k < from->n; k++)
-    if (!is_left_out(c, from->at[k]))
-      clone_statement(c, in, from->at[k]);
-}
-
-neo_cloner *neo_cloner_new(neo_kernel *to, const neo_kernel *from, const neo_clone_buf *bufs,
-                           const neo_map *index) {
-  cloner *c = NEO_NEW(to->arena, cloner);
-  *c = (cloner){.to = to, .from = from, .bufs = bufs, .index = index};
-  c->made = NEO_NEW_ARRAY(to->arena, const neo_lx *, from->nodes.n + 1);
-  c->value = NEO_NEW_ARRAY(to->arena, const neo_lx *, from->vars.n + 1);
-  c->var = NEO_NEW_ARRAY(to->arena, uint32_t, from->vars.n + 1);
-  c->reg = NEO_NEW_ARRAY(to->arena, uint32_t, from->regs.n + 1);
-  return c;
-}
-
-void neo_clone_var(neo_cloner *c, uint32_t var, const neo_lx *value) {
-  c->value[var] = value;
-}
-
-void neo_clone_without(neo_cloner *c, uint32_t buf) {
-  c->without = buf + 1;
-}
-
-void neo_clone_unrolled(neo_cloner *c, int64_t most) {
-  c->unrolled = most;
-}
-
-const neo_lx *neo_clone_expr(neo_cloner *c, const neo_lx *e) {
-  return clone(c, e);
-}
-
-void neo_clone_block(neo_cloner *c, neo_block *in, const neo_block *from) {
-  clone_block(c, in, from);
+    clone_statement(c, in, from->at[k]);
 }
 
 void neo_kernel_clone_into(neo_kernel *to, neo_block *in, const neo_kernel *from,
                            const neo_clone_buf *bufs, const neo_map *index) {
-  neo_clone_block(neo_cloner_new(to, from, bufs, index), in, &from->body);
+  cloner c = {.to = to, .from = from, .bufs = bufs, .index = index};
+  c.made = NEO_NEW_ARRAY(to->arena, const neo_lx *, from->nodes.n + 1);
+  c.var = NEO_NEW_ARRAY(to->arena, uint32_t, from->vars.n + 1);
+  c.reg = NEO_NEW_ARRAY(to->arena, uint32_t, from->regs.n + 1);
+  clone_block(&c, in, &from->body);
 }

@@ -57,10 +57,6 @@ const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx
 const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
                          const neo_lx *c);
 const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
-/* e with the node `what` replaced, wherever it is; its value is not computed. */
-const neo_lx *neo_lx_replace(neo_kernel *k, const neo_lx *e, const neo_lx *what, const neo_lx *by);
-/* e with variable `var` replaced. */
-const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 /* Is evaluating e sure to load the element? Expressions that are deep are not looked through. */
@@ -69,6 +65,5 @@ bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant 
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
 /* *step: how much e grows when the variable grows by one. False: e is not linear in the variable. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);
-bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
 
 #endif

@@ -1,5 +1,5 @@
-/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, parsed, verified and
- * interpreted here, and emitted by llvm/core/emit.c. A lone definition and a fused group take the
+/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, verified and interpreted
+ * here, and emitted by llvm/core/emit.c; tests also parse its text (tests/codegen/loop_parse.h). A lone definition and a fused group take the
  * same path.
  *
  * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
@@ -94,15 +94,7 @@ struct neo_kernel {
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
-  neo_map intern;                /* private to loop/expr.c, as the next two */
-  struct {
-    struct {
-      uint32_t stamp;
-      const neo_lx *made;
-    } * at;
-    size_t n, cap;
-  } marks;
-  uint32_t stamp;
+  neo_map intern;                /* private to loop/expr.c */
 };
 
 /* ---- building (loop/kernel.c) */
@@ -163,9 +155,6 @@ void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
 /* A hash of all that code is made of, besides symbol and target: kernels with equal ones become the
  * same code. Threads may ask at once, each with a scratch of its own. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]);
-/* Null after an error, which d has. The kernel may still break a rule: verify it. (loop/parse.c) */
-neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
-                             size_t n);
 /* NEO_INTERNAL, and the first breach in *why. (loop/verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 

@@ -30,7 +30,6 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
 
 typedef struct {  /* C view of an entry's argument */
   int32_t tensor; /* number in `tensors` */
-  bool is_input;
 } neo_plan_arg;
 
 typedef struct { /* a persistent kernel, of consecutive steps (plan/cooperative.c) */

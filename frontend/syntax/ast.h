@@ -394,13 +394,6 @@ typedef struct {
   bool asks_gradients;                    /* a `grad(…)` stands in it */
 } neo_ast_file;
 
-/* ---- text for tests (ast_dump.c) ------------------------------------------------------------- */
-
-/* S-expressions, a statement a line, blocks indented; without places and parentheses. Two files
- * with equal dumps have the same meaning. */
-void neo_ast_dump(const neo_ast_file *file, neo_str *out);
-void neo_ast_dump_expr(const neo_ast_expr *expr, neo_str *out);
-
 /* ---- walking (ast.c) */
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_ast_expr *e),
                       void *ctx);

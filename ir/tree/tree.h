@@ -116,19 +116,8 @@ const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_de
 const neo_tree *neo_tree_of_roots(neo_module *m, neo_arena *a, const neo_tensor *roots, size_t n,
                                   neo_str *why) NEO_MUST_CHECK;
 
-/* ---- text (print.c, parse.c): what is printed parses to a tree that prints alike. Leaves are told by their
- * instances: a table's numbers are not of the text. */
+/* ---- text (print.c). Leaves are told by their instances: a table's numbers are not of the text. Tests parse it, and
+ * check the invariants of trees (tests/tree/tree_text.h). */
 void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out);
-/* Errors are diagnostics (E06xx) of the module, and return false. `path` names the text in messages. */
-bool neo_tree_parse(neo_module *m, neo_arena *a, const char *path, const char *text, size_t n,
-                    neo_schedule_tree *out) NEO_MUST_CHECK;
-
-/* ---- invariants (verify.c): NEO_OK, or NEO_INTERNAL with a text. Nothing is proved:
- *   - an index is used below its band alone;
- *   - an early exit is in the sequence of a band;
- *   - positions are i64, conditions bool, and a position with an end has a begin;
- *   - a store's cells depend on the element alone, and its scope holds all leaves that write its tensor, or read it. */
-neo_status neo_tree_verify(const neo_module *m, const neo_schedule_tree *t,
-                           neo_str *why) NEO_MUST_CHECK;
 
 #endif

@@ -95,6 +95,7 @@ class Graph:
         self._start = _constant(_starts(start, n))
         self._labels = None if labels is None else tuple(labels)
         self._features = _features_of(features, n)
+        self._edge_features: dict[str, Any] = {}
 
     def _arranged_table(self) -> Any:
         rows = self._table[self._order]
@@ -171,6 +172,11 @@ class Graph:
         return _Features(self._features)
 
     @property
+    def edge_features(self) -> dict[str, Any]:
+        """Arrays with a row for each edge, in the order of `edges`, by name."""
+        return _Features(self._edge_features)
+
+    @property
     def labels(self) -> tuple[Any, ...] | None:
         """What the source calls each vertex: leaves of nested lists (None: a branch), nodes of
         networkx; None where it has numbers only."""
@@ -213,6 +219,20 @@ class Graph:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._features = {**self._features, **_features_of(features, len(self._table))}
+        return made
+
+    @_named
+    def with_edge_features(self, **features: Any) -> Graph:
+        """The same graph with further arrays that have a row for each edge, in the order of `edges`, or others
+        under these names.
+
+        >>> g = Graph.from_edges([0, 1], [2, 2]).with_edge_features(weight=[0.5, 1.5])
+        >>> Graph.batch([g, g]).edge_features["weight"].tolist()
+        [0.5, 1.5, 0.5, 1.5]
+        """
+        made = self.with_features()
+        more = _features_of(features, int((self._table >= 0).sum()))
+        made._edge_features = {**self._edge_features, **more}
         return made
 
     @_named
@@ -262,8 +282,10 @@ class Graph:
             label for g in given for label in g._labels or ()]
         more = {} if features is None else checks.mapping(
             "features", features, "a dict of arrays by name")
-        merged = {**_together(given), **more}
-        return cls._made(table, merged, labels, np.concatenate(starts))
+        merged = {**_together([g._features for g in given]), **more}
+        made = cls._made(table, merged, labels, np.concatenate(starts))
+        made._edge_features = _together([g._edge_features for g in given])
+        return made
 
     def unbatch(self) -> list[Graph]:
         """The graphs of a batch, each by itself.
@@ -272,12 +294,15 @@ class Graph:
         [3, 5]
         """
         made = []
+        edges = np.concatenate([[0], np.cumsum((self._table >= 0).sum(1))])
         for first, end in zip(self._start.tolist(), self._start[1:].tolist()):
             table = self._table[first:end].astype(np.int64)
             table = np.where(table < 0, table, table - first)
             labels = None if self._labels is None else self._labels[first:end]
             made.append(self._made(table, {k: v[first:end] for k, v in self._features.items()},
                                    labels))
+            own = slice(edges[first], edges[end])
+            made[-1]._edge_features = {k: v[own] for k, v in self._edge_features.items()}
         return made
 
     # ---- sources
@@ -616,16 +641,16 @@ def _stacked(tables: Sequence[Any]) -> tuple[Any, Any]:
     return made, start
 
 
-def _together(graphs: Sequence[Graph]) -> dict[str, Any]:
+def _together(features: Sequence[Features]) -> dict[str, Any]:
     """Features of graphs, one after the other."""
-    if not graphs:
+    if not features:
         return {}
-    names = list(graphs[0]._features)
-    for k, g in enumerate(graphs):
-        if set(g._features) != set(names):
-            raise UnknownName(f"graph {k} has the features {', '.join(g._features) or 'none'}, "
+    names = list(features[0])
+    for k, own in enumerate(features):
+        if set(own) != set(names):
+            raise UnknownName(f"graph {k} has the features {', '.join(own) or 'none'}, "
                              f"graph 0 {', '.join(names) or 'none'}")
-    return {name: _joined(name, [g._features[name] for g in graphs]) for name in names}
+    return {name: _joined(name, [own[name] for own in features]) for name in names}
 
 
 def _joined(name: str, arrays: Sequence[Any]) -> Any:

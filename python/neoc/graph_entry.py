@@ -1,8 +1,8 @@
 """GraphEntry: an entry of a model that declares graphs, which takes neoc.Graph for each.
 
 A graph G of the text is an input G.child and a size G.vertices. Where a Graph is given, its table
-goes to the first, padded to the children that the text allows, and its features to inputs of their
-names that were not given. Arrays are in the numbering of the graph's source: axes that count
+goes to the first, padded to the children that the text allows, and its features, of vertices and of
+edges, to inputs of their names that were not given. Arrays are in the numbering of the graph's source: axes that count
 G.vertices are arranged before the call, and put back in results, unless the source has children
 first.
 """
@@ -139,11 +139,12 @@ class GraphEntry(Entry):
             raise ShapeError(f"{name}: {told} by the model") from None
 
     def _add_features(self, named: Dict[str, Any], name: str, graph: Graph) -> None:
-        for feature, value in graph.features.items():
-            shape = self.shapes.get(feature, ())
-            if feature in self.inputs and feature not in named and \
-                    shape and shape[0] == f"{name}.vertices":
-                named[feature] = value
+        for what, features in (("vertices", graph.features), ("edges", graph.edge_features)):
+            for feature, value in features.items():
+                shape = self.shapes.get(feature, ())
+                if feature in self.inputs and feature not in named and \
+                        shape and shape[0] == f"{name}.{what}":
+                    named[feature] = value
 
     def _axes(self, tensor: str, given: Mapping[str, Graph]) -> list[tuple[int, Counted]]:
         """The axes that count vertices, or edges, of a graph."""

@@ -508,6 +508,23 @@ class Lists(unittest.TestCase):
             np.testing.assert_allclose(H, want, rtol=1e-5, atol=1e-6)
             np.testing.assert_array_equal(twice, 2*w)
 
+    def test_features_of_edges_follow_their_graphs_into_a_batch_and_out_of_it(self):
+        graphs, rng = [], np.random.default_rng(4)
+        for n in (1, 9, 2, 20):
+            g = self.graph(n, n)
+            graphs.append(g.with_features(x=rng.standard_normal((n, 3)).astype("f")).with_edge_features(
+                w=rng.standard_normal(len(g.edges[0])).astype("f")))
+        both = Graph.batch(graphs)
+        H, twice = self.m.forward(G=both)
+        np.testing.assert_array_equal(twice, 2*np.concatenate([g.edge_features["w"] for g in graphs]))
+        for g, back, first in zip(graphs, both.unbatch(), both.start):
+            np.testing.assert_array_equal(back.edge_features["w"], g.edge_features["w"])
+            np.testing.assert_array_equal(self.m.forward(G=g)[0], H[first:first + g.n])
+        with self.assertRaisesRegex(KeyError, "graph 1 has the features none, graph 0 w"):
+            Graph.batch([graphs[1], self.graph(9, 9).with_features(x=graphs[1].features["x"])])
+        with self.assertRaisesRegex(neoc.ShapeError, r"features\['w'\]"):
+            graphs[1].with_edge_features(w=[1.0])
+
     def test_lists_that_are_none_are_told(self):
         x, w = np.zeros((3, 3), "f"), np.zeros(2, "f")
         for begin, told in (([0, 1, 1, 2], r"G.child\[0\]: vertex 0 is not before vertex 0"),

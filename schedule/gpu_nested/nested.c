@@ -3,7 +3,6 @@
  * multiplications of the inner sums and of the product, their reads of shared memory, and the
  * copies into it. */
 #include "schedule/gpu_nested/nested.h"
-#include "base/random.h"
 #include "base/whole.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/stages.h"
@@ -470,23 +469,4 @@ size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *ma
             }
           }
   return r.count;
-}
-
-bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine, uint64_t *seed,
-                       neo_schedule *out) {
-  neo_nested n;
-  for (int tries = 0; tries < 20 && neo_nested_of(m, f, &n); tries++) {
-    int64_t at[5];
-    for (int k = 0; k < 5; k++)
-      at[k] = neo_pick(seed, 1, k < 2 ? 4 : 3);
-    bool warps = tries % 2 == 0;
-    *out = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
-                               WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
-                 : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
-    int64_t stages = neo_pick(seed, 0, 3); /* no stages half of the time */
-    out->nested.stages = warps && stages > 1 ? stages : 0;
-    if (neo_nested_legal(m, f, machine, out, NULL))
-      return true;
-  }
-  return false;
 }

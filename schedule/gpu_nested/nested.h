@@ -49,8 +49,5 @@ double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *mach
 /* The best schedules with threads, best first, at most so many. Returns how many. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out, size_t most);
-/* A small random legal schedule. False: none was found. */
-bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine, uint64_t *seed,
-                       neo_schedule *out);
 
 #endif

@@ -22,10 +22,6 @@ static void rank(const neo_space *x, neo_ranking *r) {
     neo_ranking_add(r, &top[k], cost(x, &top[k]));
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  return neo_nested_random(x->m, x->f, x->machine, seed, out);
-}
-
 /* The sides of tiles and blocks depend on one another, so only stages are stepped through; the
  * ranked list has all combinations of sides. */
 static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
@@ -42,5 +38,4 @@ const neo_strategy_row neo_strategy_gpu_nested = {.nested = true,
                                                   .legal = legal,
                                                   .cost = cost,
                                                   .rank = rank,
-                                                  .draw = draw,
                                                   .values = values};

@@ -15,7 +15,6 @@
 /* Members of the strategy's row (strategy.h). */
 bool neo_gpu_rows_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 bool neo_gpu_rows_choose(const neo_space *x, neo_schedule *out);
-bool neo_gpu_rows_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
 
 /* The values that the threads of a row may stash. */
 neo_stash neo_gpu_rows_stash(neo_module *m, const neo_form *f, const neo_schedule *s);

@@ -128,7 +128,6 @@ const neo_strategy_row neo_strategy_gpu_rows = {.choose = neo_gpu_rows_choose,
                                                 .legal = neo_gpu_rows_legal,
                                                 .cost = neo_gpu_rows_cost,
                                                 .rank = rank,
-                                                .draw = neo_gpu_rows_draw,
                                                 .values = values,
                                                 .propagate = propagate,
                                                 .starts = starts};

@@ -1,6 +1,5 @@
 /* The strategy of integer sums by keys (gpu_scatter.h). */
 #include "schedule/strategy.h"
-#include "base/random.h"
 #include "schedule/block.h"
 #include "schedule/gpu_scatter/gpu_scatter.h"
 #include "schedule/model.h"
@@ -94,12 +93,6 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
          reject(why, "a block has 1 to 1024 threads");
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  neo_segment e;
-  *out = of_threads(neo_pick(seed, 1, 4) * (neo_pick(seed, 0, 1) ? NEO_BLOCK_WARP : 5));
-  return neo_scatter_of(x->m, x->g, &e);
-}
-
 static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
                      int64_t out[NEO_SPACE_VALUES]) {
   neo_values v = {.now = s->at[k], .at = out};
@@ -121,5 +114,4 @@ const neo_strategy_row neo_strategy_gpu_scatter = {.fewer_steps = true,
                                                    .legal = legal,
                                                    .cost = cost,
                                                    .visited = visited,
-                                                   .draw = draw,
                                                    .values = values};

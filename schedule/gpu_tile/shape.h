@@ -1,5 +1,5 @@
 /* What the model's choice of a block's threads and the random schedules share with legality.
- * Private to schedule. */
+ * Private to schedule and its tests. */
 #ifndef NEO_SCHEDULE_THREADS_SHAPE_H
 #define NEO_SCHEDULE_THREADS_SHAPE_H
 #include "schedule/block.h"

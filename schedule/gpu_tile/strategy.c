@@ -135,7 +135,6 @@ const neo_strategy_row neo_strategy_gpu_tile = {
     .legal = legal,
     .cost = neo_gpu_tile_cost,
     .rank = neo_gpu_tile_rank,
-    .draw = neo_gpu_tile_draw,
     .values = values,
     .propagate = propagate,
     .repairs = repairs,

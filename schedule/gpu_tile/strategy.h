@@ -5,7 +5,6 @@
 
 /* Members of the strategy's row (strategy.h). */
 double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s);
-bool neo_gpu_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
 void neo_gpu_tile_rank(const neo_space *x, neo_ranking *r);
 
 #endif

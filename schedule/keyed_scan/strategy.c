@@ -1,7 +1,7 @@
 /* The strategy of running sums by keys. */
 #include "schedule/extent.h"
 #include "schedule/keyed_scan/keyed_scan.h"
-#include "schedule/loops/draw.h"
+#include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
 
@@ -35,11 +35,6 @@ static void update_units(const neo_space *x, const neo_schedule *from, neo_sched
     s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  (void)seed;
-  return !x->machine->gpu && neo_model_keyed_scan(x->m, x->g, out);
-}
-
 /* One pass along u, and a table of sums. */
 static double visited(const neo_space *x, const neo_schedule *s) {
   neo_keyed_scan run;
@@ -51,12 +46,10 @@ static double visited(const neo_space *x, const neo_schedule *s) {
 }
 
 const neo_strategy_row neo_strategy_keyed_scan = {.fewer_steps = true,
-                                                  .unique = true,
                                                   .choose = choose,
                                                   .pays = pays,
                                                   .legal = legal,
                                                   .cost = neo_loops_cost,
                                                   .visited = visited,
-                                                  .draw = draw,
                                                   .update_units = update_units,
                                                   NEO_LOOPS_STEPS};

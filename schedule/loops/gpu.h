@@ -2,7 +2,7 @@
  * 16-byte access. Private to schedule/loops. */
 #ifndef NEO_SCHEDULE_LOOPS_GPU_H
 #define NEO_SCHEDULE_LOOPS_GPU_H
-#include "schedule/loops/draw.h"
+#include "schedule/loops/loops.h"
 
 /* The choice for maps over long tensors: each thread takes 16 bytes. False: accesses cannot be
  * vectors, or there are too few points. */
@@ -12,6 +12,8 @@ double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s);
 size_t neo_loops_gpu_values(const neo_space *x, const neo_schedule *s, neo_param k,
                             int64_t out[NEO_SPACE_VALUES]);
 void neo_loops_gpu_propagate(const neo_space *x, neo_param k, neo_schedule *s);
+/* legal: the strategy's. */
+typedef bool (*neo_loops_legality)(const neo_space *x, const neo_schedule *s, neo_str *why);
 void neo_loops_gpu_rank(const neo_space *x, neo_loops_legality legal, neo_ranking *r);
 
 #endif

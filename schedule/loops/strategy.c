@@ -1,9 +1,8 @@
 /* The strategy of loops with lanes and a register tile. On a GPU a unit of work is one thread's
  * (loops/gpu.c). */
-#include "base/random.h"
 #include "schedule/loops/collapse.h"
-#include "schedule/loops/draw.h"
 #include "schedule/loops/gpu.h"
+#include "schedule/loops/loops.h"
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
 #include "schedule/vector_access.h"
@@ -57,17 +56,6 @@ static double cost(const neo_space *x, const neo_schedule *s) {
   return cycles >= 0 ? cycles : neo_loops_cost(x, s);
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  *out = neo_schedule_plain();
-  if (neo_form_is_nested(x->f)) {
-    out->loops.unit_axes = neo_pick(seed, 0, neo_schedule_loops(x->f, out));
-    return true;
-  }
-  *out = neo_loops_draw(x, legal, NEO_STRATEGY_LOOPS, seed);
-  neo_loops_draw_rest(x, legal, seed, out);
-  return true;
-}
-
 /* ---- steps of the search; GPUs have their own */
 
 static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
@@ -115,7 +103,6 @@ const neo_strategy_row neo_strategy_loops = {.nested = true,
                                              .legal = legal,
                                              .cost = cost,
                                              .rank = rank,
-                                             .draw = draw,
                                              .values = values,
                                              .propagate = propagate,
                                              .repairs = neo_loops_repairs,

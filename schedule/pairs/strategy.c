@@ -1,7 +1,6 @@
 /* The strategy of contractions of pairs of bf16. */
-#include "base/random.h"
 #include "schedule/loops/collapse.h"
-#include "schedule/loops/draw.h"
+#include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/pairs/pairs.h"
 #include "schedule/reject.h"
@@ -29,32 +28,9 @@ static double cost(const neo_space *x, const neo_schedule *s) {
   return neo_pairs_cost(x->m, x->f, x->machine, s);
 }
 
-/* ---- random ones */
-
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *s) {
-  bool tiles = x->machine->matrix == NEO_PAIRS_TILES;
-  if (!choose(x, s))
-    return false;
-  neo_loops_try(x, legal, NEO_PARAM(loops, tile_m),
-                tiles ? 16 * neo_pick(seed, 1, 2) : 1 << neo_pick(seed, 0, 4), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, tile_n), neo_pick(seed, 1, 3), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, block_m), 16 * neo_pick(seed, 0, 2), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, fused), neo_pick(seed, 1, 3), s);
-  int64_t columns =
-      s->loops.fused > 1 ? neo_loops_draw_columns(x, s, seed) : 16 * neo_pick(seed, 0, 3);
-  neo_loops_try(x, legal, NEO_PARAM(loops, block_n), columns, s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, block_k), neo_pick(seed, 0, 40), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, pack), neo_pick(seed, 0, 3), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, unit_axes),
-                neo_pick(seed, 0, neo_schedule_loops(x->f, s)), s);
-  neo_loops_try(x, legal, NEO_PARAM(loops, unit_size), neo_pick(seed, 1, 3), s);
-  return true;
-}
-
 const neo_strategy_row neo_strategy_pairs = {.choose = choose,
                                              .pays = pays,
                                              .legal = legal,
                                              .cost = cost,
-                                             .draw = draw,
                                              .update_units = neo_loops_update_units,
                                              NEO_LOOPS_STEPS};

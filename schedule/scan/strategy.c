@@ -1,5 +1,5 @@
 /* The strategy of scans. */
-#include "schedule/loops/draw.h"
+#include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
 #include "schedule/scan/scan.h"
@@ -40,18 +40,10 @@ static void update_units(const neo_space *x, const neo_schedule *from, neo_sched
     s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  if (!neo_model_scan(x->m, x->g, x->machine, out))
-    return false;
-  neo_loops_draw_units(x, seed, out);
-  return true;
-}
-
 const neo_strategy_row neo_strategy_scan = {.fewer_steps = true,
                                             .choose = choose,
                                             .pays = pays,
                                             .legal = legal,
                                             .cost = neo_loops_cost,
-                                            .draw = draw,
                                             .update_units = update_units,
                                             NEO_LOOPS_STEPS};

@@ -1,5 +1,5 @@
 /* The strategy of reductions by keys. */
-#include "schedule/loops/draw.h"
+#include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
 #include "schedule/segment/segment.h"
@@ -44,13 +44,6 @@ static void update_units(const neo_space *x, const neo_schedule *from, neo_sched
     s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
 }
 
-static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  if (!neo_model_segment(x->m, x->g, x->machine, out))
-    return false;
-  neo_loops_draw_units(x, seed, out);
-  return true;
-}
-
 static double visited(const neo_space *x, const neo_schedule *s) {
   neo_segment e;
   (void)s;
@@ -63,6 +56,5 @@ const neo_strategy_row neo_strategy_segment = {.fewer_steps = true,
                                                .legal = legal,
                                                .cost = neo_loops_cost,
                                                .visited = visited,
-                                               .draw = draw,
                                                .update_units = update_units,
                                                NEO_LOOPS_STEPS};

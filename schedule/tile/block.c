@@ -121,11 +121,11 @@ static void try(descent *d, const neo_schedule *s) {
   *d = (descent){d->q, d->cache, *s, m, ok};
 }
 
-/* Is an operand of this side larger than L2, whether it is packed or not? */
-static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
+/* Is an operand of the columns larger than L2, whether it is packed or not? */
+static bool reads_large_columns(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->c->n_operands; k++)
     if (neo_schedule_reads(q->f, s, q->c, k) &&
-        neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS &&
         neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
       return true;
   return false;
@@ -144,7 +144,7 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
     }
   for (uint32_t n = neo_schedule_outer_loops(q->f, s, loop); n > 0; n--)
     again |= !loop[n - 1].block && !(columns >> loop[n - 1].axis & 1);
-  return again && tiled && reads_large(q, s, NEO_SIDE_COLUMNS);
+  return again && tiled && reads_large_columns(q, s);
 }
 
 /* Tries blocks of a packed or large operand outside of all other loops and of the units. */
@@ -410,7 +410,7 @@ static double block_prefetching(merit_cache *cache, neo_schedule *s) {
   double merit = block_shared(cache, s);
   y.loops.prefetch = 1;
   /* other blocks may then be best */
-  double m = reads_large(q, &y, NEO_SIDE_COLUMNS) ? block_shared(cache, &y) : merit;
+  double m = reads_large_columns(q, &y) ? block_shared(cache, &y) : merit;
   if (m < merit && can_prefetch(q, &y)) {
     *s = y;
     return m;

@@ -31,6 +31,5 @@ const neo_strategy_row neo_strategy_tile = {.choose = choose,
                                             .legal = neo_tile_legal,
                                             .cost = cost,
                                             .rank = rank,
-                                            .draw = neo_tile_draw,
                                             .update_units = neo_loops_update_units,
                                             NEO_LOOPS_STEPS};

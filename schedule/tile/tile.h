@@ -5,6 +5,5 @@
 
 /* Members of the strategy's row (strategy.h); they include what all strategies of loops share. */
 bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
-bool neo_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
 
 #endif

@@ -224,22 +224,17 @@ static void a_flood_of_errors_is_counted_but_not_kept(void **state) {
   assert_non_null(strstr(printed(f), "note: 4000 more are not shown\n"));
 }
 
-static void spans_are_interned_and_joined(void **state) {
+static void equal_spans_are_interned(void **state) {
   fixture *f = *state;
   use_source(f, "m.expr", "alpha = beta\n");
   neo_span a = span_of(f, "", "alpha"), b = span_of(f, "", "beta");
   assert_int_equal(a, span_of(f, "", "alpha"));
   assert_int_not_equal(a, b);
-  assert_int_equal(neo_span_join(f->sources, b, a), span_of(f, "", "alpha = beta"));
-  assert_int_equal(neo_span_join(f->sources, 0, a), a);
-  assert_int_equal(neo_span_join(f->sources, a, 0), a);
   size_t n;
   assert_memory_equal(neo_span_bytes(f->sources, b, &n), "beta", 4);
   assert_int_equal(n, 4);
   assert_string_equal(neo_span_text(f->sources, b), "m.expr:1:9");
   assert_string_equal(neo_span_text(f->sources, 0), "");
-  uint32_t other = neo_sources_add(f->sources, "n.expr", "x", 1);
-  assert_int_equal(neo_span_join(f->sources, a, neo_span_of(f->sources, other, 0, 1)), a);
   for (uint32_t i = 0; i < 13; i++) /* however many there are, all stay apart */
     for (uint32_t k = 0; k + i <= 13; k++) {
       neo_place p = neo_span_place(f->sources, neo_span_of(f->sources, f->file, i, k));
@@ -339,7 +334,7 @@ int main(void) {
       TEST(messages_are_sorted_by_place_and_those_without_come_last),
       TEST(repetition_is_reported_once_and_its_notes_are_ignored),
       TEST(a_flood_of_errors_is_counted_but_not_kept),
-      TEST(spans_are_interned_and_joined),
+      TEST(equal_spans_are_interned),
       TEST(spans_tell_the_calls_that_lead_to_them),
       TEST(spans_beyond_the_file_are_cut),
       TEST(json_form_parses_and_holds_the_same),

@@ -21,7 +21,6 @@ static void values_are_read_back(void **state) {
   assert_true(neo_json_is_object(j) && !neo_json_is_array(j));
   neo_json *a = neo_json_get(j, "a"), *item = neo_json_first(a);
   assert_true(neo_json_is_array(a));
-  assert_string_equal(neo_json_key(a), "a");
   int64_t n = 0;
   double x = 0;
   assert_true(neo_json_integer(item, &n) && n == 1);
@@ -41,11 +40,9 @@ static void null_travels_through_chains(void **state) {
   assert_null(neo_json_get(neo_json_get(NULL, "a"), "b"));
   assert_null(neo_json_first(NULL));
   assert_null(neo_json_next(NULL));
-  assert_null(neo_json_key(NULL));
   assert_null(neo_json_text(NULL));
   assert_false(neo_json_integer(NULL, &n) || neo_json_number(NULL, &x));
   assert_false(neo_json_is_array(NULL) || neo_json_is_object(NULL));
-  assert_null(neo_json_add_text(neo_json_add_object(NULL, "a"), "b", "c"));
   assert_null(neo_json_print(NULL));
   neo_json_free(NULL);
   assert_true(n == 7 && x == 7);
@@ -118,15 +115,12 @@ static void integers_are_exact_or_refused(void **state) {
 
 static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;
-  neo_json *j = neo_json_object();
-  neo_json_add_text(j, "name", "a \"quoted\"\n\xc3\xa9 text");
-  neo_json_add_number(j, "pi", 3.141592653589793);
-  neo_json *list = neo_json_add_array(j, "list");
-  neo_json_add_number(list, NULL, 1);
-  neo_json_add_bool(list, NULL, true);
-  neo_json_add_text(neo_json_add_object(list, NULL), "k", "v");
+  neo_json *j, *back;
+  assert_int_equal(parse("{\"name\": \"a \\\"quoted\\\"\\n\xc3\xa9 text\","
+                         " \"pi\": 3.141592653589793, \"list\": [1, true, {\"k\": \"v\"}]}",
+                         &j),
+                   NEO_OK);
   char *text = neo_json_print(j);
-  neo_json *back;
   assert_int_equal(parse(text, &back), NEO_OK);
   double pi = 0;
   assert_true(neo_json_number(neo_json_get(back, "pi"), &pi) && pi == 3.141592653589793);

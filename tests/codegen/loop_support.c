@@ -1,6 +1,7 @@
 /* Support of the kernel tests; see loop_support.h. */
 #include "loop_support.h"
 #include "base/random.h"
+#include "loop_parse.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 #include "ir/interp.h"
 #include "ir/order.h"
 #include "ir/print.h"
+#include "tests/draw/draw.h"
 #include "tests/effort.h"
 #include "tests/random/gen.h"
 #include "transform/transform.h"

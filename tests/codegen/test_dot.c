@@ -3,6 +3,7 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/loop/tile.h"
 #include "include/neo/neo_rt.h"
+#include "loop_parse.h"
 #include <cmocka.h>
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Plans of dynamic storage allocation: against every plan of small random instances, by the
  * validator, and by what must not matter. */
 #include "base/random.h"
-#include "codegen/dsa/dsa.h"
+#include "tools/benchmarks/alloc/valid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

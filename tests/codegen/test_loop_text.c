@@ -1,4 +1,5 @@
 /* Text of kernels: what is printed parses back to a kernel that prints the same. */
+#include "loop_parse.h"
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

@@ -222,19 +222,6 @@ static void integer_arithmetic_folds(void **state) {
   }
 }
 
-static void substitution_rebuilds_and_folds(void **state) {
-  loop_fix *f = *state;
-  neo_kernel *k = parse(f, "for j in 0..3\n  z[j*4 + 1] = x[j if j < 2 else x[j]]\n");
-  neo_ls *loop = k->body.at[0], *s = loop->loop.body.at[0];
-  const neo_lx *one = neo_lx_int(k, 1);
-  assert_true(neo_lx_uses_var(k, s->store.value, loop->loop.var));
-  assert_ptr_equal(neo_lx_subst(k, s->store.to.offset, loop->loop.var, one), neo_lx_int(k, 5));
-  const neo_lx *load = neo_lx_subst(k, s->store.value, loop->loop.var, one);
-  assert_ptr_equal(load, neo_lx_load(k, 0, one));
-  assert_false(neo_lx_uses_var(k, load, loop->loop.var));
-  assert_ptr_equal(neo_lx_subst(k, load, loop->loop.var, one), load);
-}
-
 static void units_are_computed_from_sizes(void **state) {
   neo_kernel *k = parse(*state, "");
   k->units = neo_lx_op2(k, NEO_OP_MUL, neo_lx_size(k, 0), neo_lx_int(k, 3));
@@ -251,7 +238,6 @@ int main(void) {
       TEST(what_nothing_wrote_may_be_read_where_it_is_not_used),
       TEST(indices_do_not_leave_i64),
       TEST(integer_arithmetic_folds),
-      TEST(substitution_rebuilds_and_folds),
       TEST(units_are_computed_from_sizes),
   };
   return cmocka_run_group_tests_name("loop_verify", tests, NULL, NULL);

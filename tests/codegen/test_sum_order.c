@@ -1,6 +1,7 @@
 /* In which order kernels add up, and that a group may ask for that of its axes. */
 #include "codegen/sum_order.h"
 #include "ir/print.h"
+#include "tests/draw/draw.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "codegen/llvm/emit.h"
 #include "include/neo/neo_rt.h"
+#include "loop_parse.h"
 #include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>

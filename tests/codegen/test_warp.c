@@ -5,6 +5,7 @@
 #include "codegen/lower/lower.h"
 #include "fusion/search/search.h"
 #include "ir/print.h"
+#include "loop_parse.h"
 #include "loop_support.h"
 #include "schedule/schedule.h"
 #include <cmocka.h>

@@ -3,6 +3,7 @@
  * that were not awaited have no value, and what is being multiplied is not written. */
 #include "base/random.h"
 #include "codegen/loop/wgmma.h"
+#include "loop_parse.h"
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

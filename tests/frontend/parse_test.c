@@ -1,5 +1,6 @@
 /* See parse_test.h. */
 #include "parse_test.h"
+#include "tests/syntax/ast_dump.h"
 
 #include <stdlib.h>
 #include <string.h>

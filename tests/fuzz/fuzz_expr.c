@@ -2,6 +2,7 @@
  * has the same tree, and formatting it again changes nothing. */
 #include "frontend/syntax/format.h"
 #include "frontend/syntax/parser.h"
+#include "tests/syntax/ast_dump.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "tests/pairs/compilation.h"
 #include "base/random.h"
+#include "tests/draw/draw.h"
 #include "tests/effort.h"
 #include "tests/random/gen.h"
 #include <stddef.h>

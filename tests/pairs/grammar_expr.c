@@ -1,5 +1,6 @@
 /* Options of expressions. */
 #include "tests/pairs/grammar_walk.h"
+#include "tests/syntax/ast_dump.h"
 #include <string.h>
 
 static void body_has(pw_walk *w, pairs_option what) {

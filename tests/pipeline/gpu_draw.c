@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "fusion/form.h"
 #include "schedule/contract.h"
+#include "tests/draw/draw.h"
 
 enum { WARPGROUPS = 2 }; /* of `matrix` */
 

@@ -10,6 +10,7 @@
 #include "base/machine.h"
 #include "ir/print.h"
 #include "schedule/space.h"
+#include "tests/draw/draw.h"
 #include "tests/random/gen.h"
 #include <stdio.h>
 #include <string.h>

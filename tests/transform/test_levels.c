@@ -48,9 +48,10 @@ static void children_in_lists_are_read_at_their_places(void **state) {
   has(&w, "temp placed.child : i32 [E] in 0..V\n");
   has(&w, "levels (level.child, level.first.child, level.place.child, level.order.child, -; "
           "placed.child, -, -, -, begin) kinds 1 [p: V, e: E] = child[e], begin[p]\n");
-  has(&w, "sum[e: i64(begin[i64(level.order.child[v])])..i64(begin[i64(level.order.child[v]) + 1])] "
-          "where i64(placed.child[e]) < v;\n    by_level.h[i64(placed.child[e]), j] * w[e]\n"
-          "    then select(i64((level.first.child[1] else 0i32)) <= v, acc0, 0.0)\n");
+  has(&w,
+      "sum[e: i64(begin[i64(level.order.child[v])])..i64(begin[i64(level.order.child[v]) + 1])] "
+      "where i64(placed.child[e]) < v;\n    by_level.h[i64(placed.child[e]), j] * w[e]\n"
+      "    then select(i64((level.first.child[1] else 0i32)) <= v, acc0, 0.0)\n");
   neo_arena_free(&w.arena);
 }
 
@@ -71,6 +72,59 @@ static void sums_over_edges_to_a_vertex_run_through_a_list(void **state) {
           "w[i64(parents.edge.child[e])]\n");
   has(&w, "placed.child, parents.end.child, parents.edge.child, parents.child, begin) kinds 1 ");
   neo_arena_free(&w.arena);
+}
+
+/* The largest one of parents is the first of equal ones, as in their list. */
+static void the_largest_of_parents_is_found_in_their_list(void **state) {
+  (void)state;
+  world w;
+  load(&w, LISTS "def @1 g[u: V, j: 16] = tanh(x[u, j] + select(d[u, j] < 9.0, d[u, j], 0.0))\n"
+                 "def @2 d[u: V, j: 16] =\n  min[v: V, e: i64(begin[v])..i64(begin[v + 1])] "
+                 "where i64(child[e]) < v and i64(child[e]) == u;\n"
+                 "  g[v, j] * w[e], e\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "where u < i64(parents.child[e]);\n    by_level.g[i64(parents.child[e]), j] * "
+          "w[i64(parents.edge.child[e])], i64(parents.edge.child[e])\n");
+  neo_arena_free(&w.arena);
+}
+
+#define GATHERED                                                          \
+  "temp o : f32 [E, 16]\ndef @1 s[v: V, j: 16] =\n"                       \
+  "  sum[e: i64(begin[v])..i64(begin[v + 1])] where i64(child[e]) < v;\n" \
+  "  h[i64(child[e]), j] * w[e]\ndef @2 h[v: V, j: 16] = tanh(x[v, j] + s[v, j])\n"
+#define OWNER(from, more)                                                        \
+  "def @3 o[e: E, j: 16] =\n  sum[v: " from "..V] where i64(begin[v]) <= e and " \
+  "e < i64(begin[v + 1])" more ";\n  h[v, j] * x[i64(child[e]), j]\n"            \
+  "entry forward forward: h = h, o = o\n"
+
+/* The sum has one term: an edge is in one list. */
+static void an_edge_reads_the_vertex_in_whose_list_it_is(void **state) {
+  (void)state;
+  static const char *const text[] = {LISTS GATHERED OWNER("0", ""),
+                                     LISTS GATHERED OWNER("i64(child[e]) + 1", "")};
+  for (int k = 0; k < 2; k++) {
+    world w;
+    load(&w, text[k]);
+    apply(&w, neo_pass_levels);
+    has(&w, "o[e: E, j: 16] = by_level.h[i64(level.place.child[i64(owner.child[e])]), j] * "
+            "x[i64(child[e]), j]\n");
+    has(&w, "owner.child[e: E] =\n    sum[i: E] where i64(parents.edge.child[i]) == e;\n"
+            "    level.order.child[i64(parents.child[i])]\n");
+    neo_arena_free(&w.arena);
+  }
+}
+
+static void conditions_beside_an_owner_keep_the_sum(void **state) {
+  (void)state;
+  static const char *const text[] = {LISTS GATHERED OWNER("0", " and v % 2 == 0"),
+                                     LISTS GATHERED OWNER("1", "")};
+  for (int k = 0; k < 2; k++) {
+    world w;
+    load(&w, text[k]);
+    apply(&w, neo_pass_levels);
+    assert_null(strstr(text_of(&w), "owner"));
+    neo_arena_free(&w.arena);
+  }
 }
 
 /* Of offsets that may be anything, edges may be in several lists, and children behind their vertices. */
@@ -458,6 +512,9 @@ int main(void) {
       cmocka_unit_test(children_in_lists_are_read_at_their_places),
       cmocka_unit_test(sums_over_edges_to_a_vertex_run_through_a_list),
       cmocka_unit_test(lists_that_nothing_is_known_of_stay),
+      cmocka_unit_test(the_largest_of_parents_is_found_in_their_list),
+      cmocka_unit_test(an_edge_reads_the_vertex_in_whose_list_it_is),
+      cmocka_unit_test(conditions_beside_an_owner_keep_the_sum),
       cmocka_unit_test(children_of_chains_are_in_the_next_level),
       cmocka_unit_test(one_definition_orders_the_graph),
       cmocka_unit_test(graphs_of_more_edges_than_an_i32_counts_stay),

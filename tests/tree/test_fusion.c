@@ -4,6 +4,7 @@
 #include "tests/effort.h"
 #include "tests/ir/ir_test.h"
 #include "tests/pairs/compilation.h"
+#include "tests/tree/tree_text.h"
 #include <string.h>
 
 enum { COUNT = 120 };

@@ -1,9 +1,9 @@
 /* Trees of random programs with recurrences, forward and of their gradients: they obey the invariants, print and parse to
  * the same text, and run. What they give is compared in tests/pairs, whose interpreter runs trees. */
-#include "ir/tree/tree.h"
 #include "tests/effort.h"
 #include "tests/ir/ir_test.h"
 #include "tests/pairs/compilation.h"
+#include "tests/tree/tree_text.h"
 #include <string.h>
 
 enum { COUNT = 60 };

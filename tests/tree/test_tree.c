@@ -1,6 +1,6 @@
 /* Schedule trees: those of orders, their text, what the verifier refuses, and that they run literally. */
-#include "ir/tree/tree.h"
 #include "tests/ir/ir_test.h"
+#include "tests/tree/tree_text.h"
 #include <string.h>
 
 static const char chain[] = "size T 0..100\n"

@@ -120,6 +120,13 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static double best_of(const neo_surveyed *all, size_t n) {
+  double best = all[0].time_ns;
+  for (size_t k = 1; k < n; k++)
+    best = fmin(best, all[k].time_ns);
+  return best;
+}
+
 /* Measurements to 99 % of the best, in the median over seeds. */
 static int64_t needed_by(const processor *p, const int *shape, uint64_t whim, int seeds) {
   world w;
@@ -129,7 +136,7 @@ static int64_t needed_by(const processor *p, const int *shape, uint64_t whim, in
   for (size_t i = 0; i < n; i++)
     all[i].time_ns = cycles(p, &all[i].schedule, shape[0], shape[1], shape[2], whim);
   int64_t needed =
-      neo_survey_median(&w.space, &w.arena, all, n, neo_survey_best(all, n) / 0.99, seeds);
+      neo_survey_median(&w.space, &w.arena, all, n, best_of(all, n) / 0.99, seeds);
   print_message("%4d x %4d x %4d: %4zu schedules, %3lld measurements to 99%%\n", shape[0], shape[1],
                 shape[2], n, (long long)needed);
   neo_arena_free(&w.arena);

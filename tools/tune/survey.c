@@ -141,14 +141,6 @@ static bool within(void *ctx, neo_schedule *s) {
   return true;
 }
 
-double neo_survey_best(const neo_surveyed *all, size_t n) {
-  double best = 0;
-  for (size_t k = 0; k < n; k++)
-    if (all[k].time_ns > 0 && (best == 0 || all[k].time_ns < best))
-      best = all[k].time_ns;
-  return best;
-}
-
 /* The schedule with this tile that is nearest to the model's; t->n: there is none. */
 static size_t nearest(const table *t, const neo_schedule *model) {
   size_t best = t->n;

@@ -12,8 +12,6 @@ typedef struct {
 /* Writes all combinations of register tiles, packs and blocks around the model's choice that are
  * legal and sensible, some hundreds, the choice first. They are in the module's arena. */
 size_t neo_survey_space(const neo_space *x, neo_surveyed **out);
-/* The least time; 0: no schedule has one. */
-double neo_survey_best(const neo_surveyed *all, size_t n);
 /* How many measurements the search needs, restricted to these schedules, until one is at most the
  * goal; -1: it ends before. */
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,

@@ -67,11 +67,6 @@ uint32_t neo_ll_bits(LLVMValueRef x) {
   }
 }
 
-LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar) {
-  (void)l;
-  return widen(scalar, neo_ll_width(x));
-}
-
 static LLVMValueRef repeat(LLVMValueRef c, uint32_t w) {
   LLVMValueRef all[1024];
   if (w == 1)

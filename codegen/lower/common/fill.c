@@ -30,9 +30,3 @@ void neo_lower_fill(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from
   fill(l, in, buf, from, some, VECTORS, NULL, value);
   fill(l, in, buf, some, to, 1, to, value);
 }
-
-void neo_lower_fill_zero(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from,
-                         const neo_lx *to) {
-  neo_type type = (neo_type)l->k->bufs.at[buf].type;
-  neo_lower_fill(l, in, buf, from, to, neo_lx_const(l->k, type, (neo_value){.i = 0}));
-}

@@ -229,8 +229,6 @@ const neo_lx *neo_lower_floor_to_multiple(lowering *l, const neo_lx *lo, const n
 /* Puts a value, or zeros, into elements [from, to) of a buffer. */
 void neo_lower_fill(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from, const neo_lx *to,
                     const neo_lx *value);
-void neo_lower_fill_zero(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from,
-                         const neo_lx *to);
 /* Do lanes run over a shared axis? */
 bool neo_lower_lanes_shared(const lowering *l);
 

@@ -14,8 +14,9 @@
  * in any pass after one in which they have theirs, whatever was there before; and when a pass changes nothing, all have
  * theirs. A batch of graphs takes about as many passes as the graphs in a window are deep.
  *
- * An edge finds its place in a list of parents by how many edges to the same child come before it, which it looks for from
- * the child on if that has several. */
+ * Edges of lists get their ranks in the lists of parents, window by window as vertices do in their level, and find their
+ * vertex among the offsets. An edge of a slot finds its place by how many edges to the same child come before it, which it
+ * looks for from the child on if that has several. */
 #include "codegen/lower/levels/parts.h"
 
 enum { THREADS = 512, PASSES = 32 /* between two looks at whether to go on */ };
@@ -38,9 +39,10 @@ static const neo_lx *truth(const level_kernel *x, bool is) {
   return neo_lx_const(x->k, NEO_BOOL_T, (neo_value){.i = is});
 }
 
-static neo_block *where_there(const window *y, neo_block *in, const neo_lx *t, const neo_lx **v) {
+static neo_block *where_there(const window *y, neo_block *in, const neo_lx *len, const neo_lx *t,
+                              const neo_lx **v) {
   *v = lv_add(&y->k, y->w, t);
-  return lv_if(&y->k, in, less(&y->k, *v, y->k.n));
+  return lv_if(&y->k, in, less(&y->k, *v, len));
 }
 
 /* ---- levels */
@@ -60,7 +62,7 @@ static void add_pass(const window *y, neo_block *in) {
   const neo_lx *t, *v;
   neo_block *threads = open_threads(x, in, &t);
   lv_set(x, threads, y->differs, truth(x, false));
-  neo_block *own = where_there(y, threads, t, &v);
+  neo_block *own = where_there(y, threads, x->n, t, &v);
   lv_set(x, own, y->next, lv_int(x, 0));
   for (uint32_t i = 0; i < x->rows->n_lists; i++) {
     level_slot s = lv_slots(x, own, &x->list[i], v);
@@ -95,7 +97,7 @@ static void store_levels(const window *y, neo_block *in) {
   const neo_lx *t, *v, *k;
   neo_block *threads = open_threads(x, in, &t);
   lv_set(x, threads, y->next, lv_int(x, -1));
-  neo_block *own = where_there(y, threads, t, &v);
+  neo_block *own = where_there(y, threads, x->n, t, &v);
   const neo_lx *block = lv_mul(x, lv_load(x, y->now, t), kinds);
   lv_set(x, own, y->next, kinds > 1 ? lv_add(x, block, lv_load(x, x->kind, v)) : block);
   lv_store(x, own, x->level, v, lv_get(x, y->next));
@@ -116,30 +118,40 @@ static void count_parents(const level_kernel *x, neo_block *in, const neo_lx *v)
     }
 }
 
-/* The last vertex of a block in the window leaves its count: next is that, or -1. */
-static void count_window(const window *y, neo_block *in) {
+/* Elements of the window with the same now[t] get their ranks: counter[now[t]] is the rank of the first one, to which those before
+ * it in the window add, and the last one leaves what comes next. table[v] becomes the rank of v, or table[rank] v. */
+static void rank_window(const window *y, neo_block *in, const neo_lx *len, uint32_t counter,
+                        uint32_t table, bool by_rank) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *v, *u;
   neo_block *threads = open_threads(x, in, &t);
   lv_set(x, threads, y->next, lv_int(x, -1));
-  neo_block *own = where_there(y, threads, t, &v);
-  const neo_lx *block = lv_store_value(x, own, "block", lv_load(x, y->now, t));
+  neo_block *own = where_there(y, threads, len, t, &v);
+  const neo_lx *equal = lv_store_value(x, own, "equal", lv_load(x, y->now, t));
   uint32_t rank = lv_reg(x, own, "rank", 0), later = lv_reg(x, own, "later", 0);
-  lv_set(x, own, rank, lv_load(x, x->first, block));
+  lv_set(x, own, rank, lv_load(x, counter, equal));
   lv_set(x, own, later, lv_int(x, 0));
   neo_block *each = lv_loop(x, own, NEO_LOOP_SERIAL, "u", lv_int(x, 0), lv_int(x, THREADS), &u);
-  each = lv_if(x, each, neo_lx_op2(x->k, NEO_OP_EQ, lv_load(x, y->now, u), block));
+  each = lv_if(x, each, neo_lx_op2(x->k, NEO_OP_EQ, lv_load(x, y->now, u), equal));
   const neo_lx *is = neo_lx_cast(x->k, NEO_I64_T, less(x, u, t));
   lv_set(x, each, rank, lv_add(x, lv_get(x, rank), is));
   is = neo_lx_cast(x->k, NEO_I64_T, less(x, t, u));
   lv_set(x, each, later, lv_add(x, lv_get(x, later), is));
-  lv_store(x, own, x->place, v, lv_get(x, rank));
+  lv_store(x, own, table, by_rank ? lv_get(x, rank) : v, by_rank ? v : lv_get(x, rank));
   neo_block *last = lv_if(x, own, neo_lx_op2(x->k, NEO_OP_EQ, lv_get(x, later), lv_int(x, 0)));
   lv_set(x, last, y->next, lv_add(x, lv_get(x, rank), lv_int(x, 1)));
-  count_parents(x, own, v);
   threads = open_threads(x, in, &t);
   threads = lv_if(x, threads, neo_lx_op2(x->k, NEO_OP_LE, lv_int(x, 0), lv_get(x, y->next)));
-  lv_store(x, threads, x->first, lv_load(x, y->now, t), lv_get(x, y->next));
+  lv_store(x, threads, counter, lv_load(x, y->now, t), lv_get(x, y->next));
+}
+
+static void count_window(const window *y, neo_block *in) {
+  const level_kernel *x = &y->k;
+  const neo_lx *t, *v;
+  rank_window(y, in, x->n, x->first, x->place, false);
+  neo_block *threads = open_threads(x, in, &t);
+  threads = where_there(y, threads, x->n, t, &v);
+  count_parents(x, threads, v);
 }
 
 /* ---- sums */
@@ -192,6 +204,26 @@ static void sum_table(const window *y, neo_block *in, uint32_t buf, const neo_lx
   lv_set(x, each, y->next, sum);
 }
 
+/* ---- edges of lists */
+
+static neo_block *open_windows(window *y, neo_block *in, const neo_lx *len) {
+  uint32_t w = neo_kernel_var(y->k.k, "w");
+  y->w = neo_lx_var(y->k.k, w);
+  return &neo_ls_for(y->k.k, in, NEO_LOOP_SERIAL, w, lv_int(&y->k, 0), len, THREADS)->loop.body;
+}
+
+/* The list of a vertex's parents gets its edges, by their number; its end is where it begins before. */
+static void list_edges(window *y, neo_block *in, const level_list *l) {
+  const level_kernel *x = &y->k;
+  const neo_lx *t, *e;
+  in = open_windows(y, in, l->edges);
+  neo_block *threads = open_threads(x, in, &t);
+  lv_store(x, threads, y->now, t, lv_int(x, -1));
+  neo_block *own = where_there(y, threads, l->edges, t, &e);
+  lv_store(x, own, y->now, t, lv_load(x, l->child, e));
+  rank_window(y, in, l->edges, l->end, l->edge, true);
+}
+
 /* ---- kernels */
 
 static neo_block *open_unit(const level_kernel *x, const neo_lx *n, const neo_lx **unit) {
@@ -210,20 +242,21 @@ static void count_all(window *y) {
   neo_ls_reg(x->k, in, y->again);
   neo_ls_reg(x->k, in, y->differs);
   y->next = lv_reg(x, in, "next", THREADS);
-  uint32_t w = neo_kernel_var(x->k, "w");
-  y->w = neo_lx_var(x->k, w);
-  neo_block *body =
-      &neo_ls_for(x->k, in, NEO_LOOP_SERIAL, w, lv_int(x, 0), x->n, THREADS)->loop.body;
-  neo_block *threads = open_threads(x, body, &t);
+  neo_block *body = open_windows(y, in, x->n), *threads;
+  threads = open_threads(x, body, &t);
   lv_store(x, threads, y->now, t, lv_int(x, 0));
   lv_set(x, body, y->again, truth(x, true));
   add_passes(y, body);
   store_levels(y, body);
   count_window(y, body);
   sum_table(y, in, x->first, blocks, false);
-  for (uint32_t i = 0; i < x->rows->n_lists; i++)
-    if (lv_has_parents(&x->list[i]))
-      sum_table(y, in, x->list[i].end, x->n, true);
+  for (uint32_t i = 0; i < x->rows->n_lists; i++) {
+    const level_list *l = &x->list[i];
+    if (lv_has_parents(l))
+      sum_table(y, in, l->end, x->n, lv_has_slots(l));
+    if (lv_has_parents(l) && !lv_has_slots(l))
+      list_edges(y, in, l);
+  }
   threads = open_threads(x, in, &t);
   threads = lv_if(x, threads, neo_lx_op2(x->k, NEO_OP_EQ, t, lv_int(x, 0)));
   lv_store(x, threads, x->first, blocks, x->n);
@@ -264,12 +297,38 @@ static void write_lists(const level_kernel *x) {
     const level_list *l = &x->list[i];
     level_slot s = lv_slots(x, in, l, v);
     lv_store_child(x, l, &s, place);
-    if (!lv_has_parents(l))
+    if (!lv_has_parents(l) || !lv_has_slots(l))
       continue;
-    const neo_lx *own = lv_has_slots(l) ? lv_add(x, lv_mul(x, v, l->slots), s.slot) : s.slot;
-    const neo_lx *at = place_of_edge(x, l, &s, own);
+    const neo_lx *at = place_of_edge(x, l, &s, lv_add(x, lv_mul(x, v, l->slots), s.slot));
     lv_store_edge(x, s.there, l, &s, place, at);
   }
+}
+
+/* The vertex in whose list the edge is: begin[at] <= edge < begin[end], halved until one is left. */
+static const neo_lx *owner_of(const level_kernel *x, neo_block *in, const level_list *l,
+                              const neo_lx *edge) {
+  enum { STEPS = 31 };
+  const neo_lx *step;
+  uint32_t at = lv_reg(x, in, "at", 0), end = lv_reg(x, in, "end", 0);
+  lv_set(x, in, at, lv_int(x, 0));
+  lv_set(x, in, end, x->n);
+  neo_block *each = lv_loop(x, in, NEO_LOOP_SERIAL, "s", lv_int(x, 0), lv_int(x, STEPS), &step);
+  const neo_lx *half =
+      neo_lx_op2(x->k, NEO_OP_DIV, lv_add(x, lv_get(x, at), lv_get(x, end)), lv_int(x, 2));
+  half = lv_store_value(x, each, "half", half);
+  neo_ls *branch =
+      neo_ls_if(x->k, each, neo_lx_op2(x->k, NEO_OP_LE, lv_load(x, l->begin, half), edge));
+  lv_set(x, &branch->branch.then, at, half);
+  lv_set(x, &branch->branch.otherwise, end, half);
+  return lv_get(x, at);
+}
+
+/* Edges of a list of parents are there: their vertices, as places. */
+static void write_parents(const level_kernel *x, const level_list *l) {
+  const neo_lx *i;
+  neo_block *in = open_unit(x, l->edges, &i);
+  const neo_lx *owner = owner_of(x, in, l, lv_load(x, l->edge, i));
+  lv_store(x, in, l->parent, i, lv_load(x, x->place, owner));
 }
 
 void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out) {
@@ -285,6 +344,13 @@ void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kern
   for (int pass = 0; pass < 2; pass++) {
     level_kernel x = level_kernel_begin(m, g, a);
     (pass ? write_lists : place_all)(&x);
+    NEO_PUSH(a, out, x.k);
+  }
+  for (uint32_t i = 0; i < y.k.rows->n_lists; i++) {
+    if (!lv_has_parents(&y.k.list[i]) || lv_has_slots(&y.k.list[i]))
+      continue;
+    level_kernel x = level_kernel_begin(m, g, a);
+    write_parents(&x, &x.list[i]);
     NEO_PUSH(a, out, x.k);
   }
 }

@@ -77,6 +77,11 @@ level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a)
     x.kind = add_read(&x, d.body, x.rows->n_lists);
   for (uint32_t i = 0, at = x.rows->n_lists + (x.rows->kinds > 1); i < x.rows->n_lists; i++)
     x.list[i].begin = x.rows->list[i].begin.i ? add_read(&x, d.body, at++) : LEVELS_NO_BUF;
+  for (uint32_t i = 0; i < x.rows->n_lists; i++) {
+    neo_tensor child = x.k->bufs.at[x.list[i].child].tensor;
+    if (!lv_has_slots(&x.list[i]))
+      x.list[i].edges = number_of(&x, neo_tensor_extent(m, child, 0));
+  }
   x.level = add_table(&x, x.rows->level);
   x.first = add_table(&x, x.rows->first);
   x.place = add_table(&x, x.rows->place);

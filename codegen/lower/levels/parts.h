@@ -8,7 +8,8 @@ enum { LEVELS_NO_BUF = UINT32_MAX }; /* of a table that nobody reads */
 typedef struct {
   int64_t slots;
   uint32_t child, begin, placed, end, edge,
-      parent; /* buffers; begin: LEVELS_NO_BUF where there are slots */
+      parent;          /* buffers; begin: LEVELS_NO_BUF where there are slots */
+  const neo_lx *edges; /* how many, of lists */
 } level_list;
 
 /* A kernel in the making. A table is read and written by kernels of one group, so its buffer says both. */

@@ -67,10 +67,10 @@ static void add_run(copier *c, uint32_t start) {
   neo_copy_add(c, x);
 }
 
-/* Adds loops over the own axes from `from` on that the operand uses. */
-static void add_own_loops(copier *c, uint32_t from) {
+/* Adds loops over the own axes that the operand uses. */
+static void add_own_loops(copier *c) {
   uint32_t start = run_start(c);
-  for (uint32_t k = from; k < c->s->axes.n; k++) {
+  for (uint32_t k = 0; k < c->s->axes.n; k++) {
     if (!c->p->k_coef[k])
       continue;
     if (k >= start) {
@@ -88,7 +88,7 @@ static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   c->n = 0;
   c->offset.n = 0;
   neo_copy_add(c, (copy_loop){axis, false, lo, hi, 1, 1, c->p->unit, lo, 0});
-  add_own_loops(c, 0);
+  add_own_loops(c);
   neo_copy_loops(c, in, 0);
 }
 
@@ -97,7 +97,7 @@ static void copy_row_vectors(copier *c, neo_block *in, uint32_t axis, const neo_
                              const neo_lx *hi) {
   c->n = 0;
   c->offset.n = 0;
-  add_own_loops(c, 0);
+  add_own_loops(c);
   neo_copy_source_order(c, c->n);
   neo_copy_add(c, (copy_loop){axis, false, lo, hi, 1, 1, 1, lo, 0});
   neo_copy_loops(c, in, 0);
@@ -117,7 +117,7 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
   c->n = 0;
   c->offset.n = 0;
   neo_lower_add_term(&c->offset, lx_sub(l, v, start), c->p->tile_coef, l->depth);
-  add_own_loops(c, 0);
+  add_own_loops(c);
   neo_copy_source_order(c, c->n);
   const neo_lx *tiles = lx_int(l, group), *end = group ? lx_int(l, size) : lx_sub(l, hi, v);
   if (group > 1)

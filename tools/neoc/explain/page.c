@@ -281,7 +281,7 @@ static void put_page(page *p) {
                       "xmlns=\"http://www.w3.org/1999/xhtml\"><head>\n<meta charset=\"utf-8\"/>\n"
                       "<meta name=\"viewport\" content=\"width=device-width\"/>\n");
   neoc_html_leaf(p->out, "title", neo_name_text(p->c->module->names, p->c->module->name), NULL);
-  neo_str_addf(p->out, "\n<style>%s</style></head>\n<body>\n", page_style);
+  neo_str_addf(p->out, "\n<style>\n%s</style></head>\n<body>\n", neoc_text_page_css);
   put_header(p);
   neo_str_add(p->out, "<div id=\"columns\">\n");
   page_put_source(p);
@@ -292,7 +292,7 @@ static void put_page(page *p) {
   page_put_groups(p);
   page_put_kernels(p);
   page_put_decisions(p);
-  neo_str_addf(p->out, "</main></div>\n<script>%s</script>\n</body></html>\n", page_script);
+  neo_str_addf(p->out, "</main></div>\n<script>\n%s</script>\n</body></html>\n", neoc_text_page_js);
 }
 
 neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,

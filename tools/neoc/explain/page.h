@@ -6,7 +6,10 @@
  *   page_groups.c    groups, and the kernels that they share
  *   page_measured.c  times of a trace
  *   page_memory.c    memory over time, as a picture
- *   page_style.c     how it looks
+ *   page.css         how it looks
+ *   page.js          what belongs to one group lights up together, and a link into something
+ *                    folded unfolds it; the page works without. Neither text has a '<' or an
+ *                    '&', so that it stands in XML as it is
  *   page_text.c      short texts that the others share
  *
  * Anchors: f0-12 is line 12 of file 0, g7 group 7, k3 kernel 3, entry-step an entry. Elements of a
@@ -80,6 +83,6 @@ void page_put_groups(page *p);
 void page_put_kernels(page *p);
 void page_put_decisions(page *p);
 void page_put_memory(page *p, const neo_rt_entry *e);
-extern const char page_style[], page_script[];
+extern const char neoc_text_page_css[], neoc_text_page_js[];
 
 #endif

@@ -51,7 +51,7 @@ static neoc_exit write_build(neoc_cli *cli, const char *folder, const char *name
                              const char *readme) {
   neoc_exit e = write_file(cli, folder, "main.c", main, name);
   if (!e)
-    e = write_file(cli, folder, "CMakeLists.txt", neoc_template_cmake, name);
+    e = write_file(cli, folder, "CMakeLists.txt", neoc_text_CMakeLists_txt, name);
   return e ? e : write_file(cli, folder, "README.md", readme, name);
 }
 
@@ -76,7 +76,7 @@ static neoc_exit from_template(neoc_cli *cli, const char *folder, const char *na
   neoc_exit e = make_folder(cli, folder);
   if (!e)
     e = write_file(cli, folder, model_file(cli, name), t->model, name);
-  return e ? e : write_build(cli, folder, name, t->main, neoc_template_readme);
+  return e ? e : write_build(cli, folder, name, t->main, neoc_text_README_md);
 }
 
 /* ---- from a model that comes with the compiler */
@@ -104,7 +104,7 @@ static neoc_exit copy_imports(neoc_cli *cli, const char *folder, const char *fro
 
 static const char *model_readme(neoc_cli *cli, const neoc_zoo_model *m) {
   neo_arena *a = cli->arena;
-  return neo_arena_printf(a, neoc_template_model_readme, neoc_zoo_comment(a, m->text), m->name,
+  return neo_arena_printf(a, neoc_text_zoo_README_md, neoc_zoo_comment(a, m->text), m->name,
                           neoc_zoo_lines(a, m->text, "dim"), neoc_zoo_lines(a, m->text, "graph"),
                           neoc_zoo_lines(a, m->text, "input"));
 }
@@ -136,7 +136,7 @@ static neoc_exit from_model(neoc_cli *cli, const char *folder, const char *name)
     e = copy_text(cli, folder, model_file(cli, name), m->text);
   if (!e)
     e = copy_imports(cli, folder, m->folder, m->text);
-  return e ? e : write_build(cli, folder, name, neoc_template_model_main, model_readme(cli, m));
+  return e ? e : write_build(cli, folder, name, neoc_text_zoo_c, model_readme(cli, m));
 }
 
 static neoc_exit list(neoc_cli *cli) {

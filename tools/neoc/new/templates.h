@@ -6,8 +6,12 @@ typedef struct {
   const char *name, *model, *main;
 } neoc_template;
 extern const neoc_template neoc_templates[]; /* ends with a null name */
-extern const char neoc_template_cmake[], neoc_template_readme[];
+
+/* Files of the folder templates. */
+extern const char neoc_text_mlp_expr[], neoc_text_mlp_c[], neoc_text_cnn_expr[], neoc_text_cnn_c[];
+extern const char neoc_text_charlm_expr[], neoc_text_charlm_c[];
+extern const char neoc_text_CMakeLists_txt[], neoc_text_README_md[];
 /* Of a model that comes with the compiler. The page is a format: what the model is, its name, its lines of sizes, graphs and inputs. */
-extern const char neoc_template_model_main[], neoc_template_model_readme[];
+extern const char neoc_text_zoo_c[], neoc_text_zoo_README_md[];
 
 #endif

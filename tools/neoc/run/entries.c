@@ -17,24 +17,21 @@ const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t) {
   return neo_name_text(r->c.names, neo_tensor_at(r->c.module, t)->name);
 }
 
-int neoc_entry_find(neoc_runner *r, const char *name, neo_entry_kind kind, bool optional) {
-  static const char *const what[] = {"output", "train", "train", "init"};
+int neoc_entry_find(neoc_runner *r, const char *name) {
   const neo_module *m = r->c.module;
   neo_str known;
   neo_str_init(&known, r->cli->arena);
   for (size_t k = 0; k < m->entries.n; k++) {
     const char *own = neoc_entry_name(r, (int)k);
-    if (name ? neo_streq(own, name) : m->entries.at[k].kind == kind)
+    if (name ? neo_streq(own, name) : m->entries.at[k].kind == NEO_ENTRY_FORWARD)
       return (int)k;
     neo_str_addf(&known, "%s%s", known.n ? ", " : "", own);
   }
-  if (optional)
-    return -1;
   if (name)
     neoc_fail(r->cli, NEOC_FAILED, "the model has no entry '%s' (it has: %s)", name,
               known.n ? neo_str_text(&known) : "none");
   else
-    neoc_fail(r->cli, NEOC_FAILED, "the model has no `%s` statement", what[kind]);
+    neoc_fail(r->cli, NEOC_FAILED, "the model has no `output` statement");
   return -1;
 }
 
@@ -69,15 +66,13 @@ static bool *entry_reads(neoc_runner *r, int entry) {
   return read;
 }
 
-neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry, bool settings) {
+neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry) {
   neo_module *m = r->c.module;
   bool *read = entry_reads(r, entry);
   neoc_tensors out = {NEO_NEW_ARRAY(r->cli->arena, neo_tensor, m->tensors.n), 0};
-  for (uint32_t t = 1; t < m->tensors.n; t++) {
-    uint8_t role = m->tensors.at[t].role;
-    if (read[t] && (role == NEO_ROLE_INPUT || (settings && role == NEO_ROLE_SETTING)))
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (read[t] && m->tensors.at[t].role == NEO_ROLE_INPUT)
       out.at[out.n++].i = t;
-  }
   return out;
 }
 

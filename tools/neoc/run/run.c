@@ -214,7 +214,7 @@ static neoc_tensors all_inputs(run_state *s) {
   neoc_tensors all = {NEO_NEW_ARRAY(s->r.cli->arena, neo_tensor, s->r.c.module->tensors.n), 0};
   for (size_t g = 0; g <= s->grads.n; g++) {
     int entry = g < s->grads.n ? s->grads.at[g] : s->entry;
-    neoc_tensors own = neoc_entry_inputs(&s->r, entry, false);
+    neoc_tensors own = neoc_entry_inputs(&s->r, entry);
     for (size_t k = 0; k < own.n; k++)
       if (!is_needed(all, own.at[k]))
         all.at[all.n++] = own.at[k];
@@ -269,7 +269,7 @@ static neoc_exit evaluate(run_state *s) {
 
 static neoc_exit find_entries(run_state *s) {
   const char *name = neoc_text(s->r.cli, NEOC_O_ENTRY, NULL);
-  s->entry = neoc_entry_find(&s->r, name, NEO_ENTRY_FORWARD, false);
+  s->entry = neoc_entry_find(&s->r, name);
   if (s->entry < 0)
     return NEOC_FAILED;
   return find_gradients(s);

@@ -128,7 +128,7 @@ static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs,
 
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n) {
   if (!r->needs[entry].at)
-    r->needs[entry] = neoc_entry_inputs(r, entry, false);
+    r->needs[entry] = neoc_entry_inputs(r, entry);
   neoc_tensors inputs = r->needs[entry];
   for (size_t k = 0; k < inputs.n; k++)
     if (!r->input[inputs.at[k].i].data)
@@ -139,7 +139,7 @@ neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *
 
 neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed) {
   neo_module *m = r->c.module;
-  neoc_tensors inputs = neoc_entry_inputs(r, entry, false);
+  neoc_tensors inputs = neoc_entry_inputs(r, entry);
   int64_t *sizes = neoc_runner_sizes(r), extent[16];
   for (size_t k = 0; k < inputs.n; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, inputs.at[k]);

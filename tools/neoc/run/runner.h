@@ -40,16 +40,13 @@ neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed);
 /* Writes the file of --trace, if there is one. */
 neoc_exit neoc_runner_end_trace(neoc_runner *r);
 void neoc_runner_close(neoc_runner *r);
-static inline neo_module *neoc_runner_module(const neoc_runner *r) {
-  return r->c.module;
-}
 
-/* Number of an entry of the module: by name, or (name null) the first of that kind; -1 after an
- * error was reported, or, with `optional`, without one. */
-int neoc_entry_find(neoc_runner *r, const char *name, neo_entry_kind kind, bool optional);
+/* Number of an entry of the module: by name, or (name null) the first that is an `output`; -1 after an
+ * error was reported. */
+int neoc_entry_find(neoc_runner *r, const char *name);
 const char *neoc_entry_name(const neoc_runner *r, int entry);
-/* Input tensors that the entry reads (also settings, if asked for), in declaration order. */
-neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry, bool settings);
+/* Input tensors that the entry reads, in declaration order. */
+neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry);
 /* Run-time sizes that the entry depends on: used[id]. */
 bool *neoc_entry_sizes(neoc_runner *r, int entry);
 const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t);

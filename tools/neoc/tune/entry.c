@@ -26,7 +26,7 @@ bool neoc_tune_run_entry(void *ctx, const char *entry, const int64_t *sizes,
   size_t n;
   if (!r->ctx && open_model(x, sizes))
     return false;
-  int number = neoc_entry_find(r, entry, NEO_ENTRY_FORWARD, false);
+  int number = neoc_entry_find(r, entry);
   if (number < 0 || neoc_runner_randomize(r, number, &seed))
     return false;
   neo_rti_watch_set(r->ctx, watch);

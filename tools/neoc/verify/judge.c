@@ -81,7 +81,7 @@ static neoc_exit run_moved(verifier *v, neoc_runner *moved, int entry, uint64_t 
   first = NEO_NEW_ARRAY(v->cli->arena, neo_rt_array, n + 1);
   for (size_t k = 0; k < n; k++)
     first[k] = copy_of(v, &a[k].array);
-  neoc_tensors inputs = neoc_entry_inputs(moved, entry, false);
+  neoc_tensors inputs = neoc_entry_inputs(moved, entry);
   for (size_t k = 0; k < inputs.n; k++)
     disturb(&v->compiled.input[inputs.at[k].i], noise);
   e = neoc_runner_run(moved, entry, &b, &n);

@@ -249,7 +249,7 @@ static neoc_exit check_all(verifier *v) {
   const char *name = neoc_text(v->cli, NEOC_O_ENTRY, NULL);
   if (!m->entries.n)
     return neoc_fail(v->cli, NEOC_FAILED, "the model has no outputs");
-  if (name && neoc_entry_find(&v->compiled, name, NEO_ENTRY_FORWARD, false) < 0)
+  if (name && neoc_entry_find(&v->compiled, name) < 0)
     return NEOC_FAILED;
   for (size_t k = 0; k < m->entries.n; k++)
     v->left += SIZES * is_meant(v, k);

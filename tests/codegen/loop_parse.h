@@ -1,9 +1,15 @@
-/* What the files of the loop IR's parser share: its state and its tokens. loop/token.c reads
- * tokens, loop/parse_expr.c names and expressions, loop/parse_device.c statements in a line of their
- * own, loop/parse.c all others. */
-#ifndef NEO_CODEGEN_LOOP_PARSE_H
-#define NEO_CODEGEN_LOOP_PARSE_H
+/* Parses the text of kernels (codegen/loop/print.c): tests write kernels as text, and no program
+ * reads them. loop_token.c reads tokens, loop_parse_expr.c names and expressions,
+ * loop_parse_device.c statements in a line of their own, loop_parse.c all others. */
+#ifndef NEO_TESTS_LOOP_PARSE_H
+#define NEO_TESTS_LOOP_PARSE_H
 #include "codegen/loop/loop.h"
+
+/* Null after an error, which d has. The kernel may still break a rule: verify it. */
+neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
+                             size_t n);
+
+/* ---- the parser's own state and tokens */
 
 typedef enum { T_END, T_LINE, T_WORD, T_INT, T_FLOAT, T_PUNCT, T_BAD } token_kind;
 typedef struct {
@@ -55,7 +61,7 @@ const neo_lx *neo_lp_expression(parser *p);
 size_t neo_lp_indices(parser *p, token at, uint32_t reg, const neo_lx **index);
 /* An expression of that type. */
 const neo_lx *neo_lp_typed(parser *p, neo_type t, const char *what);
-/* A statement of loop/parse_device.c; false: the present token begins none. */
+/* A statement of loop_parse_device.c; false: the present token begins none. */
 bool neo_lp_device(parser *p, neo_block *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* A reader of CSV files without quotes. */
-#include "tools/alloc/read.h"
+#include "tools/benchmarks/alloc/read.h"
 #include "base/file.h"
 #include "base/str.h"
 #include <errno.h>

@@ -1,10 +1,10 @@
-/* Random tiles of thread blocks, for tests; they are small, since tests interpret them. */
-#include "base/random.h"
+/* Random tiles of thread blocks; they are small, since tests interpret them. */
 #include "schedule/gpu_tile/gpu_tile.h"
+#include "base/random.h"
 #include "schedule/gpu_tile/shape.h"
-#include "schedule/gpu_tile/strategy.h"
+#include "tests/draw/draw.h"
 
-bool neo_gpu_tile_draw(const neo_space *space, uint64_t *seed, neo_schedule *out) {
+bool draw_gpu_tile(const neo_space *space, uint64_t *seed, neo_schedule *out) {
   neo_module *m = space->m;
   const neo_form *f = space->f;
   const neo_machine *machine = space->machine;

@@ -1,6 +1,6 @@
 /* Checks a plan by a sweep over time. The buffers alive are kept by offset; a new one can only overlap
  * its two neighbours there, as the others were found to be apart. */
-#include "codegen/dsa/dsa.h"
+#include "tools/benchmarks/alloc/valid.h"
 #include <stdlib.h>
 #include <string.h>
 

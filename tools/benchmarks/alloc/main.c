@@ -1,7 +1,8 @@
 /* neo-alloc: plans instances of dynamic storage allocation and prints how good the plans are, with
  * what an independent check says of each. `tools/bench alloc` calls it. */
 #include "base/str.h"
-#include "tools/alloc/read.h"
+#include "tools/benchmarks/alloc/read.h"
+#include "tools/benchmarks/alloc/valid.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,12 @@
-/* Random legal schedules, for tests. */
+/* See draw.h. */
+#include "tests/draw/draw.h"
 #include "base/random.h"
-#include "schedule/strategy.h"
+
+static bool (*const draws[])(const neo_space *x, uint64_t *seed, neo_schedule *out) = {
+#define X(id, name, family, gpu, meaning) draw_##name,
+#include "schedule/strategy.def"
+#undef X
+};
 
 /* Is the schedule small? Large tiles and blocks take long to compile and to interpret, and test
  * nothing more. */
@@ -31,10 +37,12 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     return random_walk(&x, seed);
   for (int k = NEO_STRATEGIES - 1; k >= 0; k--) {
     neo_schedule s;
-    const neo_strategy_row *row = neo_strategy_row_of((neo_strategy)k);
-    if (!neo_strategy_fits(&x, (neo_strategy)k) || (row->unique && !row->draw(&x, seed, &s)))
+    if (!neo_strategy_fits(&x, (neo_strategy)k))
       continue;
-    if (neo_pick(seed, 0, 3) && row->draw(&x, seed, &s) &&
+    /* A group has one running sum by keys at most: what has none takes no random number for it. */
+    if (k == NEO_STRATEGY_KEYED_SCAN && !draw_keyed_scan(&x, seed, &s))
+      continue;
+    if (neo_pick(seed, 0, 3) && draws[k](&x, seed, &s) &&
         neo_schedule_legal(m, g, machine, &s, NULL))
       return s;
   }

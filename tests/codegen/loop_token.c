@@ -1,7 +1,6 @@
 /* Tokens of the loop IR's text. A line's end is one that knows how far in the next line stands.
  * After an error nothing is taken any more. */
-#include "base/arena.h"
-#include "codegen/loop/parse.h"
+#include "loop_parse.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

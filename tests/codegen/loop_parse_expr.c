@@ -1,7 +1,7 @@
 /* Parses names and expressions of the loop IR. Every node goes through the builder, so types are
  * checked before it is called. */
-#include "codegen/loop/parse.h"
 #include "codegen/loop/text.h"
+#include "loop_parse.h"
 #include <ctype.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Parses the text of loop/print.c: statements and the head. Layout: a block's statements stand
  * further in than its head, all alike. The first error ends the parse. Limits keep hostile text from
  * exhausting the stack. */
-#include "codegen/loop/parse.h"
+#include "loop_parse.h"
 #include <string.h>
 
 enum { MAX_MIB = 256 };

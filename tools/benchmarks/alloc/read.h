@@ -1,6 +1,6 @@
 /* Instances of dynamic storage allocation in files. */
-#ifndef NEO_TOOLS_ALLOC_READ_H
-#define NEO_TOOLS_ALLOC_READ_H
+#ifndef NEO_TOOLS_BENCHMARKS_ALLOC_READ_H
+#define NEO_TOOLS_BENCHMARKS_ALLOC_READ_H
 #include "base/status.h"
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"

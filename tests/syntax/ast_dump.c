@@ -1,6 +1,6 @@
 /* The tree as text, for golden tests and for comparing trees: `(+ a (* b c))`, `X[i, ..]`,
  * `(sum [k < K, where c] body)`; a statement a line, what is in blocks indented. */
-#include "frontend/syntax/ast.h"
+#include "tests/syntax/ast_dump.h"
 
 typedef struct {
   neo_str *out;

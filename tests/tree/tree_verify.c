@@ -1,5 +1,5 @@
-/* The invariants of schedule trees that need no proof (tree.h). */
-#include "ir/tree/tree.h"
+/* The invariants of schedule trees that need no proof (tree_text.h). */
+#include "tests/tree/tree_text.h"
 
 enum { MOST_BANDS = 64 };
 

@@ -1,6 +1,6 @@
 /* Parses statements that stand by themselves in a line: what warps, matrix units and the copy
- * engine do (loop/parse.c has all others). */
-#include "codegen/loop/parse.h"
+ * engine do (loop_parse.c has all others). */
+#include "loop_parse.h"
 
 static uint32_t number_of(parser *p, name_kind kind) {
   token at = p->t;

@@ -1,7 +1,7 @@
-/* Schedule trees from text (print.c), line by line: a node's children are the lines below it that are indented more, up
+/* Schedule trees from text (ir/tree/print.c), line by line: a node's children are the lines below it that are indented more, up
  * to one that is not. */
 #include "ir/parse.h"
-#include "ir/tree/tree.h"
+#include "tests/tree/tree_text.h"
 #include <string.h>
 
 enum { MOST_RANK = 16, MOST_DEPTH = 64 };

@@ -1,0 +1,20 @@
+# neo_embed_texts(<target> FILE...): the texts of the files as constants of the target. The text of x.css, or of x.css.in,
+# is `const char neoc_text_x_css[]`.
+function(neo_embed_texts target)
+  set(code "/* Made by cmake/NeoTexts.cmake. */\n")
+  foreach(path IN LISTS ARGN)
+    cmake_path(GET path FILENAME name)
+    string(REGEX REPLACE "[.]in$" "" name ${name})
+    string(MAKE_C_IDENTIFIER ${name} name)
+    file(READ ${path} text)
+    string(REPLACE "\\" "\\\\" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
+    string(REPLACE "\n" "\\n\"\n  \"" text "${text}")
+    string(APPEND code "extern const char neoc_text_${name}[];\nconst char neoc_text_${name}[] =\n  \"${text}\";\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  endforeach()
+  set(made ${CMAKE_BINARY_DIR}/texts/${target}.c)
+  file(WRITE ${made}.new "${code}")
+  configure_file(${made}.new ${made} COPYONLY) # which leaves alone what has not changed
+  target_sources(${target} PRIVATE ${made})
+endfunction()
