@@ -69,6 +69,8 @@ neo_expr checkpoint_number(const checkpoints *c, int64_t x);
 neo_expr checkpoint_sum(const checkpoints *c, neo_expr a, int64_t by); /* in linear form */
 /* The one definition of the tensor, if it was there before; else 0. */
 uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor);
+/* Is the index one element for all readers? */
+bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e);
 /* e is AXIS *axis + *offset */
 bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset);
 static inline bool checkpoint_is_read(const neo_node *n) {
@@ -122,8 +124,6 @@ void checkpoint_define_copy(checkpoints *c, uint32_t d);
 /* checkpoint_sums.c: the sum is one over chunks in its chunk_loop. */
 void checkpoint_run_sum(checkpoints *c, uint32_t d);
 
-/* Is the index one element for all readers? */
-bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e);
 /* checkpoint_slices.c: reads of one round of what loops make. Call it when all definitions are in chunks. */
 void checkpoint_read_slices(checkpoints *c);
 

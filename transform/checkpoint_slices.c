@@ -60,11 +60,6 @@ static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, const neo_e
   return y.part;
 }
 
-bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e) {
-  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
-}
-
 static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   checkpoints *c = ctx;
   neo_node n = *neo_expr_node(m, e);
