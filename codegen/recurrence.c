@@ -26,6 +26,7 @@ typedef struct {
   uint32_t n_blocks;     /* such loops around the segment at hand */
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
+  NEO_VEC(neo_expr) asked; /* conditions that the kernel at hand asks for, on a GPU */
   int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
   neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
   /* While a kernel is made of several: */
@@ -52,10 +53,44 @@ static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
   return neo_lx_size(k, number);
 }
 
+static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e);
+
+/* The buffer of a tensor in a kernel that is made of several, or in one of them. */
+static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
+  uint64_t buf = 0;
+  if (k == x->k) {
+    bool has = neo_map_get(&x->buf_of, t.i, &buf);
+    assert(has && "a kernel has what its conditions read");
+    (void)has;
+    return (uint32_t)buf;
+  }
+  while (k->bufs.at[buf].tensor.i != t.i || k->bufs.at[buf].use & NEO_BUF_SCRATCH)
+    buf++;
+  return (uint32_t)buf;
+}
+
+/* An element of a buffer of the kernel, of which elements outside of the tensor are true: the condition of a guard or exit
+ * (fusion/recurrence.h). */
+static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
+  const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
+  neo_value yes = {.i = 1};
+  neo_tensor t = {n->attr};
+  for (uint32_t i = 0; i + 1 < n->arg.n; i++) {
+    const neo_lx *index = number_of(x, k, neo_list_expr(x->m, n->arg, i));
+    const neo_lx *inside = neo_lx_op2(k, NEO_OP_LE, zero, index);
+    at = neo_lx_op2(k, NEO_OP_MUL, at, number_of(x, k, neo_tensor_extent(x->m, t, i)));
+    at = neo_lx_op2(k, NEO_OP_ADD, at, index);
+    there = there ? neo_lx_op2(k, NEO_OP_AND, there, inside) : inside;
+  }
+  return neo_lx_loadif(k, buffer_of(x, k, t), at, there, neo_lx_const(k, NEO_BOOL_T, yes));
+}
+
 static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
   neo_node n = *neo_expr_node(x->m, e);
   const neo_lx *arg[3];
   int64_t c;
+  if (n.op == NEO_OP_LOAD_ELSE)
+    return element_of(x, k, &n);
   if (neo_expr_is_int(x->m, e, &c))
     return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
                                 : neo_lx_int(k, c);
@@ -72,19 +107,7 @@ static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
 
 /* ---- segments */
 
-/* A kernel of a round that changes nothing does nothing. */
-static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
-  const neo_node *n = neo_expr_node(x->m, alive);
-  uint32_t buf = 0;
-  while (k->bufs.at[buf].tensor.i != n->attr || k->bufs.at[buf].use & NEO_BUF_SCRATCH)
-    buf++;
-  const neo_lx *at = number_of(x, k, neo_expr_arg(x->m, alive, 0));
-  const neo_lx *there = neo_lx_op2(k, NEO_OP_LE, neo_lx_int(k, 0), at);
-  neo_value yes = {.i = 1};
-  neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
-}
-
-static const neo_tree *made_group(maker *x, const neo_group *g, neo_expr alive) {
+static const neo_tree *made_group(maker *x, const neo_group *g) {
   neo_tree_kernel k = {0};
   neo_tree_leaf leaf = {.number = (uint32_t)x->made.n};
   const neo_schedule *schedule = &x->options->schedules[x->made.n];
@@ -92,56 +115,67 @@ static const neo_tree *made_group(maker *x, const neo_group *g, neo_expr alive) 
   if (x->n_blocks)
     neo_sum_order_add(x->m, x->a, g, schedule, &x->order[x->range]);
   x->status = neo_kernel_make(x->m, g, schedule, machine_of(x)->gpu, x->a, &k.kernel, x->why);
-  if (alive.i && !x->status)
-    put_under_alive(x, k.kernel, alive);
+  for (size_t i = 0; i < x->asked.n && !x->status; i++)
+    neo_kernel_put_under(k.kernel, number_of(x, k.kernel, x->asked.at[i]));
   NEO_PUSH(x->a, &x->made, k);
   return neo_tree_of_leaf(x->a, leaf);
 }
 
-static void lower_tree(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive);
+static void lower_tree(maker *x, neo_trees *to, const neo_tree *t);
 
-static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment *s,
-                          neo_expr alive) {
+static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment *s) {
   for (size_t k = 0; !x->status && k < s->groups.n; k++)
-    NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k], alive));
+    NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k]));
 }
 
-/* Values of an iteration that nobody reads are not computed. */
-static void lower_guard(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+/* Values of an iteration that nobody reads are not computed. On a GPU kernels ask for what data say. */
+static void lower_guard(maker *x, neo_trees *to, const neo_tree *t) {
   neo_trees in = {0};
-  if (neo_recurrence_guard_reads(x->m, t)) {
-    lower_tree(x, to, t->children.at[0], t->condition);
+  if (machine_of(x)->gpu && neo_recurrence_asks(x->m, t)) {
+    NEO_PUSH(x->a, &x->asked, t->condition);
+    lower_tree(x, to, t->children.at[0]);
+    x->asked.n--;
     return;
   }
-  lower_tree(x, &in, t->children.at[0], alive);
+  lower_tree(x, &in, t->children.at[0]);
   if (in.n)
     NEO_PUSH(x->a, to, neo_tree_guard(x->a, t->condition, neo_tree_sequence(x->a, &in)));
 }
 
-static void lower_band(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+/* The band with what runs in it, and its exit. */
+static const neo_tree *band_around(const maker *x, const neo_tree *t, const neo_tree *child) {
+  neo_expr unless = neo_recurrence_exit(t);
+  neo_trees in = {0};
+  if (unless.i)
+    NEO_PUSH(x->a, &in, neo_tree_exit(x->a, unless));
+  NEO_PUSH(x->a, &in, child);
+  return neo_tree_of_band(x->a, t->band, neo_tree_sequence(x->a, &in));
+}
+
+static void lower_band(maker *x, neo_trees *to, const neo_tree *t) {
   const neo_tree_rows *rows = &t->band.rows;
   neo_trees in = {0};
   neo_block_range around = x->range;
   x->n_blocks += rows->first.i != 0;
   x->range = rows->first.i ? rows->range : around;
-  lower_tree(x, &in, t->children.at[0], alive);
+  lower_tree(x, &in, t->children.at[0]);
   x->n_blocks -= rows->first.i != 0;
   x->range = around;
   if (in.n)
-    NEO_PUSH(x->a, to, neo_tree_of_band(x->a, t->band, neo_tree_sequence(x->a, &in)));
+    NEO_PUSH(x->a, to, band_around(x, t, neo_tree_sequence(x->a, &in)));
 }
 
 /* Adds the tree with a leaf for each kernel. */
-static void lower_tree(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+static void lower_tree(maker *x, neo_trees *to, const neo_tree *t) {
   if (t->kind == NEO_TREE_LEAF)
-    lower_segment(x, to, &loops_of(x)->segments.at[t->leaf.number], alive);
+    lower_segment(x, to, &loops_of(x)->segments.at[t->leaf.number]);
   else if (t->kind == NEO_TREE_GUARD)
-    lower_guard(x, to, t, alive);
+    lower_guard(x, to, t);
   else if (t->kind == NEO_TREE_BAND)
-    lower_band(x, to, t, alive);
+    lower_band(x, to, t);
   else
     for (size_t k = 0; k < t->children.n && !x->status; k++)
-      lower_tree(x, to, t->children.at[k], alive);
+      lower_tree(x, to, t->children.at[k]);
 }
 
 static bool is_band(const neo_tree *t) {
@@ -168,14 +202,17 @@ static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
   return out;
 }
 
-/* What runs in a band or under a guard, one after the other. */
+/* What runs in a band, after its exit, or under a guard, one after the other. */
 static neo_trees parts_of(const maker *x, const neo_tree *t) {
   const neo_tree *child = t->children.at[0];
-  neo_trees one = {0};
-  if (child->kind == NEO_TREE_SEQUENCE)
-    return child->children;
-  NEO_PUSH(x->a, &one, child);
-  return one;
+  neo_trees parts = {0};
+  bool many = child->kind == NEO_TREE_SEQUENCE;
+  for (size_t k = 0; k < (many ? child->children.n : 1); k++) {
+    const neo_tree *part = many ? child->children.at[k] : child;
+    if (part->kind != NEO_TREE_EXIT)
+      NEO_PUSH(x->a, &parts, part);
+  }
+  return parts;
 }
 
 static const neo_tree_kernel *kernel_at(const maker *x, const neo_tree *leaf) {
@@ -322,6 +359,8 @@ static void use_tree(maker *x, used_tensors *out, const neo_tree *t) {
     use_kernel(x, out, kernel_at(x, t)->kernel);
   if (has_rows(t))
     use_tensor(x, out, t->band.rows.first, NEO_BUF_READ);
+  if (neo_recurrence_asks(x->m, t))
+    use_tensor(x, out, (neo_tensor){neo_expr_node(x->m, t->condition)->attr}, NEO_BUF_READ);
   for (size_t k = 0; k < t->children.n; k++)
     use_tree(x, out, t->children.at[k]);
 }
@@ -516,6 +555,8 @@ static void clone_loop(maker *x, neo_block *in, const neo_tree *t) {
   }
   neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
   neo_block *body = &loop->loop.body;
+  neo_expr unless = neo_recurrence_exit(t);
+  loop->loop.more = unless.i ? number_of(x, k, unless) : NULL;
   if (l->rows.first.i)
     body = clone_rows(x, body, &l->rows, at, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
   clone_tree(x, body, t->children.at[0]);
@@ -598,8 +639,7 @@ static const neo_tree *divided(maker *x, const neo_trees *parts);
 static const neo_tree *divided_below(maker *x, const neo_tree *t) {
   neo_trees parts = parts_of(x, t);
   const neo_tree *child = divided(x, &parts);
-  return is_band(t) ? neo_tree_of_band(x->a, t->band, child)
-                    : neo_tree_guard(x->a, t->condition, child);
+  return is_band(t) ? band_around(x, t, child) : neo_tree_guard(x->a, t->condition, child);
 }
 
 /* The tree of the plan: bands that belong there; runs of others become a kernel each. */
@@ -629,7 +669,7 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   maker x = {.m = m, .g = g, .options = options, .a = a, .why = why, .out = out};
   neo_trees parts = {0};
   take_sizes(&x);
-  lower_tree(&x, &parts, loops_of(&x)->tree.root, (neo_expr){0});
+  lower_tree(&x, &parts, loops_of(&x)->tree.root);
   if (x.status)
     return x.status;
   bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);

@@ -82,6 +82,7 @@ typedef struct {
       no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
   bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
   const neo_conditions *needed; /* of whoever forms groups: at which points definitions are needed, by id (ir/needed.h) */
+  bool predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */
 } neo_loop_options;
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };

@@ -34,8 +34,9 @@ typedef struct {
 } neo_recurrence_segment;
 
 typedef struct neo_recurrence {
-  /* Bands around segments. A segment is under a guard over sizes where it does not run in all iterations; under one that
-   * reads a tensor of bools at a position over sizes where it would change nothing that is read. */
+  /* Bands around segments. What does not run in all iterations is under a guard over sizes; what would change nothing that
+   * is read is under one that reads an element of bools at a position over sizes, true outside of their tensor. A band whose
+   * iterations change nothing from one on begins with such an exit. */
   neo_schedule_tree tree;
   NEO_VEC(neo_recurrence_segment) segments; /* by the numbers of the leaves, which are in order */
   NEO_VEC(neo_slice) slices;
@@ -44,8 +45,10 @@ typedef struct neo_recurrence {
   NEO_VEC(neo_tensor) reads; /* tensors that are read, each once */
 } neo_recurrence;
 
-/* Does the guard of a segment read an element? */
-bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard);
+/* Is it a guard, or an exit, whose condition is an element? */
+bool neo_recurrence_asks(const neo_module *m, const neo_tree *t);
+/* The condition of the exit that the band begins with; 0: it has none. */
+neo_expr neo_recurrence_exit(const neo_tree *band);
 
 /* Writes a recurrence as loops. Definitions among them that are no part of it run in its rounds if they have
  * an axis along them (neo_order_round_axis). Of the others those that are given before its own run before

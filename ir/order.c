@@ -429,29 +429,104 @@ static void join_inner_loops(search *s, const members *c, dependences *out) {
   }
 }
 
-/* Finds the steps of a round: definitions, and loops over those that are still a component. */
-static bool find_steps(search *s, const members *c, neo_order_step *out) {
-  dependences left = {0};
+/* Does the reader take a bool of each of its points? */
+static bool asks(const search *s, const edge *e) {
+  const neo_node *n = neo_expr_node(s->m, e->read.read);
+  bool plain = n->op == NEO_OP_LOAD && n->type == NEO_BOOL_T;
+  for (uint32_t k = 0; k < n->arg.n && plain; k++)
+    plain = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, k))->op == NEO_OP_AXIS;
+  return plain;
+}
+
+/* A loop that asks in each iteration for a bool of another one shares its iterations, as carries of a `while` do that its
+ * condition does not depend on, so that all of them can end early. What stands between is in these, too. False: there
+ * are no such loops. */
+static bool join_loops_that_ask(const search *s, const members *c, const uint32_t *component,
+                                const bool *loops, dependences *out) {
+  size_t before = out->n;
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    if (!is_inside(c, e) || component[e->producer] == component[e->reader])
+      continue;
+    if (loops[component[e->producer]] && loops[component[e->reader]] && asks(s, e))
+      NEO_PUSH(s->arena, out, (neo_dependence){e->reader, e->producer});
+  }
+  return out->n > before;
+}
+
+/* Is it an integer or bool of an iteration? */
+static bool may_choose(const search *s, uint32_t d) {
+  neo_def_rec r = def_of(s, d);
+  neo_type type = (neo_type)neo_tensor_at(s->m, (neo_tensor){neo_list_at(s->m, r.out, 0)})->type;
+  return !neo_type_is_float(type) && r.n_out < 64 && s->used[d] == ((uint64_t)1 << r.n_out) - 1;
+}
+
+/* The components, 1 to n, producers first, in at[0 .. n - 1]. What an iteration may choose by comes as early as it can:
+ * what is not chosen need not run (ir/needed.h). */
+static const uint32_t *early_first(const search *s, const members *part, const uint32_t *component,
+                                   uint32_t n, const dependences *left) {
+  uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, n + 1);
+  uint32_t *open = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2); /* reads of what is not there yet */
+  bool *placed = NEO_NEW_ARRAY(s->arena, bool, n + 2);
+  for (size_t k = 0; k < left->n; k++)
+    open[component[left->at[k].reader]] +=
+        component[left->at[k].producer] != component[left->at[k].reader];
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t next = 0;
+    bool early = false;
+    for (uint32_t k = 1; k <= n && !early; k++) {
+      if (placed[k] || open[k])
+        continue;
+      early = part[k].n && may_choose(s, part[k].at[0]);
+      next = early || !next ? k : next;
+    }
+    placed[next] = true;
+    at[i] = next;
+    for (size_t k = 0; k < left->n; k++)
+      open[component[left->at[k].reader]] -=
+          component[left->at[k].producer] == next && component[left->at[k].reader] != next;
+  }
+  return at;
+}
+
+/* The steps by what of the members is one component; true: they have an order. */
+static bool find_steps_of(search *s, const members *c, const dependences *left, bool joins,
+                          neo_order_step *out) {
   uint32_t *component = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
-  for (size_t k = 0; k < s->edges.n; k++)
-    if (is_inside(c, &s->edges.at[k]))
-      NEO_PUSH(s->arena, &left, (neo_dependence){s->edges.at[k].producer, s->edges.at[k].reader});
-  join_inner_loops(s, c, &left);
-  uint32_t n = neo_components_of(left.at, left.n, s->n, s->arena, component);
+  uint32_t n = neo_components_of(left->at, left->n, s->n, s->arena, component);
   const members *part = parts_of(s, c, component, n);
   const bool *loops = loops_of(s, c, component, n);
-  out->step = NEO_NEW_ARRAY(s->arena, neo_order_step, c->n);
-  for (uint32_t k = 1; k <= n; k++) {
+  dependences more = {0};
+  for (size_t k = 0; k < left->n && joins; k++)
+    NEO_PUSH(s->arena, &more, left->at[k]);
+  if (joins && join_loops_that_ask(s, c, component, loops, &more) &&
+      find_steps_of(s, c, &more, false, out))
+    return true;
+  out->n_steps = 0;
+  const uint32_t *next = early_first(s, part, component, n, left);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = next[i];
     neo_order_step *step = &out->step[out->n_steps];
     if (!part[k].n)
       continue;
     if (!loops[k])
-      step->def = s->def[part[k].at[0]];
+      *step = (neo_order_step){.def = s->def[part[k].at[0]]};
     else if (!find_loops(s, &part[k], step, 1))
       return false;
     out->n_steps++;
   }
   return true;
+}
+
+/* Finds the steps of a round: definitions, and loops over those that are still a component. */
+static bool find_steps(search *s, const members *c, neo_order_step *out) {
+  dependences left = {0};
+  for (size_t k = 0; k < s->edges.n; k++)
+    if (is_inside(c, &s->edges.at[k]))
+      NEO_PUSH(s->arena, &left, (neo_dependence){s->edges.at[k].producer, s->edges.at[k].reader});
+  join_inner_loops(s, c, &left);
+  out->step = NEO_NEW_ARRAY(s->arena, neo_order_step, c->n);
+  return find_steps_of(s, c, &left, true, out);
 }
 
 uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,

@@ -33,11 +33,11 @@ typedef struct { /* a buffer of a frame, from where to where, rounded up */
 int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes,
                             neo_rti_place *place);
 
-/* How many of the model's `args` are a step's: a copy has two, a loop over blocks one, a kernel as many as it
+/* How many of the model's `args` are a step's: a copy has two, a loop that reads data one, a kernel as many as it
  * says. */
 static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
   if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & NEO_RT_STEP_BLOCKS ? 1 : 0;
+    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS) ? 1 : 0;
   return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
 }
 /* How many of its sizes calls give: the first ones. Others are indices of loops. */

@@ -181,7 +181,7 @@ for u in 0.9 -0.3; do
   python3 "$work/compare.py" "$work" 145 || fail "a branch with u = $u has other values"
 done
 
-# behind the round in which its condition fails, a while computes nothing but the condition
+# after the iteration in which its condition fails, a while ends
 cat >"$work/leaves.expr" <<'END'
 input x[40]
 input y[40]
@@ -195,11 +195,35 @@ left = f32(a.rounds)
 output b, e, count, left
 END
 "$NEOC" explain --kernels "$work/leaves.expr" >"$work/out"
-grep -q 'if a.alive\[r_2 - ' "$work/out" || fail "a while computes all of its rounds" "$work/out"
+grep -q '^for r_2 in .* while .*a\.alive\[' "$work/out" || fail "a while computes all of its rounds" "$work/out"
 for tol in 2 0.3 0.01 1e-4 -1; do
   "$NEOC" run "$work/leaves.expr" x=random:1:[40] y=random:2:[40] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while with tol = $tol"
   "$NEOC" run "$work/leaves.expr" x=random:1:[40] y=random:2:[40] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while with tol = $tol"
   python3 "$work/compare.py" "$work" 43 || fail "a while with tol = $tol has other values"
+done
+
+# so does one in a scan, with what its condition does not depend on, and what it collects
+cat >"$work/inner.expr" <<'END'
+dim N = 12
+input x[N]
+input k[N]
+input tol
+h, q, c = scan t < 5 from h = x, q = k, c = 0.0 {
+  y, e, n, p, ds = while e > tol limit 60 from y = h, e = 1.0, n : i32 = 0, p = q {
+    d[i] = y[i] - 0.5*sin(y[i]) - k[i]
+    next y[i] = y[i] - 0.5*d[i], e = max[i] abs(d[i]), n = n + 2, p[i] = 0.5*p[i] + 0.3*p[N - 1 - i]*y[i]
+    collect d
+  }
+  next h[i] = y[i] + 0.1*h[N - 1 - i], q = p, c = c + f32(n) + f32(y.rounds) + sum[r, i] ds[r, i]
+}
+output h, q, c
+END
+"$NEOC" explain --schedule-tree "$work/inner.expr" >"$work/out"
+grep -q '^ *exit unless' "$work/out" || fail "a while in a scan runs to its limit" "$work/out"
+for tol in 2 0.3 1e-3 -1; do
+  "$NEOC" run "$work/inner.expr" x=random:1:[12] k=random:2:[12] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while in a scan with tol = $tol"
+  "$NEOC" run "$work/inner.expr" x=random:1:[12] k=random:2:[12] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while in a scan with tol = $tol"
+  python3 "$work/compare.py" "$work" 25 || fail "a while in a scan with tol = $tol has other values"
 done
 
 # blocks of rounds, whole and in part: what they compute is what rounds compute

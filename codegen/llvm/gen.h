@@ -268,6 +268,8 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
+/* In a loop's body: leaves the loop unless `more` holds; the builder stands where the iteration goes on. llvm/core/control.c */
+void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after);
 /* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
  * where the builder stands then. llvm/core/control.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,

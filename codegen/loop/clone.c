@@ -84,6 +84,7 @@ static void clone_loop(cloner *c, neo_block *in, const neo_ls *s) {
   neo_loop_kind kind = s->loop.kind == NEO_LOOP_UNIT ? NEO_LOOP_SERIAL : s->loop.kind;
   neo_ls *l = neo_ls_for(c->to, in, kind, var_of(c, s->loop.var), clone(c, s->loop.lo),
                          clone(c, s->loop.hi), s->loop.step);
+  l->loop.more = s->loop.more ? clone(c, s->loop.more) : NULL;
   clone_block(c, &l->loop.body, &s->loop.body);
 }
 

@@ -138,6 +138,9 @@ static void run_loop(interp *p, const neo_ls *s) {
   int64_t step = unit && p->k->persistent && p->run->blocks ? p->run->blocks : s->loop.step;
   for (int64_t x = lo; x < hi && !p->failed; x += step) {
     p->var[s->loop.var] = x;
+    p->stamp++;
+    if (s->loop.more && !neo_li_holds(p, s->loop.more))
+      break;
     p->unit = unit ? x : p->unit;
     if (unit)
       run_unit(p, s);

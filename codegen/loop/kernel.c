@@ -99,7 +99,7 @@ static bool reads_memory(const neo_lx *e) {
 static void note_uneven(void *uneven, neo_ls *s) {
   bool *is = uneven;
   if (s->kind == NEO_LS_FOR)
-    *is = *is || reads_memory(s->loop.lo) || reads_memory(s->loop.hi);
+    *is = *is || reads_memory(s->loop.lo) || reads_memory(s->loop.hi) || s->loop.more;
   else if (s->kind == NEO_LS_IF)
     *is = *is || reads_memory(s->branch.cond);
 }

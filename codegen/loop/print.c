@@ -55,8 +55,13 @@ static void print_for(printer *p, const neo_ls *s, int depth) {
   neo_lo_expr(p, s->loop.hi, PREC_ADD);
   if (s->loop.step != 1)
     print_number(p, " step ", s->loop.step);
-  neo_str_addf(p->out, "%s\n", kinds[s->loop.kind]);
+  neo_str_add(p->out, kinds[s->loop.kind]);
   p->var[s->loop.var] = name;
+  if (s->loop.more) {
+    neo_str_add(p->out, " while ");
+    neo_lo_expr(p, s->loop.more, PREC_OR);
+  }
+  neo_str_addc(p->out, '\n');
   print_block(p, &s->loop.body, depth + 1);
   neo_lo_release(p, name);
   p->var[s->loop.var] = before;

@@ -85,6 +85,8 @@ struct neo_ls {
       uint32_t var;
       const neo_lx *lo, *hi; /* [lo, hi) */
       int64_t step;          /* > 0 */
+      /* SERIAL: read before each iteration, which runs, as those after it, where it holds; null: all do. */
+      const neo_lx *more;
       neo_block body;
     } loop;
 

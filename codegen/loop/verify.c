@@ -100,6 +100,10 @@ static void check_for(verifier *v, const neo_ls *s) {
     check_thread(v, s);
   v->loops[v->n++] = in;
   v->in_threads = v->in_threads || thread;
+  if (s->loop.more && s->loop.kind != NEO_LOOP_SERIAL)
+    neo_lv_fail(v, "a loop with a condition is serial");
+  if (s->loop.more)
+    neo_lv_check_typed(v, s->loop.more, NEO_BOOL_T, "a loop's condition");
   check_block(v, &s->loop.body);
   v->in_threads = v->in_threads && !thread;
   v->n--;

@@ -44,6 +44,7 @@ static void add_control(places *p, neo_ls *s) {
   if (s->kind == NEO_LS_FOR) {
     add_place(p, &s->loop.lo);
     add_place(p, &s->loop.hi);
+    add_place(p, &s->loop.more);
   } else if (s->kind == NEO_LS_IF) {
     add_place(p, &s->branch.cond);
   }

@@ -94,6 +94,28 @@ static uint8_t flags_of(neo_block_range range) {
                                       : NEO_RT_STEP_BLOCKS;
 }
 
+/* The number of the element that a condition is, or below 0 where it is outside of its tensor, and true. */
+static neo_expr element_number(neo_module *m, neo_expr condition) {
+  const neo_node n = *neo_expr_node(m, condition);
+  neo_tensor t = {n.attr};
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0), at = zero, inside = {0};
+  for (uint32_t k = 0; k + 1 < n.arg.n; k++) {
+    neo_expr index = neo_list_expr(m, n.arg, k), there = neo_op2(m, NEO_OP_LE, zero, index);
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k));
+    at = neo_op2(m, NEO_OP_ADD, at, index);
+    inside = inside.i ? neo_op2(m, NEO_OP_AND, inside, there) : there;
+  }
+  return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_int(m, NEO_I64_T, -1));
+}
+
+/* The element that the loop asks for before each iteration. */
+static void add_condition(planner *q, neo_rt_step *s, neo_rt_loop *row, neo_expr condition) {
+  s->flags |= NEO_RT_STEP_ASKS;
+  s->first = (int32_t)q->p->args.n;
+  add_arg(q, NULL, (neo_tensor){neo_expr_node(q->m, condition)->attr});
+  row->element = neo_plan_program(q->p, element_number(q->m, condition));
+}
+
 static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
                      int32_t group);
 
@@ -102,8 +124,13 @@ static void add_loop(planner *q, const neo_plan_tree *of, const neo_tree *t, int
                      int32_t group) {
   size_t at = q->p->steps.n;
   bool band = t->kind == NEO_TREE_BAND;
-  neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, t->condition);
+  neo_expr asked = band ? neo_recurrence_exit(t) : t->condition;
+  bool asks = band ? asked.i != 0 : neo_recurrence_asks(q->m, t);
+  neo_expr always = neo_const_int(q->m, NEO_I64_T, 1);
+  neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, asks ? always : t->condition);
   neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = (int32_t)q->p->loops.n, .cached = cached};
+  if (asks)
+    add_condition(q, &loop, &row, asked);
   NEO_PUSH(q->p->arena, &q->p->loops, row);
   if (band && t->band.rows.first.i) {
     loop.flags = flags_of(t->band.rows.range);

@@ -6,7 +6,7 @@
 
 static int32_t args_of(const neo_rt_step *s) {
   if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & NEO_RT_STEP_BLOCKS ? 1 : 0;
+    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS) ? 1 : 0;
   return s->n;
 }
 

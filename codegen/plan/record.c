@@ -102,7 +102,7 @@ static lc step_row(recorder *r, size_t k) {
 static lc loop_row(recorder *r, size_t k) {
   neo_rt_loop x = r->p->loops.at[k];
   return RECORD(r, i32(r, x.index), i32(r, x.lo), i32(r, x.hi), i32(r, x.down), i32(r, x.begin),
-                i32(r, x.end));
+                i32(r, x.end), i32(r, x.element));
 }
 
 static lc grid_row(recorder *r, size_t k) {

@@ -3,8 +3,9 @@
  *     alive[r] = (alive[r - 1] else true) and c        at the values of round r
  *     h.kept[r, ..] = select(alive[r], h.next[r, ..], h[r, ..])
  *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
+ *     ran[r] = select(alive[r], ran[r - 1] + 1, ran[r - 1])       x.rounds is ran[n - 1]
  *
- * That the rounds behind the last one are not computed is a matter of the schedule. */
+ * That later iterations are not computed is a matter of the schedule (fusion/recurrence/leave.c). */
 #include "frontend/sema/loops.h"
 
 typedef struct {
@@ -88,33 +89,63 @@ bool neo_loop_select(neo_loop *l, uint32_t k) {
   return v.kind == NEO_VAL_VIEW;
 }
 
-/* A collected stack is zero where no round ran. */
-neo_val neo_loop_zero(neo_loop *l, neo_val v, const char *full, neo_span at) {
-  neo_expr e;
-  neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);
-  if (!e.i)
-    return neo_val_poison();
-  neo_type type = neo_expr_type(f->m, e);
-  neo_expr zero = type == NEO_BOOL_T ? neo_const_bool(f->m, false) : neo_const_int(f->m, type, 0);
-  return neo_define_element(f, if_alive(l, f, e, zero), full,
-                            neo_tensor_at(f->m, v.view.tensor)->bound, at);
+/* How many iterations ran up to each: count[r] = select(alive[r], count[r-1] + 1, count[r-1]), a carry as others are. */
+static bool count_rounds(neo_loop *l, neo_expr bound, neo_span at) {
+  neo_fe *fe = l->in->fe;
+  neo_module *m = fe->m;
+  neo_frame *f = NEO_NEW(fe->arena, neo_frame);
+  neo_expr index[NEO_MAX_RANK], zero = neo_const_int(m, NEO_I32_T, 0);
+  uint32_t n = l->body->n_ambient;
+  neo_frame_init(f, l->body, l->prefix);
+  l->ran = neo_define_temp(f, neo_fe_join(fe, l->prefix, "ran"), NEO_I32_T, bound, at);
+  if (!l->ran.i)
+    return false;
+  for (uint32_t k = 0; k < n; k++)
+    index[k] = neo_axis_ref(m, k);
+  index[n - 1] = neo_size_add1(fe, index[n - 1], -1);
+  neo_expr before = neo_load_else(m, l->ran, index, n, zero, at);
+  neo_expr more = neo_op2(m, NEO_OP_ADD, before, neo_const_int(m, NEO_I32_T, 1));
+  neo_define_piece(f, l->ran, if_alive(l, f, more, before), at, true, NULL, 0);
+  return true;
 }
 
-/* How many rounds ran: sum[r] i32(alive[r]). */
+/* How many iterations ran: 0 where there are none. */
 neo_val neo_loop_rounds(neo_loop *l) {
   neo_fe *fe = l->in->fe;
+  neo_module *m = fe->m;
   neo_span at = neo_loop_region(l)->word;
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
+  neo_expr index[NEO_MAX_RANK], bound = neo_size_add1(fe, l->count, 1);
+  uint32_t n = l->body->n_ambient;
   int64_t most;
   if (!neo_size_max(fe, l->count, &most) || most >= INT32_MAX) {
     NEO_ERR(l->in, neo_loop_region(l)->extent->span, ARGMAX_LARGE, "while");
     return neo_val_poison();
   }
+  if (!count_rounds(l, bound, at))
+    return neo_val_poison();
   neo_frame_init(f, l->in, l->prefix);
-  f->own = (neo_own_reduction){.set = true, .reducer = NEO_RED_SUM, .n_body = 1, .n_axes = 1};
-  f->own.axis[0] = l->body->ambient[l->in->n_ambient];
-  f->own.body[0] = neo_cast(f->m, NEO_I32_T, element(f, l->alive, at));
-  return neo_define_element(f, neo_acc_ref(f->m, NEO_I32_T, 0),
-                            neo_fe_join(fe, l->prefix, "rounds"), neo_size_add1(fe, l->count, 1),
-                            at);
+  for (uint32_t k = 0; k + 1 < n; k++)
+    index[k] = neo_axis_ref(m, k);
+  index[n - 1] = neo_size_add1(fe, l->count, -1);
+  neo_expr ran = neo_load_else(m, l->ran, index, n, neo_const_int(m, NEO_I32_T, 0), at);
+  return neo_define_element(f, ran, neo_fe_join(fe, l->prefix, "rounds"), bound, at);
+}
+
+/* A collected stack is zero from the first iteration on that did not run. */
+neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at) {
+  neo_expr e, index[NEO_MAX_RANK];
+  neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);
+  if (!e.i || rounds.kind != NEO_VAL_VIEW)
+    return neo_val_poison();
+  neo_module *m = f->m;
+  uint32_t n = l->body->n_ambient;
+  for (uint32_t k = 0; k < n; k++)
+    index[k] = neo_axis_ref(m, k);
+  neo_type type = neo_expr_type(m, e);
+  neo_expr zero = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr ran = neo_load(m, rounds.view.tensor, index, n - 1, at);
+  neo_expr is = neo_op2(m, NEO_OP_LT, index[n - 1], neo_cast(m, NEO_I64_T, ran));
+  return neo_define_element(f, neo_op3(m, NEO_OP_SELECT, is, e, zero), full,
+                            neo_tensor_at(m, v.view.tensor)->bound, at);
 }

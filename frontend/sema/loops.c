@@ -291,14 +291,14 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
                             at);
 }
 
-static neo_val collected_of(neo_loop *l, const neo_collected *c, const char *full) {
+static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds, const char *full) {
   neo_span at = c->name->span;
   neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_round(l, l->next[c->carry]);
   bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);
   if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
   if (v.kind == NEO_VAL_VIEW && neo_loop_is_while(l))
-    v = neo_loop_zero(l, v, full, at);
+    v = neo_loop_zero(l, v, rounds, full, at);
   return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
 }
 
@@ -313,8 +313,8 @@ void neo_loop_bind(neo_loop *l) {
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);
-    neo_val v =
-        k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect.at[k - l->r.n], full);
+    neo_val v = k < l->r.n ? last_of(l, k, full)
+                           : collected_of(l, &l->r.collect.at[k - l->r.n], *rounds, full);
     neo_define_bind(in, name, v, l->prefix);
     neo_sym *sym = neo_scope_own(in->scope, name->text);
     if (neo_loop_is_while(l) && sym)

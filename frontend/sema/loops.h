@@ -11,6 +11,7 @@ typedef struct {
   neo_tensor *stack;  /* of each carry its values at the start of each round */
   neo_tensor *next;   /* and at its end */
   neo_tensor alive;   /* WHILE: does the round run? */
+  neo_tensor ran;     /* WHILE: how many ran up to it */
 } neo_loop;
 
 /* The loop of a statement; its first values are still to be found. */
@@ -39,7 +40,7 @@ neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack); /* as the body s
 /* The carry goes on with its next value where the round runs; false after a report. */
 bool neo_loop_select(neo_loop *l, uint32_t k) NEO_MUST_CHECK;
 /* A tensor of the body with zeros where the round does not run. */
-neo_val neo_loop_zero(neo_loop *l, neo_val v, const char *full, neo_span at);
+neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at);
 neo_val neo_loop_rounds(neo_loop *l); /* how many ran */
 
 #endif

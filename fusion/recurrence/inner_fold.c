@@ -44,9 +44,8 @@ static bool has_one_position(const outliner *o, const outline_instance *x, uint3
          (x->extent[axis].i && neo_expr_is_int(o->m, x->extent[axis], &n) && n == 1);
 }
 
-/* In which iteration of the loop the instance is; false: in none, or in several. */
-static bool iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
-                         neo_expr *at) {
+bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
+                          neo_expr *at) {
   const neo_order_member *own = outline_member(loop, x->def);
   if (!own || !has_one_position(o, x, own->axis))
     return false;
@@ -72,7 +71,7 @@ static bool distance_of(const fold_look *l, uint32_t level, neo_expr read, int64
   const neo_order_member *own = outline_member(l->loop[level], l->maker);
   neo_expr here, made = position_of(l, read, own->axis);
   made = neo_op2(o->m, NEO_OP_ADD, made, outline_number(o, own->delay));
-  if (!iteration_of(o, l->loop[level], l->x, &here))
+  if (!outline_iteration_of(o, l->loop[level], l->x, &here))
     return false;
   return l->loop[level]->down ? outline_distance(o, made, here, d)
                               : outline_distance(o, here, made, d);
@@ -82,7 +81,7 @@ static bool distance_of(const fold_look *l, uint32_t level, neo_expr read, int64
 static bool is_in_loop(const fold_look *l, neo_expr read) {
   int64_t d = 0;
   neo_expr at;
-  bool is = iteration_of(l->o, l->loop[l->level], l->x, &at);
+  bool is = outline_iteration_of(l->o, l->loop[l->level], l->x, &at);
   for (uint32_t k = 0; k < l->level && is; k++)
     is = distance_of(l, k, read, &d) && d == 0;
   return is;
@@ -120,7 +119,7 @@ static void look_tree(fold_look *l, const neo_tree *t) {
     return;
   l->x = outline_at(l->o, t);
   for (uint32_t k = 0; k <= l->level && outline_makes(l->o, l->x, l->tensor.i); k++)
-    l->good = l->good && iteration_of(l->o, l->loop[k], l->x, &at);
+    l->good = l->good && outline_iteration_of(l->o, l->loop[k], l->x, &at);
   outline_reads(l->o, l->x, look, l);
 }
 
@@ -171,8 +170,9 @@ bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t
     neo_expr of_x, of_p;
     int64_t d;
     if (loop != r->order)
-      together = iteration_of(o, loop, x, &of_x) && iteration_of(o, loop, p, &of_p) &&
-                 outline_distance(o, of_x, of_p, &d) && d == 0;
+      together = outline_iteration_of(o, loop, x, &of_x) &&
+                 outline_iteration_of(o, loop, p, &of_p) && outline_distance(o, of_x, of_p, &d) &&
+                 d == 0;
   }
   outline_reads(o, p, look_read, &l);
   return !together && l.is;

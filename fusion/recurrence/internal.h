@@ -10,7 +10,7 @@
  *   ring.c       of which tensors some slices are enough
  *   inner_fold.c of which some are along loops in loops, too
  *   level_ring.c of which the rows of two levels are
- *   leave.c      rounds of a `while` that change nothing
+ *   leave.c      where loops end early
  *   needed.c     in which iterations somebody needs an instance
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
@@ -33,7 +33,6 @@ typedef struct {
   neo_def def;
   neo_def_rec rec; /* with these axes, simplified by what holds here; it reads whole tensors */
   neo_expr when;   /* it runs where this holds; 0: always */
-  neo_expr alive;  /* and where this element is true; 0: always */
   NEO_VEC(neo_expr) needed;      /* its results are needed only where all of these hold (needed.c) */
   neo_expr base[OUTLINE_AXES];   /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
@@ -91,6 +90,7 @@ typedef struct {
   bool *stored;       /* by tensor: it is in memory */
   outline_ring *ring; /* by tensor */
   uint32_t n_tensors; /* that may have a ring: more are made */
+  size_t room;        /* of what is by tensor */
   /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
    * no blocks, and the definitions run before it. */
   const neo_def *lead;
@@ -101,7 +101,6 @@ typedef struct {
   NEO_VEC(outline_sum) sums;             /* that grow block by block */
   NEO_VEC(outline_instance *) instances; /* of the leaves, by their numbers */
   NEO_VEC(outline_around) around;
-  neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may */
   /* Of the rows in the block around, where blocks have kinds: the kind, from 1 on, or 0, that the block is of it, and by
    * definition what is known of its elements there. */
   uint32_t kind;
@@ -115,6 +114,8 @@ typedef struct {
 } outliner;
 
 neo_expr outline_number(const outliner *o, int64_t x);
+/* reads.c: what is by tensor has room for those of the module. */
+void outline_grow(outliner *o);
 /* The member of the loop that makes d; null: none does. */
 static inline const neo_order_member *outline_member(const neo_order_step *order, neo_def d) {
   for (uint32_t k = 0; k < order->n_members; k++)
@@ -220,12 +221,17 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
+/* Gives the tensor, which has some slices along the loop, so many. */
+void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
 
 /* inner_fold.c: adds the folds along loops in the outermost one to a tensor's; *ring has that of the outermost, if any. */
 void outline_fold_inner(const outliner *o, const neo_tree *tree, const neo_order_step *order,
                         neo_tensor t, outline_ring *ring);
+/* In which iteration of the loop the instance is; false: in none, or in several. */
+bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
+                          neo_expr *at);
 /* Does x write where an element lies that p reads, or makes, by such a fold? Both are in one iteration of the outermost
  * loop. */
 bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t tensor,
@@ -246,10 +252,8 @@ bool outline_overwrites(const outliner *o, const outline_instance *x, const outl
 bool outline_has_level_ring(const outliner *o, const neo_tree *tree, const neo_order_step *order,
                             neo_tensor t, const neo_order_member *member);
 
-/* leave.c: finds o->alive, which is then stored. */
-void outline_find_alive(outliner *o, const neo_order_step *order);
-/* Marks the instances that are left out in rounds behind it; o->ring is known. */
-void outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
+/* leave.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
+const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */
 void outline_note_needed(const outliner *o, outline_instance *x);
@@ -280,7 +284,9 @@ void outline_reads(const outliner *o, const outline_instance *x,
 /* Writes the tree as one of segments; marks what is stored. */
 const neo_tree *outline_segments(outliner *o, const neo_tree *from);
 
-/* write.c: the instance as a definition of segment s. */
+/* write.c: position `at` of the axis where it lies in memory. */
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at);
+/* The instance as a definition of segment s. */
 void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies);
 

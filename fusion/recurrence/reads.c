@@ -133,3 +133,31 @@ int outline_producer(const outliner *o, const outline_open *open, const outline_
   }
   return found;
 }
+
+/* ---- what is by tensor, and trees */
+
+void outline_grow(outliner *o) {
+  outliner from = *o;
+  size_t n = o->room;
+  o->room = o->m->tensors.n;
+  o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
+  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
+  for (size_t t = 0; t < n; t++) {
+    o->own[t] = from.own[t];
+    o->stored[t] = from.stored[t];
+    o->ring[t] = from.ring[t];
+  }
+}
+
+bool neo_recurrence_asks(const neo_module *m, const neo_tree *t) {
+  return (t->kind == NEO_TREE_GUARD || t->kind == NEO_TREE_EXIT) &&
+         neo_expr_node(m, t->condition)->op == NEO_OP_LOAD_ELSE;
+}
+
+neo_expr neo_recurrence_exit(const neo_tree *band) {
+  const neo_tree *child = band->children.at[0];
+  bool many = child->kind == NEO_TREE_SEQUENCE && child->children.n;
+  const neo_tree *first = many ? child->children.at[0] : child;
+  return first->kind == NEO_TREE_EXIT ? first->condition : (neo_expr){0};
+}

@@ -105,8 +105,30 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
 
 typedef struct {
   size_t own, lead; /* then come those that run behind the loops */
-  bool ordered;     /* all recurrences are in the loops */
+  bool ordered;     /* all recurrences are in the loops, and these read none of those behind them */
 } parts;
+
+static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *tensor) {
+  neo_tensor *read;
+  bool is = false;
+  for (size_t k = neo_def_reads(m, d, a, &read); k-- > 0;)
+    is = is || tensor[read[k].i];
+  return is;
+}
+
+/* Does a definition in the loops read one behind them? */
+static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
+                         size_t n) {
+  bool *behind = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
+  for (size_t k = x->own + x->lead; k < n; k++) {
+    neo_list out = neo_def_at(m, all[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      behind[neo_list_at(m, out, i)] = true;
+  }
+  for (size_t k = 0; k < x->own && !is; k++)
+    is = reads_any(m, a, all[k], behind);
+  return is;
+}
 
 /* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
  * them (fusion/search/chunks.c). */
@@ -140,13 +162,17 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
   }
   bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
   for (size_t k = x.lead; k < n && ordered; k++) {
-    out[at] = defs[k];
-    if (in[k] || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
-        !neo_order_find(p, out, at + 1, a, &with, NULL))
+    size_t more = 0;
+    for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
+      if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
+        out[at + more++] = defs[i];
+    if (!more || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
+        !neo_order_find(p, out, at + more, a, &with, NULL))
       continue;
     loop = with;
-    in[k] = true;
-    at++;
+    for (size_t i = k; i < n; i++)
+      in[i] = in[i] || i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]);
+    at += more;
   }
   for (size_t k = 0, to = at; k < n; k++)
     if (!in[k]) {
@@ -154,6 +180,7 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
       x.ordered = x.ordered && !number[defs[k].i];
     }
   x.own = at;
+  x.ordered = x.ordered && !reads_behind(m, a, &x, out, n);
   return x;
 }
 
@@ -182,9 +209,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   }
   outline_find_sums(&o, &orders[0], all + x.own + x.lead, n - x.own - x.lead);
   n_orders = o.sums.n ? 1 : n_orders;
-  o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
+  outline_grow(&o);
   o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
@@ -194,12 +219,10 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   for (size_t k = x.own + x.lead; k < n; k++)
     if (!outline_end_sum(&o, &steps, all[k]))
       outline_place_behind(&o, &steps, all[k]);
-  outline_find_alive(&o, &orders[best]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
   outline_rings(&o, tree, &orders[best]);
-  outline_leave(&o, &orders[best], tree);
-  o.out->tree.root = outline_segments(&o, tree);
+  o.out->tree.root = outline_segments(&o, outline_leave(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);
   find_conditions(&o);
@@ -212,8 +235,4 @@ const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice)
     if (r->slices.at[k].slice.i == slice.i)
       return &r->slices.at[k];
   return NULL;
-}
-
-bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard) {
-  return neo_expr_node(m, guard->condition)->op == NEO_OP_LOAD_ELSE;
 }

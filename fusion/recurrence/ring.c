@@ -162,14 +162,14 @@ static bool is_longer(const ring *r) {
   return neo_interval(r->o->p, &none, extent_of(r), &lo, &hi) && hi > r->n;
 }
 
-static neo_tensor ring_tensor(const ring *r, const outline_ring *folds) {
-  neo_module *m = r->o->m;
-  neo_tensor_rec t = *neo_tensor_at(m, r->tensor);
+static neo_tensor ring_tensor(const outliner *o, neo_tensor of, const outline_ring *folds) {
+  neo_module *m = o->m;
+  neo_tensor_rec t = *neo_tensor_at(m, of);
   uint32_t extent[64];
   for (uint32_t k = 0; k < t.extent.n; k++)
     extent[k] = neo_list_at(m, t.extent, k);
   for (uint32_t k = 0; k < folds->n_folds; k++)
-    extent[folds->fold[k].axis] = outline_number(r->o, folds->fold[k].n).i;
+    extent[folds->fold[k].axis] = outline_number(o, folds->fold[k].n).i;
   t.extent = neo_list_new(m, extent, t.extent.n);
   neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
@@ -222,7 +222,7 @@ static void find_ring(outliner *o, const neo_tree *tree, const neo_order_step *o
   if (!out.levels)
     find_folds(&r, tree, d, &out);
   if (out.levels || out.n_folds) {
-    out.tensor = ring_tensor(&r, &out);
+    out.tensor = ring_tensor(o, t, &out);
     o->ring[t.i] = out;
   }
 }
@@ -234,6 +234,18 @@ void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order) 
       if (neo_list_at(o->m, out, i) < o->n_tensors)
         find_ring(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
   }
+}
+
+void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n) {
+  outline_ring *r = &o->ring[t.i];
+  bool changed = false;
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].order == loop && r->fold[k].n != n) {
+      r->fold[k].n = n;
+      changed = true;
+    }
+  if (changed)
+    r->tensor = ring_tensor(o, t, r);
 }
 
 /* The stores of what lies in circular buffers. Where rows of a level lie is no matter of the row alone. */

@@ -61,7 +61,7 @@ static bool asks_open(const segmenter *s, const outline_instance *x) {
 
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
-  if (!s->open.n || s->open.at[0]->when.i != x->when.i || s->open.at[0]->alive.i != x->alive.i)
+  if (!s->open.n || s->open.at[0]->when.i != x->when.i)
     return false;
   for (size_t k = 0; k < s->open.n; k++)
     if (outline_overwrites(s->o, x, s->open.at[k]))
@@ -91,8 +91,6 @@ static void close_segment(segmenter *s, neo_trees *to) {
     if (!s->open.at[k]->of_sum)
       NEO_PUSH(s->o->a, &s->leaf.instances, instance_of(s->o, s->open.at[k]));
   const neo_tree *t = neo_tree_of_leaf(s->o->a, s->leaf);
-  if (x->alive.i)
-    t = neo_tree_guard(s->o->a, x->alive, t);
   if (x->when.i)
     t = neo_tree_guard(s->o->a, x->when, t);
   NEO_PUSH(s->o->a, to, t);
@@ -126,11 +124,23 @@ static void add_band(segmenter *s, neo_trees *to, const neo_tree *t) {
   outline_push_band(s->o, to, t->band, &in);
 }
 
+static void add_guard(segmenter *s, neo_trees *to, const neo_tree *t) {
+  neo_trees in = {0};
+  close_segment(s, to);
+  add_tree(s, &in, t->children.at[0]);
+  close_segment(s, &in);
+  NEO_PUSH(s->o->a, to, neo_tree_guard(s->o->a, t->condition, neo_tree_sequence(s->o->a, &in)));
+}
+
 static void add_tree(segmenter *s, neo_trees *to, const neo_tree *t) {
   if (t->kind == NEO_TREE_LEAF)
     add_instance(s, to, outline_at(s->o, t));
   else if (t->kind == NEO_TREE_BAND)
     add_band(s, to, t);
+  else if (t->kind == NEO_TREE_GUARD)
+    add_guard(s, to, t);
+  else if (t->kind == NEO_TREE_EXIT)
+    NEO_PUSH(s->o->a, to, t);
   else
     for (size_t k = 0; k < t->children.n; k++)
       add_tree(s, to, t->children.at[k]);

@@ -65,8 +65,7 @@ static neo_tensor memory_of(const outliner *o, neo_tensor t) {
   return o->ring[t.i].tensor.i ? o->ring[t.i].tensor : t;
 }
 
-/* Position `at` of the axis where it lies in memory. */
-static neo_expr in_ring(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
   const outline_ring *r = &o->ring[t.i];
   neo_linear l;
   uint32_t k = 0;
@@ -148,7 +147,7 @@ static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_exp
     if (n->op == NEO_OP_LOAD_ELSE)
       inside = within(w, t, axis, arg[axis], inside);
     arg[axis] = r->levels ? level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e, arg[axis])
-                          : in_ring(w->o, t, axis, arg[axis]);
+                          : outline_cell(w->o, t, axis, arg[axis]);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
@@ -234,7 +233,7 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
-    i = level && k == o->ring[t.i].fold[0].axis ? level_begin(o, x, t) : in_ring(o, t, k, i);
+    i = level && k == o->ring[t.i].fold[0].axis ? level_begin(o, x, t) : outline_cell(o, t, k, i);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
     at = neo_op2(m, NEO_OP_ADD, at, i);
   }

@@ -168,42 +168,44 @@ typedef struct {
   neo_arena *a;
   neo_fuse_options options;
   const neo_group *of;
+  NEO_VEC(neo_expr) asked; /* of guards around the segment at hand */
 } segments;
 
-/* alive: where it holds the segment runs; 0: always. */
-static void finish(const segments *x, neo_group *g, neo_expr alive, bool in_order) {
+/* Kernels that ask for themselves whether they run read the conditions of the guards around. */
+static void finish(const segments *x, neo_group *g, bool in_order) {
   for (size_t k = 0; k < x->of->when.n; k++)
     neo_group_needed_where(x->m, x->a, g, x->of->when.at[k]);
-  if (alive.i)
-    neo_group_read_too(x->m, x->a, g, alive);
+  for (size_t k = 0; k < x->asked.n && x->options.recurrences.predicated; k++)
+    neo_group_read_too(x->m, x->a, g, x->asked.at[k]);
   if (!in_order)
     return;
   g->in_order = true;
   g->form = NULL; /* which says so, too */
 }
 
-static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, neo_expr alive,
-                               bool in_order) {
+static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, bool in_order) {
   neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n, s->when.at};
   neo_grouping all;
   neo_status status = neo_fuse_program(x->m, x->a, &program, &x->options, &all);
   for (size_t k = 0; k < all.groups.n && !status; k++) {
-    finish(x, &all.groups.at[k], alive, in_order);
+    finish(x, &all.groups.at[k], in_order);
     NEO_PUSH(x->a, &s->groups, all.groups.at[k]);
   }
   return status;
 }
 
-static neo_status fuse_tree(const segments *x, const neo_tree *t, neo_expr alive, bool in_order) {
+static neo_status fuse_tree(segments *x, const neo_tree *t, bool in_order) {
   neo_status status = NEO_OK;
+  size_t n_asked = x->asked.n;
   if (t->kind == NEO_TREE_LEAF)
-    return fuse_segment(x, &x->of->recurrence->segments.at[t->leaf.number], alive, in_order);
+    return fuse_segment(x, &x->of->recurrence->segments.at[t->leaf.number], in_order);
   if (t->kind == NEO_TREE_BAND && t->band.rows.first.i)
     in_order = t->band.rows.range == NEO_BLOCKS_SERIAL;
-  if (t->kind == NEO_TREE_GUARD && neo_recurrence_guard_reads(x->m, t))
-    alive = t->condition;
+  if (neo_recurrence_asks(x->m, t))
+    NEO_PUSH(x->a, &x->asked, t->condition);
   for (size_t k = 0; k < t->children.n && !status; k++)
-    status = fuse_tree(x, t->children.at[k], alive, in_order);
+    status = fuse_tree(x, t->children.at[k], in_order);
+  x->asked.n = n_asked;
   return status;
 }
 
@@ -214,7 +216,7 @@ static neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_gro
   for (size_t k = 0; k < all->groups.n && !status; k++) {
     x.of = &all->groups.at[k];
     if (x.of->recurrence)
-      status = fuse_tree(&x, x.of->recurrence->tree.root, (neo_expr){0}, false);
+      status = fuse_tree(&x, x.of->recurrence->tree.root, false);
   }
   return status;
 }

@@ -163,6 +163,7 @@ typedef struct {
   uint32_t number; /* of the recurrence */
   uint32_t first;  /* place of its first definition + 1 */
   bool good, reads;
+  bool reads_bools; /* of what the recurrence makes */
 } follower;
 
 static bool is_made_by(const follower *f, neo_tensor t) {
@@ -244,26 +245,72 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
  *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]
  *
  * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
- * then nobody outside reads all of some tensor: of that a few slices are enough. Those that share loops have one order:
- * that each has one with the first says nothing of all. */
+ * then nobody outside reads all of some tensor: of that a few slices are enough. One of several definitions does so if
+ * it reads bools of the other one, as carries do that the condition of their `while` does not depend on: all of them end
+ * early together (fusion/recurrence/leave.c). Others may have products that have the rows of all rounds outside. What stands
+ * between the two joins with it. Those that share loops have one order: that each has one with the first says nothing of
+ * all. */
+
+typedef NEO_VEC(neo_def) def_list;
 
 typedef struct {
   fuser *q;
-  follower f;  /* of the recurrence whose loops are shared */
-  bool *joins; /* by number: it could */
-  uint32_t n;  /* numbers */
+  follower f;        /* of the recurrence whose loops are shared */
+  bool *joins;       /* by number: it could */
+  def_list *between; /* by number: what it reads of the recurrence by others */
+  uint32_t n;        /* numbers */
+  uint32_t joiner;
 } sharing;
 
+static bool makes_temporaries(const neo_module *m, neo_def d) {
+  neo_list out = neo_def_at(m, d)->out;
+  bool makes = true;
+  for (uint32_t k = 0; k < out.n; k++)
+    makes = makes && neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)})->role == NEO_ROLE_TEMP;
+  return makes;
+}
+
+static bool is_between(const sharing *s, uint32_t number, uint32_t d) {
+  for (size_t k = 0; k < s->between[number].n; k++)
+    if (s->between[number].at[k].i == d)
+      return true;
+  return false;
+}
+
+static void look_joins(void *ctx, neo_expr e);
+
+/* Takes what makes the tensor; false: it cannot be among what joins. */
+static bool take_between(sharing *s, neo_tensor t) {
+  const fuser *q = s->q;
+  neo_list pieces = neo_tensor_at(q->m, t)->pieces;
+  neo_def d = {pieces.n == 1 ? neo_list_at(q->m, pieces, 0) : 0};
+  if (!d.i || !q->def[d.i].needed || q->def[d.i].recurrence || q->wanted[t.i] ||
+      neo_def_at(q->m, d)->chunk_loop || !makes_temporaries(q->m, d))
+    return false;
+  if (is_between(s, s->joiner, d.i))
+    return true;
+  NEO_PUSH(q->a, &s->between[s->joiner], d);
+  bool reads = s->f.reads; /* what reads nothing of the recurrence is no part of its iterations */
+  s->f.reads = false;
+  neo_def_visit(q->m, d, look_joins, s);
+  bool good = s->f.good && s->f.reads;
+  s->f.reads = reads || good;
+  return good;
+}
+
 static void look_joins(void *ctx, neo_expr e) {
-  follower *f = ctx;
+  sharing *s = ctx;
+  follower *f = &s->f;
   const neo_node *n = neo_expr_node(f->q->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!f->good || (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE))
     return;
   neo_tensor t = {n->attr};
-  if (is_made_by(f, t))
-    f->reads = true;
-  else
-    f->good = f->good && is_before(f, t);
+  if (!is_made_by(f, t)) {
+    f->good = is_before(f, t) || take_between(s, t);
+    return;
+  }
+  f->reads = true;
+  f->reads_bools = f->reads_bools || neo_tensor_at(f->q->m, t)->type == NEO_BOOL_T;
 }
 
 /* The definitions of two recurrences; returns how many. */
@@ -304,24 +351,37 @@ static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
   return are && depth[0] <= (depth[1] > depth[2] ? depth[1] : depth[2]);
 }
 
-/* Could recurrence `number`, of one definition, run in the loops? */
+/* Could the recurrence run in the loops? */
 static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
-  if (members_of(q, number, number, own) != 1 || neo_def_at(q->m, own[0])->chunk_loop)
-    return false; /* what is in a loop has its loop */
-  s->f.good = true;
+  uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  size_t n = members_of(q, number, number, own);
+  s->joiner = number;
+  s->f.good = n > 0;
   s->f.reads = false;
-  neo_def d = own[0];
-  neo_list out = neo_def_at(q->m, d)->out;
-  for (uint32_t k = 0; k < out.n; k++)
-    s->f.good = s->f.good &&
-                neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, out, k)})->role == NEO_ROLE_TEMP;
-  uint32_t before = s->f.at[d.i]; /* it reads itself */
-  s->f.at[d.i] = 0;
-  neo_def_visit(q->m, d, look_joins, &s->f);
-  s->f.at[d.i] = before;
-  return s->f.good && s->f.reads && have_common_rounds(q, s->f.number, number);
+  s->f.reads_bools = false;
+  for (size_t k = 0; k < n; k++) { /* what is in a loop has its loop */
+    s->f.good =
+        s->f.good && !neo_def_at(q->m, own[k])->chunk_loop && makes_temporaries(q->m, own[k]);
+    at[k] = s->f.at[own[k].i]; /* it reads itself */
+    s->f.at[own[k].i] = 0;
+  }
+  for (size_t k = 0; k < n; k++)
+    neo_def_visit(q->m, own[k], look_joins, s);
+  for (size_t k = 0; k < n; k++)
+    s->f.at[own[k].i] = at[k];
+  bool alone = n == 1 && !s->between[number].n;
+  return s->f.good && s->f.reads && (alone || s->f.reads_bools) &&
+         have_common_rounds(q, s->f.number, number);
+}
+
+/* Does the definition run in the loops where these recurrences do? */
+static bool is_of_winner(const sharing *s, const bool *wins, uint32_t d) {
+  bool is = wins[s->q->def[d].recurrence];
+  for (uint32_t x = 1; x <= s->n && !is; x++)
+    is = wins[x] && is_between(s, x, d);
+  return is;
 }
 
 /* Marks in `wins` the recurrences that have to join so that nobody outside reads tensor t. */
@@ -332,9 +392,11 @@ static void find_winners(const sharing *s, neo_tensor t, bool *wins) {
       uint32_t d = q->order[k], number = q->def[d].recurrence;
       if (number == s->f.number || !reads(q, d, t))
         continue;
-      if (!number || !s->joins[number])
+      if (!is_of_winner(s, s->joins, d))
         return;
-      wins[number] = wins[number] || pass == 1;
+      for (uint32_t x = 1; x <= s->n; x++)
+        wins[x] = wins[x] ||
+                  (pass == 1 && s->joins[x] && (x == number || (!number && is_between(s, x, d))));
     }
 }
 
@@ -345,13 +407,13 @@ static void let_join(const sharing *s, const bool *wins, uint32_t *of) {
   size_t n = members_of(q, s->f.number, s->f.number, all);
   for (size_t k = 0; k < q->n_order; k++) { /* as fuse_take_into orders them */
     uint32_t d = q->order[k];
-    if (of[d] || wins[q->def[d].recurrence])
+    if (of[d] || is_of_winner(s, wins, d))
       all[n++].i = d;
   }
   if (!neo_recurrence_shares(q->m, q->a, all, n))
     return;
   for (size_t k = 0; k < q->n_order; k++)
-    if (wins[q->def[q->order[k]].recurrence])
+    if (is_of_winner(s, wins, q->order[k]))
       of[q->order[k]] = s->f.number;
 }
 
@@ -374,6 +436,7 @@ static void share_loops(fuser *q) {
              *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
     sharing s = {.q = q, .f = {.q = q, .at = at, .number = number}, .n = n};
     s.joins = NEO_NEW_ARRAY(q->a, bool, n + 1);
+    s.between = NEO_NEW_ARRAY(q->a, def_list, n + 1);
     for (size_t k = 0; k < q->n_order; k++) {
       at[q->order[k]] = (uint32_t)k + 1;
       if (!s.f.first && q->def[q->order[k]].recurrence == number)

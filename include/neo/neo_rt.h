@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 17 /* add-only within a version */
+#define NEO_RT_ABI 18 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -196,7 +196,7 @@ typedef struct {
 enum neo_rt_step_op {
   NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
   NEO_RT_STEP_COPY, /* args[first] = args[first+1], `arg` = program of the number of bytes */
-  NEO_RT_STEP_LOOP /* run the next n steps in each round of loops[arg]; `first` is 0 but for blocks */
+  NEO_RT_STEP_LOOP /* run the next n steps in each round of loops[arg]; `first` is 0 but for BLOCKS and ASKS */
 };
 /* flags */
 enum {
@@ -209,7 +209,9 @@ enum {
   /* Loops over blocks of rows, on processors. The last blocks may have one row each. WIDE: the rounds are the blocks
    * before these. SERIAL: there is one round, with the rows of all of these. */
   NEO_RT_STEP_WIDE = 16,
-  NEO_RT_STEP_SERIAL = 32
+  NEO_RT_STEP_SERIAL = 32,
+  /* The loop ends where an element of args[first], a tensor of bools, is false. */
+  NEO_RT_STEP_ASKS = 64
 };
 typedef struct {
   uint8_t op;
@@ -223,7 +225,8 @@ typedef struct {
 
 /* Rounds of a loop: lo <= index < hi, where lo and hi are programs that are evaluated before the first
  * one. The index is a size, which the caller does not give: kernels, and programs of steps inside of the
- * loop, read its value in the round at hand. A loop without an index is a condition: lo is 0, hi 0 or 1. */
+ * loop, read its value in the round at hand. A loop without an index is a condition: lo is 0, hi 0 or 1. One that ASKS
+ * reads an element before each round, and ends where it is false: processors alone run such loops. */
 typedef struct {
   int32_t index; /* number of a size; -1: none */
   int32_t lo, hi;
@@ -231,6 +234,7 @@ typedef struct {
   /* Numbers of sizes; -1: the rounds are no blocks. Else round b has the rows t[b] .. t[b + 1] - 1 of a tensor t of
    * i32, which begin and end become; one without rows is left out. */
   int32_t begin, end;
+  int32_t element; /* of a loop that ASKS: program of the element's number; below 0 the round runs */
 } neo_rt_loop;
 
 /* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and

@@ -134,8 +134,23 @@ static void run_step(walker *w, int32_t i) {
 
 static void run_steps(walker *w, int32_t first, int32_t end);
 
-/* A round of loop i. Its rows, if it has some, are those of the blocks at .. end - 1. */
-static void run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
+/* Does the round run? All workers find the same: the element is there before they read it, and no step writes it before
+ * they have. */
+static bool goes_on(walker *w, const neo_rt_step *s) {
+  const neo_rt_ctx *c = w->r->ctx;
+  if (!(s->flags & NEO_RT_STEP_ASKS))
+    return true;
+  int64_t at = neo_rt_eval(c->model, c->model->loops[s->arg].element, w->sizes);
+  if (at < 0)
+    return true;
+  if (w->n > 1 && w->begun)
+    neo_rti_pool_barrier(w->r->cpu->pool, w->worker);
+  w->small = false;
+  return ((const bool *)c->ptr[s->first])[at];
+}
+
+/* A round of loop i; false: the loop ends before it. Its rows, if it has some, are those of the blocks at .. end - 1. */
+static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
   const neo_rt_loop *l = &c->model->loops[s->arg];
@@ -145,9 +160,12 @@ static void run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int
     w->sizes[l->begin] = rows[at];
     w->sizes[l->end] = rows[end];
     if (rows[at] >= rows[end])
-      return;
+      return true;
   }
+  if (!goes_on(w, s))
+    return false;
   run_steps(w, i + 1, i + 1 + s->n);
+  return true;
 }
 
 /* All workers walk through all rounds: the barriers are those of its steps. */
@@ -164,10 +182,11 @@ static void run_loop(walker *w, int32_t i) {
     hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;
   if (s->flags & NEO_RT_STEP_SERIAL)
-    run_round(w, i, rows, hi, end);
-  for (int64_t k = lo; k < hi && !(s->flags & NEO_RT_STEP_SERIAL); k++) {
+    (void)run_round(w, i, rows, hi, end);
+  bool more = !(s->flags & NEO_RT_STEP_SERIAL);
+  for (int64_t k = lo; k < hi && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    run_round(w, i, rows, at, at + 1);
+    more = run_round(w, i, rows, at, at + 1);
   }
   w->depth--;
   if (rows)

@@ -49,6 +49,8 @@ static void for_(parser *p, neo_block *in, uint32_t column) {
   neo_ls *loop = neo_ls_for(p->k, in, kind, var, lo, hi, step);
   p->k->units = units; /* as the head says */
   neo_lp_declare(p, s, N_VAR, var);
+  if (neo_lp_accept(p, "while"))
+    loop->loop.more = neo_lp_typed(p, NEO_BOOL_T, "the loop's condition");
   inner(p, &loop->loop.body, column);
   p->names.n--; /* the variable: registers stand before it */
 }

@@ -57,6 +57,8 @@ static void every_form_prints_as_it_was_written(void **state) {
       "      m[0] = a[i] == a[0]\n"
       "      if @step < 3 - i*(i - 2)\n"
       "        m[1] = f32(u) < nan + -0.0 - (1e+30 - pow(f32(@seed), f32(@call)))\n"
+      "  for i in 0..M step 2 while i < 3 or a[i] < 1.0:f64\n"
+      "    m[i] = true\n"
       "  prefetch a[u*8 + 64]\n"
       "  for i in 0..1\n"
       "    a[u/2*3 - 9223372036854775807] = -inf:f64\n"

@@ -31,6 +31,8 @@ static void each_broken_rule_is_found(void **state) {
       {"for j in 0..N unroll\n  z[0] = 1.0\n", "not constant"},
       {"for j in 0..5000 unroll\n  z[0] = 1.0\n", "copies"},
       {"for l in 0..N vector\n  z[0] = 1.0\n", "not constant"},
+      {"for l in 0..8 vector while z[0] < 1.0\n  z[l] = 1.0\n", "is serial"},
+      {"for l in 0..8 unroll while z[0] < 1.0\n  z[l] = 1.0\n", "is serial"},
       {"for l in 1..8 vector\n  z[0] = 1.0\n", "from 0 to at most"},
       {"for l in 0..65 vector\n  z[0] = 1.0\n", "from 0 to at most"},
       {"for l in 0..8 step 2 vector\n  z[0] = 1.0\n", "from 0 to at most"},

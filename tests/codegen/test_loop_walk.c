@@ -37,6 +37,8 @@ static const char text[] =
     "      c[n, n] = f32(n)\n"
     "      z[n] = f32(n) if n < 3\n"
     "      prefetch l2 x[n]\n"
+    "    for i in n..n while n < 3\n"
+    "      again[n] = n < 3\n"
     "    copy_commit\n"
     "    copy_wait 0\n";
 
@@ -83,6 +85,7 @@ static void every_expression_of_every_kind_can_be_replaced(void **state) {
   assert_null(strstr(strstr(loop_text(f, w.k), "producer"), " n "));
   assert_non_null(strstr(after, "copy 4 s[7] = x[7] if false\n"));
   assert_non_null(strstr(after, "c[7, 7] = 7.0\n"));
+  assert_non_null(strstr(after, "for i in 7..7 while false\n"));
 }
 
 static void statements_are_found_in_their_order(void **state) {

@@ -31,8 +31,8 @@ static const neo_rt_buf bufs[] = {
     {NEO_RT_MEM_CONST, NEO_RT_I32, 0, sizeof first[0], 0, 0, 0},
     {NEO_RT_MEM_CONST, NEO_RT_I32, sizeof first[0], sizeof first[1], 0, 0, 0}};
 static const int32_t args[] = {0, 1};
-static const neo_rt_loop loops[] = {{SIZE_BLOCK, P1, P_T, 0, SIZE_BEGIN, SIZE_END},
-                                    {SIZE_BLOCK, P1, P_T, 1, SIZE_BEGIN, SIZE_END}};
+static const neo_rt_loop loops[] = {{SIZE_BLOCK, P1, P_T, 0, SIZE_BEGIN, SIZE_END, 0},
+                                    {SIZE_BLOCK, P1, P_T, 1, SIZE_BEGIN, SIZE_END, 0}};
 #define BLOCKS(more, loop, table)                                          \
   {NEO_RT_STEP_LOOP, NEO_RT_STEP_BLOCKS | (more), 0, loop, table, 1, 0}, { \
     NEO_RT_STEP_RUN, 0, 0, 0, 0, 0, 0                                      \

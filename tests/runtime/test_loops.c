@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -49,38 +50,63 @@ static int32_t after_wide(const neo_rt_args *a) {
   return 0;
 }
 
-enum { P1 = 0, P_T = 3, P_OUTER = 6, P0 = 9, P_WIDE = 12, P_IS_2 = 15 };
+/* Says whether there is a next iteration: after the third one there is none. */
+static int32_t tells(const neo_rt_args *a) {
+  note(4, a);
+  ((bool *)a->buf[0])[a->size[SIZE_INNER]] = a->size[SIZE_INNER] < 2;
+  return 0;
+}
+
+enum { P1 = 0, P_T = 3, P_OUTER = 6, P0 = 9, P_WIDE = 12, P_IS_2 = 15, P_BEFORE = 27 };
 static const int64_t programs[] = {
     NEO_RT_OP_CONST, 1, NEO_RT_OP_END, NEO_RT_OP_SIZE, SIZE_T, NEO_RT_OP_END, NEO_RT_OP_SIZE,
     SIZE_OUTER, NEO_RT_OP_END, NEO_RT_OP_CONST, 0, NEO_RT_OP_END, NEO_RT_OP_CONST, WIDE,
     NEO_RT_OP_END,
     /* outer >= 2, of 0 .. 3: min(max(outer - 1, 0), 1) */
     NEO_RT_OP_SIZE, SIZE_OUTER, NEO_RT_OP_CONST, 1, NEO_RT_OP_SUB, NEO_RT_OP_CONST, 0,
-    NEO_RT_OP_MAX, NEO_RT_OP_CONST, 1, NEO_RT_OP_MIN, NEO_RT_OP_END};
+    NEO_RT_OP_MAX, NEO_RT_OP_CONST, 1, NEO_RT_OP_MIN, NEO_RT_OP_END,
+    /* inner - 1 */
+    NEO_RT_OP_SIZE, SIZE_INNER, NEO_RT_OP_CONST, 1, NEO_RT_OP_SUB, NEO_RT_OP_END};
 static const neo_rt_size sizes[] = {{"T", 0, 4}, {"round:0", 0, 3}, {"round:1", 0, 3}};
 static const neo_rt_kernel kernels[] = {{.name = "small", .fn = small, .units = P1},
                                         {.name = "other", .fn = other, .units = P1},
                                         {.name = "wide", .fn = wide, .units = P_WIDE},
-                                        {.name = "after", .fn = after_wide, .units = P1}};
-static const neo_rt_loop loops[] = {{SIZE_OUTER, P0, P_T, 0, -1, -1},
-                                    {SIZE_INNER, P0, P_OUTER, 1, -1, -1},
-                                    {-1, P0, P_IS_2, 0, -1, -1}};
+                                        {.name = "after", .fn = after_wide, .units = P1},
+                                        {.name = "tells", .fn = tells, .units = P1}};
+static const neo_rt_buf bufs[] = {{NEO_RT_MEM_FRAME, NEO_RT_BOOL, 0, 64, 0, 0, 0}};
+static const int32_t args[] = {0};
+static const neo_rt_loop loops[] = {{SIZE_OUTER, P0, P_T, 0, -1, -1, 0},
+                                    {SIZE_INNER, P0, P_OUTER, 1, -1, -1, 0},
+                                    {-1, P0, P_IS_2, 0, -1, -1, 0},
+                                    {SIZE_INNER, P0, P_T, 0, -1, -1, P_BEFORE}};
 #define RUN(kernel) \
   { NEO_RT_STEP_RUN, 0, 0, kernel, 0, 0, 0 }
 #define LOOP(loop, n) \
   { NEO_RT_STEP_LOOP, 0, 0, loop, 0, n, 0 }
+#define ASKS(loop, n) \
+  { NEO_RT_STEP_LOOP, NEO_RT_STEP_ASKS, 0, loop, 0, n, 0 }
+#define TELLS \
+  { NEO_RT_STEP_RUN, 0, 1, 4, 0, 1, 0 }
 static const neo_rt_step steps[] = {
-    LOOP(0, 3), RUN(0),     LOOP(1, 1), RUN(1), /* 0: nested: the inner one runs down */
-    LOOP(0, 2), LOOP(2, 1), RUN(0),     RUN(1), /* 4: a condition, and a step behind the loop */
-    LOOP(0, 2), RUN(2),     RUN(3)};            /* 8: workers meet */
-enum { INIT, NESTED, CONDITION, MEET, N_ENTRIES };
+    LOOP(0, 3), RUN(0),     LOOP(1, 1), RUN(1),  /* 0: nested: the inner one runs down */
+    LOOP(0, 2), LOOP(2, 1), RUN(0),     RUN(1),  /* 4: a condition, and a step behind the loop */
+    LOOP(0, 2), RUN(2),     RUN(3),              /* 8: workers meet */
+    LOOP(0, 3), ASKS(3, 1), TELLS,      RUN(0)}; /* 11: an inner loop that ends early */
+enum { INIT, NESTED, CONDITION, MEET, EARLY, N_ENTRIES };
 static const int32_t entry_sizes[] = {SIZE_T};
 #define ENTRY(text, first, n) \
   { .name = text, .kind = NEO_RT_ENTRY_FORWARD, .first_step = first, .n_steps = n, .n_sizes = 1 }
 static const neo_rt_entry entries[] = {[INIT] = {.name = "init", .kind = NEO_RT_ENTRY_INIT},
                                        [NESTED] = ENTRY("nested", 0, 4),
                                        [CONDITION] = ENTRY("condition", 4, 4),
-                                       [MEET] = ENTRY("meet", 8, 3)};
+                                       [MEET] = ENTRY("meet", 8, 3),
+                                       [EARLY] = {.name = "early",
+                                                  .kind = NEO_RT_ENTRY_FORWARD,
+                                                  .first_step = 11,
+                                                  .n_steps = 4,
+                                                  .n_sizes = 1,
+                                                  .frame_bytes = 64,
+                                                  .lower_bound_bytes = 64}};
 static const neo_rt_model model = {.abi = NEO_RT_ABI,
                                    .name = "loops",
                                    .prefix = "loops",
@@ -88,16 +114,20 @@ static const neo_rt_model model = {.abi = NEO_RT_ABI,
                                    .target = "test",
                                    .features = "",
                                    .n_sizes = N_SIZES,
-                                   .n_kernels = 4,
+                                   .n_bufs = 1,
+                                   .n_kernels = 5,
                                    .n_steps = sizeof steps / sizeof *steps,
                                    .n_entries = N_ENTRIES,
                                    .sizes = sizes,
+                                   .bufs = bufs,
+                                   .args = args,
+                                   .frame_bytes = 64,
                                    .kernels = kernels,
                                    .steps = steps,
                                    .entries = entries,
                                    .entry_sizes = entry_sizes,
                                    .programs = programs,
-                                   .n_loops = 3,
+                                   .n_loops = 4,
                                    .loops = loops};
 
 static void call(int32_t entry, int64_t rounds, int32_t threads) {
@@ -153,10 +183,21 @@ static void workers_meet_between_the_steps_of_a_round(void **state) {
   }
 }
 
+static void a_loop_that_asks_ends_where_the_element_is_false(void **state) {
+  (void)state;
+  event want[16];
+  for (int k = 0; k < 16; k++) /* of four iterations the last one does not run */
+    want[k] = k % 4 < 3 ? (event){4, k / 4, k % 4} : (event){0, k / 4, -1};
+  for (int32_t threads = 1; threads <= 2; threads++) {
+    call(EARLY, 4, threads);
+    expect(want, 16);
+  }
+}
+
 /* Copies the model with one step, or one loop, replaced: it must be refused. */
 static void refused(int step, neo_rt_step s, int loop, neo_rt_loop l) {
   neo_rt_step other_steps[sizeof steps / sizeof *steps];
-  neo_rt_loop other_loops[3];
+  neo_rt_loop other_loops[sizeof loops / sizeof *loops];
   neo_rt_model m = model;
   neo_rt_ctx *c = NULL;
   memcpy(other_steps, steps, sizeof steps);
@@ -174,15 +215,17 @@ static void refused(int step, neo_rt_step s, int loop, neo_rt_loop l) {
 static void a_model_with_a_malformed_loop_is_refused(void **state) {
   (void)state;
   static const neo_rt_step too_long = LOOP(0, 40), beyond_entry = LOOP(0, 4),
-                           beyond_outer = LOOP(1, 2), no_loop = LOOP(3, 1);
-  static const neo_rt_loop no_size = {N_SIZES, P0, P_T, 0, -1, -1},
-                           no_program = {SIZE_OUTER, -1, P_T, 0, -1, -1};
+                           beyond_outer = LOOP(1, 2), no_loop = LOOP(4, 1);
+  static const neo_rt_loop no_size = {N_SIZES, P0, P_T, 0, -1, -1, 0},
+                           no_program = {SIZE_OUTER, -1, P_T, 0, -1, -1, 0},
+                           no_element = {SIZE_INNER, P0, P_T, 0, -1, -1, -1};
   refused(0, too_long, -1, no_size);
   refused(0, beyond_entry, -1, no_size);
   refused(2, beyond_outer, -1, no_size);
   refused(0, no_loop, -1, no_size);
   refused(-1, no_loop, 0, no_size);
   refused(-1, no_loop, 0, no_program);
+  refused(-1, no_loop, 3, no_element);
 }
 
 static void indices_of_loops_are_not_described_as_sizes(void **state) {
@@ -198,6 +241,7 @@ int main(void) {
       cmocka_unit_test(rounds_run_in_order_and_an_inner_loop_ends_where_the_index_around_says),
       cmocka_unit_test(a_loop_of_no_rounds_runs_nothing),
       cmocka_unit_test(steps_under_a_condition_run_where_it_holds),
+      cmocka_unit_test(a_loop_that_asks_ends_where_the_element_is_false),
       cmocka_unit_test(workers_meet_between_the_steps_of_a_round),
       cmocka_unit_test(a_model_with_a_malformed_loop_is_refused),
       cmocka_unit_test(indices_of_loops_are_not_described_as_sizes)};

@@ -31,9 +31,8 @@ static bool makes_partial(const neo_module *m, const neo_tree_leaf *l) {
 /* Is all that runs in the tree? Sums that grow block by block, and what does not run by what data say, are not. Of partial
  * tensors some elements are not made, which may be read for results that nobody takes. */
 static bool is_literal(const neo_module *m, const neo_tree *t) {
-  bool is = t->kind == NEO_TREE_LEAF
-                ? t->leaf.instances.n > 0 && !makes_partial(m, &t->leaf)
-                : t->kind != NEO_TREE_GUARD || !neo_recurrence_guard_reads(m, t);
+  bool is = t->kind == NEO_TREE_LEAF ? t->leaf.instances.n > 0 && !makes_partial(m, &t->leaf)
+                                     : !neo_recurrence_asks(m, t);
   for (size_t k = 0; k < t->children.n && is; k++)
     is = is_literal(m, t->children.at[k]);
   return is;

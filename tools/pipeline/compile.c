@@ -112,7 +112,7 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   neo_fuse_options o = c->options.fusion;
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
   o.recurrences.tile_rounds = c->options.tile_rounds;
-  o.recurrences.blocks_only = c->machine.gpu;
+  o.recurrences.blocks_only = o.recurrences.predicated = c->machine.gpu;
   if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)

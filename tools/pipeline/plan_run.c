@@ -170,8 +170,22 @@ static bool blocks_wide_end(neo_plan_run *x, const neo_plan_region *rows, int64_
   return true;
 }
 
+/* Does the iteration run, and what comes after it? */
+static neo_status ask(neo_plan_run *x, const neo_rt_step *s, bool *more) {
+  int64_t shift, at = neo_rt_eval(&x->model, x->model.loops[s->arg].element, x->size);
+  const neo_plan_region *r = neo_plan_region_of(&x->memory, x->model.args[s->first], &shift);
+  if (at < 0)
+    return NEO_OK;
+  at += shift;
+  *more = at < r->n && r->at[at].i;
+  if (at < r->n && r->cell[at].time)
+    return NEO_OK;
+  neo_str_addf(x->why, "a loop asks for element %lld, which nothing has written", (long long)at);
+  return NEO_INTERNAL;
+}
+
 static neo_status run_iteration(neo_plan_run *x, int32_t step, const neo_plan_region *rows,
-                                int64_t at, int64_t end) {
+                                int64_t at, int64_t end, bool *more) {
   const neo_rt_step *s = &x->model.steps[step];
   const neo_rt_loop *l = &x->model.loops[s->arg];
   if (l->index >= 0)
@@ -185,7 +199,8 @@ static neo_status run_iteration(neo_plan_run *x, int32_t step, const neo_plan_re
     if (first >= next)
       return NEO_OK;
   }
-  return run_steps(x, step + 1, step + 1 + s->n);
+  neo_status status = s->flags & NEO_RT_STEP_ASKS ? ask(x, s, more) : NEO_OK;
+  return status || !*more ? status : run_steps(x, step + 1, step + 1 + s->n);
 }
 
 static neo_status run_loop(neo_plan_run *x, int32_t step) {
@@ -202,10 +217,11 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL) &&
       !blocks_wide_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
-  neo_status status = serial && lo <= hi ? run_iteration(x, step, rows, hi, end) : NEO_OK;
-  for (int64_t k = lo; k < hi && !serial && !status; k++) {
+  bool more = true;
+  neo_status status = serial && lo <= hi ? run_iteration(x, step, rows, hi, end, &more) : NEO_OK;
+  for (int64_t k = lo; k < hi && !serial && !status && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    status = run_iteration(x, step, rows, at, at + 1);
+    status = run_iteration(x, step, rows, at, at + 1, &more);
   }
   return status;
 }

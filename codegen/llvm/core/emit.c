@@ -78,6 +78,8 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
                                      .nonneg = nonneg,
                                      .multiple = multiple,
                                      .most = nonneg ? last_of(s) : 0};
+  if (s->loop.more)
+    neo_ll_loop_goes_on(g, neo_ll_expr(g, s->loop.more).v, after);
   uint32_t accesses = g->n_accesses;
   uint8_t *open = g->threads && !g->in_threads ? neo_ll_gpu_open(g) : NULL;
   if (s->loop.kind == NEO_LOOP_UNIT)

@@ -76,13 +76,15 @@ static void put_band(const neo_module *m, const neo_tree_band *b, neo_str *out) 
                    : b->rows.range == NEO_BLOCKS_SERIAL
                        ? ", the rest, whose rows run one after another"
                        : "");
-  neo_str_add(out, b->down ? " down\n" : "\n");
+  neo_str_add(out, b->down ? " down" : "");
 }
 
 /* The loops of a recurrence, those in the plan, and the kernels in them. */
 static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const neo_tree *t,
                      int depth, neo_str *out) {
   bool deeper = t->kind != NEO_TREE_SEQUENCE;
+  if (t->kind == NEO_TREE_EXIT) /* said at its band */
+    return;
   if (deeper)
     neo_str_addf(out, "%*s", 2 * depth, "");
   if (t->kind == NEO_TREE_MARK) {
@@ -92,6 +94,12 @@ static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const ne
   }
   if (t->kind == NEO_TREE_BAND) {
     put_band(c->module, &t->band, out);
+    neo_expr more = neo_recurrence_exit(t);
+    if (more.i)
+      neo_str_add(out, " while ");
+    if (more.i)
+      put_size_expr(c->module, more, out);
+    neo_str_addc(out, '\n');
   } else if (t->kind == NEO_TREE_GUARD) {
     neo_str_add(out, "if ");
     put_size_expr(c->module, t->condition, out);
