@@ -122,7 +122,7 @@ static void look_price(void *ctx, neo_expr e) {
   int64_t offset;
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return;
-  if (c->def[l->reader].kind && c->def[l->reader].home != c->def[d].home)
+  if (c->def[l->reader].kind && !c->def[d].whole && c->def[l->reader].home != c->def[d].home)
     l->saved[n->attr] = true;
   if (checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) && !offset)
     return;
@@ -266,19 +266,25 @@ static void cut_rounds(checkpoints *c) {
   c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
 }
 
+/* Is it made in its loop, and copied from there for others? A reader that is needed as a whole is, so that what it reads is
+ * not. */
+static bool is_made(const checkpoint_def *x) {
+  return x->home && x->kind == CHECKPOINT_RUNS && (x->carried || x->whole);
+}
+
 static void write(checkpoints *c) {
   cut_rounds(c);
   for (size_t k = 0; k < c->n_order; k++) {
     uint32_t d = c->order[k];
     const checkpoint_def *x = &c->def[d];
     neo_list out = neo_def_at(c->m, (neo_def){d})->out;
-    if (x->home && x->carried)
+    if (is_made(x))
       (void)checkpoint_chunked(c, x->home, (neo_tensor){neo_list_at(c->m, out, 0)});
     if (x->home && x->kind == CHECKPOINT_SUM)
       checkpoint_run_sum(c, d);
   }
   for (size_t k = 0; k < c->n_order; k++)
-    if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
+    if (is_made(&c->def[c->order[k]]))
       checkpoint_define_copy(c, c->order[k]);
   checkpoint_read_slices(c);
 }

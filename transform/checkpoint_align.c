@@ -32,6 +32,11 @@ bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int6
   return l.constant >= -CHECKPOINT_MOST_LAG && l.constant <= CHECKPOINT_MOST_LAG;
 }
 
+bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e) {
+  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+}
+
 /* ---- which could */
 
 /* Elements are 0 where there is no round. */

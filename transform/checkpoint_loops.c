@@ -131,6 +131,26 @@ static uint32_t last_loop(const checkpoints *c) {
   return last;
 }
 
+/* ---- what is read as a whole */
+
+static void look_whole(void *ctx, neo_expr e) {
+  checkpoints *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0;
+  if (d && c->def[d].kind == CHECKPOINT_RUNS &&
+      !checkpoint_is_over_sizes(c->m, neo_expr_arg(c->m, e, c->def[d].axis)))
+    c->def[d].whole = true;
+}
+
+static void find_whole(checkpoints *c) {
+  for (size_t k = 0; k < c->n_order; k++) {
+    checkpoint_def *x = &c->def[c->order[k]];
+    x->whole = x->whole || x->wanted;
+    if (!x->kind || (x->kind == CHECKPOINT_SUM && !x->home))
+      neo_def_visit(c->m, (neo_def){c->order[k]}, look_whole, c);
+  }
+}
+
 void checkpoint_find_loops(checkpoints *c) {
   for (size_t k = 0; k < c->n_order;) {
     uint32_t number = c->def[c->order[k]].number;
@@ -148,4 +168,5 @@ void checkpoint_find_loops(checkpoints *c) {
         !loops_need(c, c->order[k]))
       x->home = last;
   }
+  find_whole(c);
 }

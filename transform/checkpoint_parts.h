@@ -25,6 +25,7 @@ typedef struct { /* of a definition */
   bool needed;        /* by some entry */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
+  bool whole;         /* all of it is read behind the loops, or a result */
   uint32_t home; /* number of the loop in which it is made; 0: in those that need it, or in none */
   uint32_t level[2]; /* the least level of a loop that can read what it makes: up, down */
 } checkpoint_def;
@@ -68,6 +69,8 @@ neo_expr checkpoint_number(const checkpoints *c, int64_t x);
 neo_expr checkpoint_sum(const checkpoints *c, neo_expr a, int64_t by); /* in linear form */
 /* The one definition of the tensor, if it was there before; else 0. */
 uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor);
+/* Is the index one element for all readers? */
+bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e);
 /* e is AXIS *axis + *offset */
 bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset);
 static inline bool checkpoint_is_read(const neo_node *n) {

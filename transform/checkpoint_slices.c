@@ -60,11 +60,6 @@ static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, const neo_e
   return y.part;
 }
 
-static bool is_over_sizes(const neo_module *m, neo_expr e) {
-  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
-}
-
 static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   checkpoints *c = ctx;
   neo_node n = *neo_expr_node(m, e);
@@ -73,7 +68,7 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
     return e;
   uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
   neo_expr round = neo_list_expr(m, n.arg, along), at[64], one[64];
-  if (!is_over_sizes(m, round))
+  if (!checkpoint_is_over_sizes(m, round))
     return e;
   for (uint32_t k = 0; k < rank; k++) {
     one[k] = k == along ? round : checkpoint_one_element(c, n, k);

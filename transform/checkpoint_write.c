@@ -83,8 +83,7 @@ neo_expr checkpoint_one_element(const checkpoints *c, neo_node n, uint32_t dim) 
   neo_module *m = c->m;
   neo_expr e = neo_list_expr(m, n.arg, dim), zero = checkpoint_number(c, 0);
   neo_facts none = {0};
-  if (neo_expr_axes(m, e) || neo_expr_uses_op(m, e, NEO_OP_LOAD) ||
-      neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE))
+  if (!checkpoint_is_over_sizes(m, e))
     return (neo_expr){0};
   neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, dim);
   bool inside = neo_prove(c->p, &none, neo_op2(m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED &&
@@ -316,29 +315,6 @@ static void make(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
       define(c, chunk_loop, c->order[k], out[k]);
 }
 
-/* ---- who reads chunks */
-
-typedef struct {
-  const checkpoints *c;
-  uint32_t maker;
-  bool reads;
-} reader_look;
-
-static void look_reader(void *ctx, neo_expr e) {
-  reader_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->c->m, e);
-  l->reads = l->reads || (checkpoint_is_read(n) && checkpoint_maker(l->c, n->attr) == l->maker);
-}
-
-/* Does anybody read all of what it makes? */
-static bool is_read_whole(const checkpoints *c, uint32_t d) {
-  reader_look l = {c, d, false};
-  for (size_t k = 0; k < c->n_order; k++)
-    if (!c->def[c->order[k]].kind)
-      neo_def_visit(c->m, (neo_def){c->order[k]}, look_reader, &l);
-  return l.reads || c->def[d].wanted;
-}
-
 neo_tensor checkpoint_chunked(checkpoints *c, uint32_t chunk_loop, neo_tensor t) {
   const checkpoint_loop *n = &c->loops.at[chunk_loop - 1];
   uint32_t id = checkpoint_maker(c, t.i);
@@ -348,7 +324,7 @@ neo_tensor checkpoint_chunked(checkpoints *c, uint32_t chunk_loop, neo_tensor t)
     return (neo_tensor){(uint32_t)made};
   if (d->home && d->home != chunk_loop && c->loops.at[d->home - 1].level >= n->level)
     return (neo_tensor){0};
-  if (!d->home && is_read_whole(c, id))
+  if (!d->home && d->whole)
     return (neo_tensor){0};
   make(c, chunk_loop, id);
   (void)neo_map_get(&c->loops.at[chunk_loop - 1].made, t.i, &made);

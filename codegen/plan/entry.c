@@ -334,9 +334,25 @@ static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry
   return q;
 }
 
+/* The bytes of the frame in this order, at least. */
+static int64_t bound_of(const planner *q, plan_groups order) {
+  planner trial = planner_new(q->env, q->entry);
+  trial.order = order;
+  for (uint32_t k = 0; k < n_outputs(q); k++) {
+    int32_t buf;
+    if (has_buf(q, output_at(q, k), &buf))
+      set_buf(&trial, output_at(q, k), buf);
+  }
+  return plan_frame_bound(&trial);
+}
+
 static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entry e) {
-  q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry);
+  q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry, false);
   plan_bind_outputs(q);
+  if (q->env->in->frugal) {
+    plan_groups other = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry, true);
+    q->order = bound_of(q, other) < bound_of(q, q->order) ? other : q->order;
+  }
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;
   copy_outputs(q, false);

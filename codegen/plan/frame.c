@@ -320,7 +320,7 @@ static int32_t *item_buffers(planner *q) {
   return buf;
 }
 
-void plan_frame(planner *q, neo_rt_entry *e) {
+static void place_all(planner *q) {
   find_lifetimes(q);
   plan_find_choices(q);
   for (size_t i = 0; i < q->order.n; i++)
@@ -331,6 +331,15 @@ void plan_frame(planner *q, neo_rt_entry *e) {
   share_exclusive(q);
   if (q->env->in->gpu)
     spread_small(q);
+}
+
+int64_t plan_frame_bound(planner *q) {
+  place_all(q);
+  return neo_dsa_plan(q->items.at, q->items.n, 0, q->scratch).bound_bytes;
+}
+
+void plan_frame(planner *q, neo_rt_entry *e) {
+  place_all(q);
   neo_dsa_result r =
       neo_dsa_plan(q->items.at, q->items.n, neo_dsa_compile_budget(q->items.n), q->scratch);
   e->frame_bytes = r.peak_bytes;

@@ -55,9 +55,10 @@ typedef struct {
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
 /* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
- * when the entry ends; null entry: that of initial values. */
+ * when the entry ends; null entry: that of initial values. `frugal`: what frees memory runs as soon as it can. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
-                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
+                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry,
+                       bool frugal);
 
 /* ---- plan/places.c: an entry's frame at the sizes of a call */
 typedef struct {

@@ -4,7 +4,7 @@
  * (neo_def_rec.after), and, if it writes an update, after those that read the old version: then the update may go into the old version's place. Of the groups
  * that may run next, the first one in the grouping's order is taken. If it writes only updates,
  * the group is taken instead whose parameters were read last, of all that write only updates:
- * these parameters are likely to be in a cache still. Where the plan is to be frugal, a group that
+ * these parameters are likely to be in a cache still. In a frugal order, a group that
  * frees as many bytes as it takes comes first. Updates that overwrite each other's inputs
  * form a cycle, which is cut at its first group; plan/entry.c finds that this one's update cannot
  * be in place. */
@@ -30,6 +30,7 @@ typedef struct {
   uint32_t *read_at, now; /* by tensor: number of the last group so far that reads it */
   uint32_t *unread;       /* by tensor: groups that read it and have not run */
   bool *begun;            /* by tensor: a piece of it has been written */
+  bool frugal;
 } order_ctx;
 
 static const neo_group *group_at(const order_ctx *o, uint32_t g) {
@@ -196,7 +197,7 @@ static size_t freeing_group(const order_ctx *o, size_t n_left) {
 /* The position of the next group among the n_left remaining ones: one that waits for no other,
  * or, in a cycle, the first. */
 static size_t next_group(const order_ctx *o, size_t n_left) {
-  size_t best = o->env->in->frugal ? freeing_group(o, n_left) : n_left;
+  size_t best = o->frugal ? freeing_group(o, n_left) : n_left;
   uint32_t best_read = 0;
   if (best < n_left)
     return best;
@@ -224,9 +225,10 @@ static void note_run(order_ctx *o, uint32_t g) {
 }
 
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
-                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry) {
+                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry,
+                       bool frugal) {
   order_ctx o = {
-      .env = env, .m = env->store->p->m, .scratch = scratch, .updates = updates, .links = {0}};
+      .env = env, .m = env->store->p->m, .scratch = scratch, .updates = updates, .frugal = frugal};
   plan_groups out = {0};
   neo_map_init(&o.writers, scratch);
   neo_map_init(&o.readers, scratch);

@@ -119,7 +119,7 @@ typedef struct {
   const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */
   bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
   neo_grids grids; /* which runs of steps become persistent kernels */
-  bool frugal;     /* groups that free memory run as soon as they can */
+  bool frugal;     /* groups that free memory run as soon as they can, if the frame is smaller so */
 } neo_plan_input;
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,

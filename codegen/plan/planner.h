@@ -103,5 +103,7 @@ uint64_t plan_last_use(const planner *q, neo_tensor t);
 /* Where the caller's tensors are; then buffers for all others, at planned offsets. */
 void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);
+int64_t
+plan_frame_bound(planner *q); /* of the frame, at least; nothing is planned with q after it */
 
 #endif

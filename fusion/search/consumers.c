@@ -131,7 +131,7 @@ static bool can_join(consumers *c, neo_def d) {
 static bool joins(consumers *c, neo_def d) {
   c->d = *neo_def_at(c->q->m, d);
   c->axis = neo_order_round_axis(c->q->m, &c->loop, d);
-  if (c->axis < 0 || !is_whole_temp(c))
+  if (c->axis < 0 || c->d.after.i || !is_whole_temp(c))
     return false;
   c->good = true;
   c->along = 0;

@@ -111,6 +111,13 @@ static void report_limit(fuser *q, uint32_t entry, int64_t most) {
                   neo_name_text(m->names, neo_tensor_at(m, of)->name));
 }
 
+static bool has_backward(const fuser *q) {
+  bool has = false;
+  for (size_t k = 0; k < q->n_order && !has; k++)
+    has = q->def[q->order[k]].backward;
+  return has;
+}
+
 /* With a price on saved activations, more is computed again. The lowest of these prices with which
  * the rest fits is taken; if there is none, the highest. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
@@ -121,7 +128,7 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
   for (int k = most == NEO_FUSE_SMALL ? N - 1 : 0; k < N; k++) {
     size_t mark = decisions ? decisions->list.n : 0;
     begin(q, m, a, o, of, decisions);
-    fuse_price(q, prices[k]);
+    fuse_price(q, has_backward(q) ? prices[k] : 0);
     for (uint32_t g = 0; g < q->groups.n; g++)
       fuse_in_order(q, FUSE_FIRST, g);
     fuse_greedy(q);

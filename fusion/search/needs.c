@@ -207,7 +207,7 @@ static void look_follows(void *ctx, neo_expr e) {
 static bool follows(follower *f, uint32_t d) {
   neo_module *m = f->q->m;
   neo_list out = neo_def_at(m, (neo_def){d})->out;
-  f->good = !f->q->def[d].recurrence;
+  f->good = !f->q->def[d].recurrence && !neo_def_at(m, (neo_def){d})->after.i;
   f->reads = false;
   for (uint32_t k = 0; k < out.n; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)});

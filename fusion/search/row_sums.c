@@ -42,7 +42,7 @@ static void look(void *ctx, neo_expr e) {
 
 static bool can_read(row_sums *x, neo_def d) {
   neo_list out = neo_def_at(x->q->m, d)->out;
-  x->good = !x->q->def[d.i].recurrence;
+  x->good = !x->q->def[d.i].recurrence && !neo_def_at(x->q->m, d)->after.i;
   for (uint32_t k = 0; k < out.n; k++)
     x->good = x->good && neo_tensor_at(x->q->m, (neo_tensor){neo_list_at(x->q->m, out, k)})->role ==
                              NEO_ROLE_TEMP;

@@ -13,15 +13,18 @@ typedef struct {
   bool is;
 } marked_look;
 
-static void look_marked(void *ctx, neo_expr e) {
-  marked_look *l = ctx;
+static void need_tensor(marked_look *l, neo_tensor t) {
   const neo_module *m = l->n->q->m;
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
-    return;
-  neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
+  neo_list pieces = neo_tensor_at(m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
     l->is = l->is || l->marked[neo_list_at(m, pieces, k)];
+}
+
+static void look_marked(void *ctx, neo_expr e) {
+  marked_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->n->q->m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    need_tensor(l, (neo_tensor){n->attr});
 }
 
 /* Recurrences are one: what holds for a definition holds for all of its group. */
@@ -48,6 +51,7 @@ void fuse_set_find_after(fuse_set *n) {
     for (size_t k = 0; k < q->n_order; k++) {
       marked_look l = {n, n->after, n->after[q->order[k]]};
       neo_def_visit(q->m, (neo_def){q->order[k]}, look_marked, &l);
+      need_tensor(&l, neo_def_at(q->m, (neo_def){q->order[k]})->after);
       n->after[q->order[k]] = l.is;
     }
   while (spread_over_recurrences(n, n->after));

@@ -132,7 +132,8 @@ static bool has_recurrences(neo_compilation *c) {
 }
 
 static neo_status fuse(neo_compilation *c) {
-  c->module->recurrent = has_recurrences(c);
+  /* what a backward pass needs less memory for is no matter of those without one */
+  c->module->recurrent = has_recurrences(c) || c->options.fusion.memory != NEO_FUSE_FAST;
   neo_fuse_options o = neo_compile_fusion(c);
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
   if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
