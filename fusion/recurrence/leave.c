@@ -22,6 +22,7 @@
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 #include "ir/guarded_read.h"
+#include "ir/needed.h"
 
 enum { MOST_COPIES = 4 };
 
@@ -31,6 +32,8 @@ typedef struct {
   uint32_t n_loops;
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
+  const bool *
+      steers; /* by tensor: an index is made of it, which is read where a select does not take it, too */
   neo_tensor alive;
   neo_def maker;       /* of alive */
   const bool *outside; /* by tensor: it is needed outside of the group */
@@ -39,6 +42,7 @@ typedef struct {
   const bool *read_last; /* by tensor: they read the one of the last iteration */
   int64_t n;
   bool *out;       /* by definition: iterations leave it out */
+  bool fills;      /* what the condition is where nothing ran is read */
   bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
   neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
   bool predicated; /* leaves ask: the loop does not end */
@@ -254,6 +258,36 @@ static bool has_run(const counter *c, neo_def reader, const neo_guarded_read *g)
   return neo_prove(l->o->p, &facts, goal, NULL) == NEO_PROVED;
 }
 
+/* Does the condition hold of no iteration that did not run: is it alive[.., q], of an element alike that was made at q or
+ * before? */
+static bool tells_run(const leaving *l, neo_expr read, neo_expr condition) {
+  neo_module *m = l->o->m;
+  const neo_node *n = neo_expr_node(m, condition);
+  if (n->op == NEO_OP_AND)
+    return tells_run(l, read, neo_expr_arg(m, condition, 0)) ||
+           tells_run(l, read, neo_expr_arg(m, condition, 1));
+  bool tells = n->op == NEO_OP_LOAD && n->attr == l->alive.i;
+  const neo_order_member *made = maker_of(l, neo_expr_node(m, read)->attr);
+  for (uint32_t k = 0; k < l->n_loops && tells; k++) {
+    neo_expr q = neo_expr_arg(m, condition, outline_member(l->loop[k], l->maker)->axis);
+    neo_expr p = neo_expr_arg(m, read, outline_member(l->loop[k], made->def)->axis);
+    int64_t d;
+    tells = outline_distance(l->o, q, p, &d) && (k + 1 < l->n_loops ? d == 0 : d >= 0);
+  }
+  return tells;
+}
+
+/* Is it read where an iteration ran alone, or by who is needed there alone? */
+static bool is_where_run(const leaving *l, neo_def reader, const neo_guarded_read *g) {
+  const neo_conditions *c = l->o->options ? l->o->options->needed : NULL;
+  bool is = false;
+  for (uint32_t k = 0; k < g->n_around && !is; k++)
+    is = tells_run(l, g->read, g->assume[k]);
+  for (uint32_t k = 0; c && k < c[reader.i].n && !is; k++)
+    is = tells_run(l, g->read, c[reader.i].at[k]);
+  return is;
+}
+
 /* In the loop an iteration reads what it, or an earlier one, has made. */
 static bool is_within(const leaving *l, neo_def reader, neo_expr read) {
   const neo_order_member *made = maker_of(l, neo_expr_node(l->o->m, read)->attr);
@@ -301,7 +335,10 @@ static void note_reader(const leaving *l, const counter *c, const bool *made, ne
       continue;
     bool of_last = is_of_last(l, e);
     last[t] = last[t] || of_last;
-    after[t] = after[t] || !(of_last || (c->rounds.i && has_run(c, d, &all.at[k])));
+    bool asks = t != l->alive.i && !l->steers[t] && is_where_run(l, d, &all.at[k]);
+    bool of_run = asks || (!l->steers[t] && c->rounds.i && has_run(c, d, &all.at[k]));
+    after[l->alive.i] = after[l->alive.i] || asks;
+    after[t] = after[t] || !(of_last || of_run);
   }
 }
 
@@ -375,10 +412,11 @@ static bool may_leave_out(leaving *l, const neo_order_member *x) {
   bool is_condition = x->def.i == l->maker.i;
   if (!may || (!after && !last && !is_condition))
     return may;
-  if (is_condition ? n == 0 || after || last : (after && n == 0) || !has_old_value(l, x))
+  if (is_condition ? after && n > 0 : (after && n == 0) || !has_old_value(l, x))
     return false;
   l->n = n > l->n ? n : l->n;
-  l->ends[x->def.i] = n == 0;
+  l->fills = l->fills || (is_condition && n == 0 && (after || last));
+  l->ends[x->def.i] = n == 0 && !is_condition;
   return true;
 }
 
@@ -481,6 +519,7 @@ static bool may_leave(leaving *l, const neo_tree *t) {
   find_readers(l);
   l->predicated = l->o->options && l->o->options->predicated;
   l->out = NEO_NEW_ARRAY(l->o->a, bool, l->o->m->defs.n);
+  l->fills = false;
   l->ends = NEO_NEW_ARRAY(l->o->a, bool, l->o->m->defs.n);
   for (uint32_t k = 0; k < loop->n_members; k++) {
     l->out[loop->member[k].def.i] = may_leave_out(l, &loop->member[k]);
@@ -600,32 +639,6 @@ static outline_instance *end_of(const leaving *l, const outline_instance *x) {
   return y;
 }
 
-/* An instance of the definition in the tree. */
-static const outline_instance *instance_in(const leaving *l, const neo_tree *t, neo_def d) {
-  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(l->o, t) : NULL;
-  if (x)
-    return x->def.i == d.i && !x->of_sum ? x : NULL;
-  for (size_t k = 0; k < t->children.n && !x; k++)
-    x = instance_in(l, t->children.at[k], d);
-  return x;
-}
-
-/* Adds what is written after the loop, of which `t` is a part. */
-static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t) {
-  const neo_order_step *loop = left_loop(l);
-  neo_module *m = l->o->m;
-  neo_trees in = {0};
-  for (uint32_t k = 0; k < loop->n_members; k++) {
-    neo_def d = loop->member[k].def;
-    const outline_instance *x = l->ends[d.i] && l->out[d.i] ? instance_in(l, t, d) : NULL;
-    if (x)
-      outline_push(l->o, &in, end_of(l, x));
-  }
-  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
-  neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
-  NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
-}
-
 static bool uses_index(const neo_module *m, neo_expr e, neo_size index) {
   const neo_node *n = neo_expr_node(m, e);
   bool uses = n->op == NEO_OP_SIZE && n->attr == index.i;
@@ -669,6 +682,68 @@ static bool is_same_around(const leaving *l, const around_loop *a, const around_
   return same;
 }
 
+/* An instance of the definition in the tree, in this iteration of the loops around. */
+static const outline_instance *instance_in(const leaving *l, const neo_tree *t, neo_def d,
+                                           const around_loop *around) {
+  const outline_instance *x = NULL;
+  if (t->kind == NEO_TREE_LEAF) {
+    around_loop own = around_of(l, t);
+    x = outline_at(l->o, t);
+    return x->def.i == d.i && !x->of_sum && is_same_around(l, &own, around) ? x : NULL;
+  }
+  for (size_t k = 0; k < t->children.n && !x; k++)
+    x = instance_in(l, t->children.at[k], d, around);
+  return x;
+}
+
+/* alive[.., ..] = false, along the loop, where x makes an element of it */
+static outline_instance *fill_of(const leaving *l, const outline_instance *x) {
+  neo_module *m = l->o->m;
+  outline_instance *y = NEO_NEW(l->o->a, outline_instance);
+  uint32_t axis = outline_member(left_loop(l), x->def)->axis, finish = neo_const_bool(m, false).i;
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < x->rec.axes.n; k++)
+    id[k] = neo_list_at(m, k == axis ? neo_def_at(m, x->def)->axes : x->rec.axes, k);
+  *y = *x;
+  y->rec.axes = neo_list_new(m, id, x->rec.axes.n);
+  y->rec.finish = neo_list_new(m, &finish, 1);
+  y->fixed[axis] = false;
+  y->base[axis] = y->extent[axis] = (neo_expr){0};
+  y->rounds = l->n_loops == 1 ? -1 : x->rounds;
+  y->needed.n = 0;
+  y->of_sum = true;
+  return y;
+}
+
+/* Adds what is written before the loop, of which `t` is a part. */
+static void add_fill(const leaving *l, neo_trees *to, const neo_tree *t,
+                     const around_loop *around) {
+  const outline_instance *x = instance_in(l, t, l->maker, around);
+  neo_trees in = {0};
+  if (!x)
+    return;
+  outline_push(l->o, &in, fill_of(l, x));
+  NEO_PUSH(l->o->a, to,
+           neo_tree_guard(l->o->a, neo_const_bool(l->o->m, true), neo_tree_sequence(l->o->a, &in)));
+}
+
+/* Adds what is written after the loop, of which `t` is a part. */
+static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t,
+                     const around_loop *around) {
+  const neo_order_step *loop = left_loop(l);
+  neo_module *m = l->o->m;
+  neo_trees in = {0};
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_def d = loop->member[k].def;
+    const outline_instance *x = l->ends[d.i] && l->out[d.i] ? instance_in(l, t, d, around) : NULL;
+    if (x)
+      outline_push(l->o, &in, end_of(l, x));
+  }
+  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
+  neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
+  NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
+}
+
 static const neo_tree *with_ends(const leaving *l, const neo_tree *t);
 
 static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
@@ -676,14 +751,18 @@ static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
   for (size_t k = 0; k < t->children.n; k++) {
     const neo_tree *child = t->children.at[k];
     around_loop own = around_of(l, child);
-    bool ends = own.some && !own.many;
-    for (size_t i = k + 1; i < t->children.n && ends; i++) {
-      around_loop later = around_of(l, t->children.at[i]);
-      ends = !is_same_around(l, &own, &later);
+    bool begins = own.some && !own.many, ends = begins;
+    for (size_t i = 0; i < t->children.n; i++) {
+      around_loop other = around_of(l, t->children.at[i]);
+      begins = begins && !(i < k && is_same_around(l, &own, &other));
+      ends = ends && !(i > k && is_same_around(l, &own, &other));
     }
+    const neo_tree *all = begins || ends ? neo_tree_sequence(l->o->a, &t->children) : NULL;
+    if (begins && l->fills)
+      add_fill(l, &out, all, &own);
     NEO_PUSH(l->o->a, &out, own.many ? with_ends(l, child) : child);
-    if (ends)
-      add_ends(l, &out, child);
+    if (ends && l->last.i)
+      add_ends(l, &out, all, &own);
   }
   return neo_tree_sequence(l->o->a, &out);
 }
@@ -695,8 +774,12 @@ static const neo_tree *with_ends(const leaving *l, const neo_tree *t) {
   if (t->kind == NEO_TREE_SEQUENCE)
     return ends_in_sequence(l, t);
   if (!around_of(l, t).many) {
+    around_loop own = around_of(l, t);
+    if (l->fills)
+      add_fill(l, &one, t, &own);
     NEO_PUSH(a, &one, t);
-    add_ends(l, &one, t);
+    if (l->last.i)
+      add_ends(l, &one, t, &own);
     return neo_tree_sequence(a, &one);
   }
   const neo_tree *child = with_ends(l, t->children.at[0]);
@@ -850,7 +933,8 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
     if (has_ends(l))
       define_last(l);
     t = l->predicated ? predicated(l, t) : left(l, t);
-    t = l->last.i ? with_ends(l, t) : t;
+    l->fills = l->fills && !l->predicated; /* else all of them are made */
+    t = l->last.i || l->fills ? with_ends(l, t) : t;
   }
   l->n_loops--;
   return t;
@@ -859,6 +943,7 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
 const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
   leaving l = {.o = o};
   l.n_needed = needed_defs(&l, &l.needed);
+  l.steers = neo_steering_tensors(o->m, l.needed, l.n_needed, o->a);
   bool *outside = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n + 1);
   for (uint32_t k = 0; k < o->n_tensors; k++)
     outside[k] = o->stored[k];

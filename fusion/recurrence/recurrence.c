@@ -105,7 +105,7 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
 
 typedef struct {
   size_t own, lead; /* then come those that run behind the loops */
-  bool ordered;     /* all recurrences are in the loops, and these read none of those behind them */
+  bool ordered;     /* all recurrences are in the loops */
 } parts;
 
 static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *tensor) {
@@ -180,15 +180,15 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
       x.ordered = x.ordered && !number[defs[k].i];
     }
   x.own = at;
-  x.ordered = x.ordered && !reads_behind(m, a, &x, out, n);
   return x;
 }
 
 bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, size_t n) {
   neo_prover *p = neo_prover_new(m);
-  parts x = divide(m, p, a, defs, n, NEO_NEW_ARRAY(a, neo_def, n + 1));
+  neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
+  parts x = divide(m, p, a, defs, n, all);
   neo_prover_free(p);
-  return x.ordered;
+  return x.ordered && !reads_behind(m, a, &x, all, n);
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
