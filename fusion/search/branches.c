@@ -37,20 +37,24 @@ static void set_conditions(fuser *q, uint32_t d, neo_conditions when) {
     neo_expr_visit(q->m, when.at[i], want_flag, q);
 }
 
-static void find_conditions(fuser *q) {
-  const neo_program *p = q->program;
-  for (size_t k = 0; p && p->when && k < p->n_defs; k++)
-    set_conditions(q, p->defs[k].i, p->when[k]);
-  if (p && p->when)
-    return;
+const neo_conditions *fuse_conditions(fuser *q) {
   neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   uint32_t *together = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
   for (size_t k = 0; k < q->n_order; k++) {
     order[k].i = q->order[k];
     together[q->order[k]] = q->def[q->order[k]].recurrence;
   }
-  neo_needed_input in = {order, q->n_order, q->always, together, NULL};
-  const neo_conditions *of = neo_needed_where(q->m, &in, q->a);
+  neo_needed_input in = {order, q->n_order, needed_always(q), together, NULL};
+  return neo_needed_where(q->m, &in, q->a);
+}
+
+static void find_conditions(fuser *q) {
+  const neo_program *p = q->program;
+  for (size_t k = 0; p && p->when && k < p->n_defs; k++)
+    set_conditions(q, p->defs[k].i, p->when[k]);
+  if (p && p->when)
+    return;
+  const neo_conditions *of = fuse_conditions(q);
   for (size_t k = 0; k < q->n_order && of; k++)
     set_conditions(q, q->order[k], of[q->order[k]]);
   q->has_branches = of != NULL;

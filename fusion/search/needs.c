@@ -260,7 +260,14 @@ typedef struct {
   def_list *between; /* by number: what it reads of the recurrence by others */
   uint32_t n;        /* numbers */
   uint32_t joiner;
+  const neo_conditions *when; /* by definition; null: all are needed always */
 } sharing;
+
+/* What is needed under a condition may read what waits for it, and that may be made by the loops. */
+static bool is_needed_with(const sharing *s, uint32_t d) {
+  return !s->when ||
+         neo_conditions_same(&s->when[d], &s->when[s->q->order[s->f.first - 1]]);
+}
 
 static bool makes_temporaries(const neo_module *m, neo_def d) {
   neo_list out = neo_def_at(m, d)->out;
@@ -285,6 +292,7 @@ static bool take_between(sharing *s, neo_tensor t) {
   neo_list pieces = neo_tensor_at(q->m, t)->pieces;
   neo_def d = {pieces.n == 1 ? neo_list_at(q->m, pieces, 0) : 0};
   if (!d.i || !q->def[d.i].needed || q->def[d.i].recurrence || q->wanted[t.i] ||
+      !is_needed_with(s, d.i) ||
       neo_def_at(q->m, d)->chunk_loop || !makes_temporaries(q->m, d))
     return false;
   if (is_between(s, s->joiner, d.i))
@@ -362,8 +370,8 @@ static bool could_join(sharing *s, uint32_t number) {
   s->f.reads = false;
   s->f.reads_bools = false;
   for (size_t k = 0; k < n; k++) { /* what is in a loop has its loop */
-    s->f.good =
-        s->f.good && !neo_def_at(q->m, own[k])->chunk_loop && makes_temporaries(q->m, own[k]);
+    s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop &&
+                makes_temporaries(q->m, own[k]) && is_needed_with(s, own[k].i);
     at[k] = s->f.at[own[k].i]; /* it reads itself */
     s->f.at[own[k].i] = 0;
   }
@@ -428,13 +436,14 @@ static void share_over(const sharing *s, neo_tensor t, uint32_t *of) {
 }
 
 static void share_loops(fuser *q) {
+  const neo_conditions *when = fuse_conditions(q); /* those that join have the same */
   uint32_t n = 0;
   for (size_t k = 0; k < q->n_order; k++)
     n = q->def[q->order[k]].recurrence > n ? q->def[q->order[k]].recurrence : n;
   for (uint32_t number = 1; number < n; number++) {
     uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n),
              *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
-    sharing s = {.q = q, .f = {.q = q, .at = at, .number = number}, .n = n};
+    sharing s = {.q = q, .f = {.q = q, .at = at, .number = number}, .n = n, .when = when};
     s.joins = NEO_NEW_ARRAY(q->a, bool, n + 1);
     s.between = NEO_NEW_ARRAY(q->a, def_list, n + 1);
     for (size_t k = 0; k < q->n_order; k++) {

@@ -184,6 +184,8 @@ void fuse_take_row_sums(fuser *q);
 void fuse_take_row_leads(fuser *q);
 /* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of
  * recurrences are complete, which then say what runs together. */
+/* By definition, where it is needed as recurrences are now; null: always. */
+const neo_conditions *fuse_conditions(fuser *q);
 void fuse_find_flags(fuser *q);
 void fuse_find_branches(fuser *q);
 /* May a kernel that is needed where `host` is compute d as well? */
