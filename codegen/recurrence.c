@@ -602,6 +602,7 @@ static const neo_tree *joined(maker *x, const neo_tree *t) {
   use_tree(x, &used, t);
   add_buffers(x, &used);
   clone_tree(x, &x->k->body, t);
+  neo_kernel_guard(x->m, out.kernel, x->g); /* where its loops end is not asked in vain, either */
   x->k = NULL;
   x->status = neo_kernel_verify(out.kernel, x->why);
   return marked(x, out, t);

@@ -144,15 +144,14 @@ static void chunk_loop_of(neo_module *m, const neo_def *defs, size_t n, size_t *
 /* Puts the definitions that run in the loops first, then those that were before all of them. In the loops are
  * a loop, or the first recurrence, and what follows in their order if it has a place in it: a recurrence that
  * shares the loops, or a definition that reads along their rounds. */
-static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
-                    neo_def *out) {
+static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
+                       const size_t *chunk_loop, neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   bool *in = NEO_NEW_ARRAY(a, bool, n);
-  size_t at = 0, chunk_loop[2];
+  size_t at = 0;
   parts x = {0, 0, true};
   neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
-  chunk_loop_of(m, defs, n, chunk_loop);
   while (x.lead < n && !number[defs[x.lead].i] && !(chunk_loop[1] && x.lead == chunk_loop[0]))
     x.lead++;
   for (size_t k = 0; k < n; k++) {
@@ -180,7 +179,17 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
       x.ordered = x.ordered && !number[defs[k].i];
     }
   x.own = at;
+  x.ordered = x.ordered && ordered;
   return x;
+}
+
+/* Definitions of a loop over chunks for which there is no order together run as any others. */
+static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
+                    neo_def *out) {
+  size_t chunk_loop[2], none[2] = {0};
+  chunk_loop_of(m, defs, n, chunk_loop);
+  parts x = divide_by(m, p, a, defs, n, chunk_loop, out);
+  return x.ordered || !chunk_loop[1] ? x : divide_by(m, p, a, defs, n, none, out);
 }
 
 bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, size_t n) {

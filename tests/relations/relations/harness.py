@@ -190,7 +190,7 @@ class Examiner:
         theirs = other.outputs
         if m is not None and m.renamed:
             back = {b: a for a, b in m.renamed.items()}
-            theirs = {back.get(n, n): v for n, v in theirs.items()}
+            theirs = {rewrites.with_prefix(back, n): v for n, v in theirs.items()}
         found = compare.differences(base.outputs, theirs, m.maps if m else None, m.kind if m else None, program.special)
         if not found:
             return None

@@ -1019,6 +1019,12 @@ def cased(m):
     return False
 
 
+def with_prefix(table, name):
+    """The name with what the table has for what comes before its first point: of `y.g`, for y."""
+    first, point, rest = name.partition(".")
+    return table.get(first, first) + point + rest
+
+
 def renamed(m):
     """All names are others, in another order."""
     names = sorted({s.variable.name for s in m.statements if isinstance(s, Declare)} |
@@ -1036,7 +1042,7 @@ def renamed(m):
             n.names = (table[n.names[0]], *n.names[1:])
         elif isinstance(n, Output):
             n.paths = [(table.get(p[0], p[0]), *p[1:]) for p in n.paths]
-    m.values = {table.get(n, n): v for n, v in m.values.items()}
+    m.values = {with_prefix(table, n): v for n, v in m.values.items()}
     m.renamed = table
     return True
 
