@@ -202,7 +202,7 @@ static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
   return out;
 }
 
-/* What runs in a band, after its exit, or under a guard, one after the other. */
+/* The children of a band after its exit, or of a guard, in order. */
 static neo_trees parts_of(const maker *x, const neo_tree *t) {
   const neo_tree *child = t->children.at[0];
   neo_trees parts = {0};

@@ -1,4 +1,4 @@
-/* What the printer shares with the parser of the tests (tests/codegen/loop_parse.h). */
+/* Declarations that the printer shares with the parser of the tests (tests/codegen/loop_parse.h). */
 #ifndef NEO_CODEGEN_LOOP_TEXT_H
 #define NEO_CODEGEN_LOOP_TEXT_H
 

@@ -190,7 +190,7 @@ static void resolve_def(edge_values *x, neo_def id) {
     report(x, t);
 }
 
-/* What stands where it is read has no elements of its own. */
+/* A value of edges that is written where it is read has no elements of its own. */
 static void clear(edge_values *x, size_t first, size_t end) {
   for (size_t k = first; k < end; k++) {
     neo_def id = {(uint32_t)k};

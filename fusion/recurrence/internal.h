@@ -221,7 +221,7 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
-/* Gives the tensor, which has some slices along the loop, so many. */
+/* Gives the tensor n slices along the loop, where it is folded along it. */
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
