@@ -1,19 +1,30 @@
-/* Where elements lie. A tensor has memory of its own, row-major, or is a part of another one's, whose strides it then has:
+/* Where elements lie. A tensor has memory of its own, row-major, or lies in that of another one. As a part of that it has its
+ * strides:
  *
  *     y[n, c < 24] = select(c < 16, a[n, c], b[n, c - 16])
  *
  *     a within y at (0, 0), b within y at (0, 16):   b[n, c] is element n*24 + c + 16 of y's memory
  *
- * Parts of one tensor have no element in common. fusion/concat.h decides which tensors are parts. */
+ * Parts of one tensor have no element in common. fusion/concat.h decides which tensors are parts.
+ *
+ * Or it has a part of its rows: leading dimensions, those before the store's last one, are the same, and what lies behind
+ * them is row-major from one element of the row on. Tensors of different shapes have rows in one place in turn
+ * (fusion/overlay.h):
+ *
+ *     a[t, i, j]: 3 x 5 within rows[t, 15] at 0, b[t, i]: 9 at 6:   a[t, i, j] is element t*15 + i*5 + j, b[t, i] t*15 + 6 + i */
 #ifndef NEO_IR_STORE_H
 #define NEO_IR_STORE_H
 #include "ir/ir.h"
 
-/* The tensor whose memory holds t: t itself, or the one that it is a part of, through parts of parts. */
+/* The tensor whose memory holds t: t itself, or the one that it lies in, through parts of parts. */
 neo_tensor neo_tensor_store(const neo_module *m, neo_tensor t);
 /* The index along dimension `dim` of neo_tensor_store(m, t) of an element of t whose index is `index`. */
 neo_expr neo_store_index(neo_module *m, neo_tensor t, uint32_t dim, neo_expr index);
 /* t's elements begin at element `at` of `in` from now on: as many exprs as t has dimensions. */
 void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr *at);
+/* t lies in the rows of `in` from now on, from element `at` of each. */
+void neo_store_in_rows(neo_module *m, neo_tensor t, neo_tensor in, neo_expr at);
+/* Where t lies in the rows of another tensor; 0: it does not. *lead: how many dimensions are before a row; all if not. */
+neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *lead);
 
 #endif
