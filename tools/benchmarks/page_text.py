@@ -188,7 +188,7 @@ def losses(found):
     else:
         lines += [f"Of {plural(len(all_rows), 'row')}, none is slower than its fastest peer.", ""]
     if even:
-        lines += [*wrapped("Even within the precision of these rounds: " + ", ".join(even) + "."),
+        lines += [*wrapped("Even, within the precision of these rounds: " + ", ".join(even) + "."),
                   ""]
     return lines
 
