@@ -51,7 +51,7 @@ static bool is_reserved(writer *w, const char *id) {
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 
-/* What is called so in the text. */
+/* The identifiers of tensors, sizes and entries in the model's text, before any renaming (plan/outside.c). */
 static const char *tensor_ident(const neo_plan *p, size_t k) {
   return p->tensor_idents.n ? p->tensor_idents.at[k] : p->tensors.at[k].name;
 }
