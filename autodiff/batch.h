@@ -3,7 +3,7 @@
 #define NEO_AUTODIFF_BATCH_H
 #include "autodiff/internal.h"
 
-/* What a tensor is to the request, as bits. */
+/* The parts that a tensor plays in the request, as bits. */
 enum {
   AD_ASKED = 1, /* it is one of its `wrt` */
   AD_HELD = 2,  /* nothing flows through it */

@@ -1,4 +1,4 @@
-/* What the files of autodiff/ share. */
+/* Declarations that the files of autodiff/ share. Private to autodiff. */
 #ifndef NEO_AUTODIFF_INTERNAL_H
 #define NEO_AUTODIFF_INTERNAL_H
 #include "autodiff/autodiff.h"
@@ -148,9 +148,13 @@ void ad_conditions_note(ad_state *s, ad_conditions *c, neo_def def);
 bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def);
 /* Takes in a read of t of which nothing is known; true: something changed. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t);
-/* What a condition is for: an elementwise value; the sums that an adjoint goes into, which it filters,
- * where slopes may be infinite; or where these are products, which are quicker for all points, but for those of
- * iterations of a loop, each of which makes its own. */
+/* The use of a condition, which decides whether it is worth its cost:
+ *
+ * - AD_ELEMENT: an elementwise value
+ * - AD_SUM: sums that an adjoint goes into; the condition filters them where slopes may be infinite
+ * - AD_PRODUCT: sums of products, which are faster over all points than over those that the
+ *   condition selects
+ * - AD_ITERATION_PRODUCT: sums of products in a loop, each iteration of which makes its own */
 typedef enum { AD_ELEMENT, AD_SUM, AD_ITERATION_PRODUCT, AD_PRODUCT } ad_condition_use;
 /* The condition over AXIS 0 .. rank of t; 0: always. */
 neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_condition_use use);

@@ -1,4 +1,5 @@
-/* What system.c (the equations), solve.c (the rules) and gather.c (from a read to its term) share. */
+/* Declarations shared by system.c (the equations), solve.c (the rules) and gather.c (from a read to
+ * its term). */
 #ifndef NEO_AUTODIFF_SOLVE_H
 #define NEO_AUTODIFF_SOLVE_H
 #include "autodiff/internal.h"

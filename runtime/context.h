@@ -9,7 +9,7 @@ neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *con
                              const neo_rti_env *env, neo_rt_ctx **out) NEO_MUST_CHECK;
 /* Seed, and numbers of steps and calls, of one context become another's. */
 void neo_rti_copy_position(const neo_rt_ctx *from, neo_rt_ctx *to);
-/* Where rand() begins: as if so many steps, and no calls, had been made. */
+/* Sets the position of rand(): as if `step` steps, and no calls, had been made with this seed. */
 void neo_rti_set_position(neo_rt_ctx *ctx, uint64_t seed, uint64_t step);
 /* Memory of calls, in which nothing is needed between two of them; null: there is none. (frame.c) */
 void *neo_rti_work(const neo_rt_ctx *ctx, size_t *bytes);

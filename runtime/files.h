@@ -88,15 +88,15 @@ typedef struct {      /* null: what the format does not do */
   bool (*detect)(const unsigned char *p, size_t n);
   /* One array, whose data the caller frees. */
   neo_rt_status (*read_array)(const neo_rti_source *s, neo_rt_array *out) NEO_MUST_CHECK;
-  /* Where it lies, if it can be read in parts: else NEO_UNSUPPORTED. */
+  /* Finds the array in the file; NEO_UNSUPPORTED if it cannot be read in parts. */
   neo_rt_status (*locate)(const neo_rti_source *s, neo_rti_located *out) NEO_MUST_CHECK;
   /* All n arrays, as a file that appears whole or not at all. */
   neo_rt_status (*write_arrays)(const neo_rti_env *env, const char *path,
                                 const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
   /* All tensors; on success the caller frees what is in *out. */
   neo_rt_status (*read_tensors)(const neo_rti_source *s, neo_rti_file_tensors *out) NEO_MUST_CHECK;
-  /* What stands before the tensors' bytes, which the caller puts behind it, in their order. Sizes
-   * are in `begin` and `end`. */
+  /* Writes the part of the file before the tensors' bytes. The caller writes these after it, in
+   * order, at the offsets `begin` .. `end`. */
   void (*write_head)(neo_file_writer *w, const neo_rti_file_tensors *t);
 } neo_rti_format;
 
@@ -110,9 +110,9 @@ const neo_rti_format *neo_rti_checkpoint_format(void);
 /* As neo_rt_array_load: the format is told by the first bytes, not by the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
-/* Where the array that neo_rti_array_load would read lies in the file `file` (which has room for as many
- * bytes): NEO_UNSUPPORTED if it has to be read as a whole, as what is compressed or column-major. What is
- * damaged may be told by either. */
+/* Finds the array that neo_rti_array_load would read, and writes the path of its file to `file`
+ * (room for `file_bytes`). NEO_UNSUPPORTED if it has to be read as a whole, as a compressed or
+ * column-major array has. Damage may be reported by this function or by the later read. */
 neo_rt_status neo_rti_array_locate(const char *path, char *file, size_t file_bytes,
                                    neo_rti_located *out) NEO_MUST_CHECK;
 /* n elements as they lie there to elements as they are in memory. */

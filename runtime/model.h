@@ -28,8 +28,8 @@ int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
 typedef struct { /* a buffer of a frame, from where to where, rounded up */
   int64_t at, end;
 } neo_rti_place;
-/* Where the places of the entry's frame are at these sizes: place[e->n_places]. Returns the frame's
- * bytes. (frame.c) */
+/* Writes the offsets of the entry's buffers in its frame at these sizes to place[e->n_places].
+ * Returns the frame's bytes. (frame.c) */
 int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes,
                             neo_rti_place *place);
 

@@ -7,7 +7,7 @@
 
 enum { NEO_RTI_MAX_THREADS = 1024 };
 
-/* What worker number `worker` of n does. */
+/* The work of worker number `worker` of n. */
 typedef void neo_rti_job(void *user, int32_t worker, int32_t n);
 
 /* `threads` workers, the calling thread among them; 0: one for each core. The caller destroys it

@@ -203,7 +203,8 @@ bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 /* ---- bounds of elements (ends.c) */
 void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends);
 neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t);
-/* Those that are written for what begins with `first`: what follows from its own value says nothing of others. */
+/* The ends that the text declares for a value that begins with `first`. Ends that follow from the
+ * value of `first` alone are not among them, as they say nothing of later values. */
 neo_ends neo_ends_written(const neo_fe *fe, const neo_ast_type *type, const neo_val *first);
 /* Does every element keep the ends, which are over the first axes of the frame? */
 bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends);

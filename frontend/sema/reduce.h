@@ -18,8 +18,8 @@ typedef struct {
 /* ---- reduce.c */
 /* From the first body: reducer, bodies, finish and bound; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
-/* What is known of the value wherever the axes around may be, once conditions were added: least and bound are
- * what it has at its place. */
+/* The ends of the reduction's value at all points of the axes around it, after conditions were
+ * added. (`least` and `bound` of the record hold at its own point alone.) */
 neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r);
 /* A reduction over a pack of rank 0 has one point: its value is the body itself, its position is
  * 0. */

@@ -40,7 +40,7 @@ void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t 
 bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) NEO_MUST_CHECK;
 /* A literal takes the parameter's type. */
 bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) NEO_MUST_CHECK;
-/* What the elements are known to lie below; 0: nothing. */
+/* The exclusive upper bound that the elements are known to have; 0: none. */
 neo_expr neo_param_bound(neo_binding *b, const neo_val *v);
 bool neo_param_bound_holds(neo_binding *b, uint32_t param, neo_expr have,
                            neo_expr want) NEO_MUST_CHECK;

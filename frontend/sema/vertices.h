@@ -50,7 +50,7 @@ void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_
                              const char *const *full);
 /* May a statement of vertex functions stand here? Reports it if not. */
 bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
-/* What the children scattered, `none` where there is no child. */
+/* Reads the values that the children scattered, `none` for a child that does not exist. */
 void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none);
 /* The same along a list of edges, each of which has a child: extent, of n dimensions, is that of what is gathered. */
 void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr *extent,
@@ -68,7 +68,8 @@ neo_val neo_vertex_result(neo_inst *body, uint32_t k);
 neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis);
 /* begin[v + more], as an index, of the vertex that the axis is. */
 neo_expr neo_edges_begin(neo_module *m, const neo_edge_list *x, uint32_t axis, int64_t more);
-/* What holds of an edge in the list of `owner`: its child comes before it, and is `vertex`, if that is another axis. */
+/* The facts about an edge in the list of `owner`: its child comes before `owner`, and, if `vertex`
+ * is another axis, is `vertex`. */
 neo_expr neo_edges_hold(neo_module *m, const neo_edge_list *x, neo_expr edge, uint32_t owner,
                         uint32_t vertex);
 /* The vertex function that is checked, perhaps in a call around; null: none is. */

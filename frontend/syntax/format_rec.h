@@ -88,7 +88,7 @@ void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
 /* ---- format_part.c --------------------------------------------------------------------------- */
-/* What stands between the elements of a list, before element i. */
+/* Writes the separator before element i of a list. */
 void neo_f_comma(neo_f *f, uint32_t i);
 void neo_f_var(neo_f *f, const neo_ast_var *v);
 void neo_f_assigned(neo_f *f, const neo_ast_expr *value);

@@ -68,8 +68,8 @@ bool neo_p_fail(neo_parser *p, bool stop);
 /* "expected WHAT, found …" at the current token. */
 int neo_p_expected(neo_parser *p, const char *what);
 int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
-/* Where an operand follows another without an operator, says what the first was meant to be, if
- * that can be told; true if it did. */
+/* Reports an operand that follows another without an operator, with a guess at what was meant.
+ * Returns false, and reports nothing, if there is no guess. */
 bool neo_p_juxtaposed(neo_parser *p);
 /* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
 bool neo_p_enter(neo_parser *p) NEO_MUST_CHECK;

@@ -40,8 +40,9 @@ neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e,
 enum { NEO_RTI_COPY_BYTES = 64 * 1024 };
 /* Bytes of a copy step in this call. */
 int64_t neo_rti_copy_bytes(const neo_rt_ctx *ctx, const neo_rt_step *s);
-/* Of a loop over blocks of rows (neo_rt_loop): the first block from lo on, or hi, with no row in it and behind it. There
- * may be as many blocks as rows, of which most are empty; rows[hi] is there, and others up to the first that equals it. */
+/* The first empty block from lo on after which all are empty, or hi. Blocks are those of a loop
+ * over blocks of rows (neo_rt_loop): there may be as many blocks as rows, most of them empty.
+ * rows[hi] is written, and so are the elements up to the first that equals it; no others are. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi);
 /* The first block from which on all that follow, to `end`, have one row each. */
 int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end);

@@ -99,7 +99,8 @@ void neo_rti_cuda_trace_close(neo_rt_ctx *c);
 void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
 void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
 void neo_rti_cuda_mark_end(neo_rt_ctx *c);
-/* Of a loop the first round is noted, as there are events for each step once. Returns what was so before. */
+/* Switches marks on or off within a loop: only its first iteration is marked, as each step has one
+ * event. Returns the previous setting. */
 bool neo_rti_cuda_mark_rounds(neo_rt_ctx *c, bool on);
 
 /* ---- copy.c */

@@ -30,7 +30,7 @@ typedef struct {
   int32_t first, n; /* of the entry's steps */
 } cuda_part;
 
-/* Where the caller's tensors are among the arguments of the entry's steps. */
+/* The positions of the caller's tensors among the arguments of the entry's steps. */
 static inline const neo_rti_patch *neo_rti_cuda_patch(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return &c->patch[e - c->model->entries];
 }

@@ -46,7 +46,7 @@ const char *neo_compiler_id(neo_arena *a);
  * chosen. */
 bool neo_code_key_text(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
 void neo_code_add_target(neo_str *s, const neo_target *t);
-/* What the records' files say now. */
+/* Hashes the present contents of the records' files. */
 void neo_code_records(neo_compilation *c, uint64_t hash[2]);
 
 /* ---- code_find.c: opening, looking for a build, keeping one */

@@ -281,11 +281,11 @@ typedef struct {
   int64_t lists, edges;
 } neo_ends_at;
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
-/* Those of one element, by its number in row-major order. */
+/* The ends of one element, by its number in row-major order. */
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
-/* Those that all elements keep. */
+/* The ends that hold for all elements. */
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
-/* Where the elements of a tensor lie at these sizes, in the memory that holds it. */
+/* The positions of a tensor's elements at these sizes, in the memory that holds it. */
 typedef struct {
   uint32_t rank;
   int64_t first, extent[16], stride[16];
@@ -311,7 +311,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_M
 
 /* Is there a program of this name in PATH? (spawn.c) */
 bool neo_on_path(const char *name);
-/* Where; null: there is none. (spawn.c) */
+/* The path of that program; null: there is none. (spawn.c) */
 const char *neo_program_path(neo_arena *a, const char *name);
 
 /* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped

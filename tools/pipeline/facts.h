@@ -21,7 +21,7 @@
 struct neo_compilation;
 
 typedef struct neo_fact_check neo_fact_check;
-/* Of one module, in its arena. */
+/* A check for one module, in its arena. */
 neo_fact_check *neo_fact_check_new(neo_arena *a);
 /* A neo_pass_options.check, `ctx` is the neo_fact_check. `pass` null: the module is as the frontend made it.
  * NEO_INTERNAL after a report. */

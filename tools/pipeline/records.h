@@ -27,9 +27,9 @@ const neo_records_source *neo_records_sources(neo_arena *a, const char *list, bo
 
 /* The file of shipped records, one for each level of processors that is compiled for. */
 const char *neo_records_shipped_name(neo_arena *a, const struct neo_target *t);
-/* What a record says of the machine: all that schedules and kernels depend on. */
+/* The target as records state it: everything that schedules and kernels depend on. */
 const char *neo_record_target_text(neo_arena *a, const struct neo_target *t);
-/* What it says of the compiler: records of another one may mean something else. */
+/* The compiler as records state it: records of another one may mean something else. */
 const char *neo_record_build_text(void);
 /* Fills in what a record says of a group (key, family, sizes, name), of the target and of the
  * build; the rest is as it was. In the compilation's arena. After neo_compile_kernels, or in it. */

@@ -7,12 +7,12 @@
 bool neo_compile_for_gpu(const neo_compilation *c);
 /* Sets the target, its machine, and the host that calls the kernels; errors are in c->why. */
 neo_status neo_compile_choose_target(neo_compilation *c) NEO_MUST_CHECK;
-/* What passes are told of the target: threads to fill, dots of pairs. Nothing of a target that does
- * not exist: neo_compile_choose_target reports that. */
+/* The facts about the target that passes may use: threads to fill, dots of pairs. Empty for a
+ * target that does not exist, which neo_compile_choose_target reports. */
 neo_pass_target neo_compile_pass_target(neo_compilation *c);
 
 /* ---- begin.c */
-/* What the front begins with: the model's text, and the prefix. May be called again. */
+/* Reads the input of the front: the model's text, and the prefix. May be called again. */
 neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) NEO_MUST_CHECK;
 
 /* ---- compile.c */
