@@ -36,8 +36,7 @@ struct neo_arena_cleanup {
 };
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
-/* Does what a failed allocation of the arena does. Callers are those that run out of memory
- * elsewhere. */
+/* Does what a failed allocation of the arena does, for callers whose other memory ran out. */
 _Noreturn void neo_arena_fail(neo_arena *a);
 
 /* Zeroed memory, aligned to 16. Never null. */
