@@ -1,4 +1,4 @@
-/* Private to tools/pipeline: what the stages of compile.c are made of. */
+/* The parts of the stages in compile.c. Private to tools/pipeline. */
 #ifndef NEO_TOOLS_PIPELINE_STAGES_H
 #define NEO_TOOLS_PIPELINE_STAGES_H
 #include "tools/pipeline/compile.h"
@@ -23,8 +23,8 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c);
 void neo_module_make_pure(neo_module *m);
 
 /* ---- passes.c */
-/* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
- * memory ended, c->failed_pass alone is set. */
+/* Runs the table of passes. A failure that is not the input's has a text in c->why that names the
+ * pass; after NEO_MEMORY only c->failed_pass is set. */
 neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;
 
 #endif
