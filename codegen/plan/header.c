@@ -327,7 +327,7 @@ static const char *const functions =
     "viewer, until path is null. */\n"
     "@_status @_warm(@_ctx *ctx);\n"
     "@_status @_trace(@_ctx *ctx, const char *path);\n"
-    "/* What the model is, as text or JSON; returns the length it needs. */\n"
+    "/* The model as text or JSON; returns the length that it needs. */\n"
     "size_t @_describe(int json, char *buf, size_t n);\n\n"
     "extern const neo_rt_model @_model;\n\n";
 
