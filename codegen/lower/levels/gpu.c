@@ -1,22 +1,24 @@
-/* The kernels for a GPU (levels.h): a block counts, window by window, then all threads write the tables.
+/* The kernels for a GPU (levels.h): one block finds levels and ranks, window by window, then all threads write the
+ * tables.
  *
  *     for w in 0..n step T                       thread t has vertex v = w + t
  *       now[t] = 0
  *       again = true
  *       while again, T + 1 times at most
- *         next = max(now[child - w], or level[child] where the child is before the window) + 1
+ *         next = max(now[child - w], or level[child] if the child is before the window) + 1
  *         again = is next != now[t] in any thread
  *         now[t] = next
  *       level[v] = now[t];  place[v] = first[level[v]] + equal levels of threads before t
- *     first, end = sums of those before
+ *     first, end = sums of the earlier counts
  *
- * A child comes before its parents. So a vertex has its level in the first pass if none of its children is in the
- * window, and in any pass after one in which they have theirs, whatever was there before; and when a pass changes
- * nothing, all have theirs. A batch of graphs takes about as many passes as the graphs in a window are deep.
+ * A child comes before its parents. So a vertex has its final level after the first pass if none of its children is in
+ * the window, and otherwise after the pass that follows those of its children, for any previous values. When a pass
+ * changes nothing, all levels are final. A batch of graphs takes about as many passes as the graphs in a window are
+ * deep.
  *
- * Edges of lists get their ranks in the lists of parents, window by window as vertices do in their level, and find
- * their vertex among the offsets. An edge of a slot finds its place by how many edges to the same child come before it,
- * which it looks for from the child on if that has several. */
+ * Edges of lists get their ranks in the lists of parents window by window, as vertices do in their level; each searches
+ * the offsets for its vertex. The rank of a slot's edge is the number of earlier edges to the same child; if the child
+ * has several parents, the edge counts them from the child on. */
 #include "codegen/lower/levels/parts.h"
 
 enum { THREADS = 512, PASSES = 32 /* between two tests of the end */ };
