@@ -76,7 +76,7 @@ static neo_expr at_zero(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, (neo_tensor){n.attr}, index, rank, n.span);
 }
 
-/* A condition whatever its point is, and its opposite alike. */
+/* The id of a condition: the same at every point, and for its negation. */
 static uint32_t kind_of(neo_module *m, neo_expr condition) {
   while (neo_expr_node(m, condition)->op == NEO_OP_NOT)
     condition = neo_expr_arg(m, condition, 0);

@@ -11,7 +11,7 @@ bool neo_conditions_same(const neo_conditions *a, const neo_conditions *b) {
   return same;
 }
 
-typedef struct { /* a search for a case of the conditions in which something does not hold */
+typedef struct { /* a proof by cases: one for each side of a disjunction */
   neo_module *m;
   const neo_conditions *of;
   bool excludes; /* one of `of` fails in each case; else: all of them hold in each case */

@@ -25,11 +25,10 @@ typedef struct {
   neo_arena *a;
   neo_need_world world;
   const uint32_t *together;
-  neo_need *of, *of_class; /* by definition, by number of those that run together */
-  bool *dirty;             /* by definition; by number of the definitions that run together */
-  uint32_t *place;         /* by definition: its need has grown since its reads were visited */
-  reads_under *reads;      /* by definition: its position in the order, from 1 on; 0: not asked
-                              about */
+  neo_need *of, *of_class; /* by definition; by number of the definitions that run together */
+  bool *dirty;             /* by definition: its need has grown since its reads were visited */
+  uint32_t *place;         /* by definition: its position, from 1 on; 0: not asked about */
+  reads_under *reads;      /* by position */
   const uint64_t *loops;   /* with `points`: neo_loop_axes */
 } search;
 

@@ -336,8 +336,8 @@ static bool has_order(search *s, const members *c, level *l, neo_order_step *out
   return found;
 }
 
-/* Completes the level, if all definitions have axes and it has an order. Returns true also after
- * the last retry, so that no more axes are tried. */
+/* Whether the level has an order, once all definitions have axes. After the last retry no more axes
+ * are tried. */
 static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
   for (uint32_t k = 0; k < c->n; k++)
     if (l->axis[c->at[k]] == NONE)

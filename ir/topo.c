@@ -11,9 +11,9 @@ typedef struct {
   NEO_VEC(neo_dependence) edges;
   uint32_t *first, *next; /* of a definition its readers: edge number + 1 */
   uint32_t *waiting;      /* by unit: reads that are not computed yet */
-  uint32_t *unit;         /* by unit: number of reads that are not computed yet */
-  uint32_t *after;        /* by definition: the first one of its unit, which are definitions that
-                             depend on each other */
+  uint32_t
+      *unit; /* by definition: the first one of its unit: definitions that depend on each other */
+  uint32_t *after; /* by definition: the next one of its unit; 0: the last */
   bool *needed;
   size_t n_needed;
   bool recurs;

@@ -19,8 +19,8 @@ typedef struct {
   neo_arena *a;
   neo_prover *p;
   neo_str *why;
-  const bool *all; /* by tensor: its reads are looked at */
-  uint64_t key;    /* by tensor: check its reads */
+  const bool *all; /* by tensor: check its reads */
+  uint64_t key;    /* of the present definition */
 } reads_check;
 
 /* ---- memo of proofs */
