@@ -121,7 +121,9 @@ static neo_expr is_here(ad_batch_state *b, const access *a) {
   return here;
 }
 
-/* What a copy reads for an access of the program, where leaves from number `from` on count. */
+/* The expression in a copy that replaces an access of the program: the first leaf from number
+ * `from` on that the access reaches, or else the copied tensor, or the original one where no
+ * gradient flows through it. */
 static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
   neo_module *m = b->m;
   uint32_t k = from;

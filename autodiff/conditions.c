@@ -1,21 +1,25 @@
-/* Where the adjoint of a tensor can be other than zero, as its readers tell.
+/* The conditions under which the adjoint of a tensor can be other than zero, derived from its
+ * readers.
  *
- * A round that a `while` no longer runs and a branch that a `case` does not take compute nothing that
- * anybody reads: their results are read below select(alive[r], .., old) or select(k == 0, ..). Their
- * adjoints are zero, and their slopes may be anything, for they are taken at values that nobody asked
- * for: log(x) of the branch for positive x, 0/0 behind the last round of an iteration that has
- * converged. Zero times such a slope would be NaN, so those points have to be left out.
+ * The result of an iteration that a `while` no longer runs, and of a branch that a `case` does not
+ * take, is read by nobody: its reads are below select(alive[r], .., old) or select(k == 0, ..). Its
+ * adjoint is zero, but its slope may be anything, because it is taken at values for which the
+ * branch was not written: log(x) in the branch for positive x, 0/0 after an iteration has
+ * converged. Zero times such a slope would be NaN, so those points are left out of the backward
+ * pass.
  *
- * The conditions of a tensor are those that hold at every read of it that passes a gradient on: of the
- * selects above the read, of the reduction whose body it is in, and of the reader's own results. For
- * tensors that need each other this is the greatest solution: a tensor has all conditions until reads of it
- * are found, and readers without reads pass nothing on. That an adjoint is zero at a point follows from the adjoints of its readers, which come before it in the
- * order of the backward pass.
+ * The conditions of a tensor are those that hold at every read that passes a gradient on: the
+ * conditions of the selects above the read, the `where` of the reduction whose body it is in, and
+ * the conditions of the reader's own results. Tensors that need each other get the greatest
+ * solution: a tensor starts with all conditions, each read of it removes some, and a reader without
+ * reads passes nothing on. This is sound, as the adjoint at a point follows from the adjoints of
+ * its readers, which are earlier in the backward pass.
  *
- * A select between values that differ by element stays what it is in other systems (and costs nothing):
- * conditions count where they are the same for all elements of a round, or for whole rows. Those of a
- * select between tensors as they are, which is what a `case` becomes, count always. So do the conditions around
- * a reduction within an expression: the reduction is a part of the definition that has the condition. */
+ * A select whose condition differs by element stays a plain select, as in other systems (and costs
+ * nothing): conditions count where they are the same for all elements of an iteration, or for whole
+ * rows. The condition of a select between tensors as they are, which is what a `case` becomes,
+ * always counts. So does a condition around a reduction within an expression: the reduction is a
+ * part of the definition that has the condition. */
 #include "autodiff/internal.h"
 #include "autodiff/solve.h"
 #include "ir/out_map.h"
@@ -161,7 +165,7 @@ static void look_for(void *ctx, neo_expr e) {
   l->found = l->found || (load && n->attr == l->tensor);
 }
 
-/* Such a condition asks for the tensor's elements itself: `select(x[i] > 0, x[i], 0)`. */
+/* Whether the condition itself reads the tensor, as in `select(x[i] > 0, x[i], 0)`. */
 static bool reads_tensor(const neo_module *m, neo_expr condition, uint32_t tensor) {
   look_tensor l = {m, tensor, false};
   neo_expr_visit(m, condition, look_for, &l);

@@ -46,8 +46,8 @@ static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
   return false;
 }
 
-/* Where each point of the sum contributes to one element only (the place of a maximum), the
- * condition becomes a data equation, which codegen runs once over the points
+/* Moves an equation on data from the value to `where`, if each point of the sum contributes to one
+ * element only (as the position of a maximum does): codegen then runs once over the points
  * (schedule/segment/segment.h). */
 static void take_equation(neo_module *m, ad_term *t) {
   neo_expr e = t->value;

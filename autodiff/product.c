@@ -104,7 +104,8 @@ static neo_expr push_points(product *p, part *t, neo_expr *at) {
   return number;
 }
 
-/* Where keys say that the output axes are, at the point whose axes are given: perhaps where there is none. */
+/* Writes to at[] the output indices of the given point: those that keys name are read from the
+ * keys, and may be outside of the output. */
 static void keys_at(product *p, const neo_expr *point, neo_expr *at) {
   neo_module *m = p->m;
   for (uint32_t v = 0; v < p->d.n_out; v++)

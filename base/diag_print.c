@@ -78,7 +78,7 @@ static char mark_at(const mark *marks, size_t n, uint32_t i) {
   return c;
 }
 
-/* Where to start showing, so that the first mark is in the window. */
+/* The byte of the line at which to start showing, so that the first mark is in the window. */
 static uint32_t window_start(const mark *marks, size_t n) {
   const neo_line *line = &marks[0].line;
   uint32_t i = line->n;

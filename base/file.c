@@ -26,7 +26,7 @@ static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n) {
   return got;
 }
 
-/* What to expect: a regular file's size, else (pipes, /proc) a first guess. */
+/* The number of bytes to expect: the size of a regular file, else (pipes, /proc) a first guess. */
 static size_t expected_size(int fd) {
   struct stat st;
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)

@@ -58,7 +58,8 @@ static bool takes_elements(const walker *w, const neo_ast_expr *call) {
   return row && row->op != NEO_OP_CAST;
 }
 
-/* What is no name, call or slice by itself is an element: arithmetic is of elements. */
+/* Whether the expression is an element: anything but a name, a call or a slice by itself. Operators
+ * apply to elements. */
 static bool is_element(const walker *w, const neo_ast_expr *e) {
   if (!e || e->kind != NEO_AST_REF)
     return e != NULL;

@@ -170,7 +170,7 @@ static bool pole(neo_op op, const neo_value *x) {
   return (op == NEO_OP_RSQRT || op == NEO_OP_POW) && x[0].f == 0;
 }
 
-/* What rounding a + b to f64 lost (Knuth's two-sum). */
+/* The rounding error of a + b in f64 (Knuth's two-sum). */
 static double sum_rest(double a, double b) {
   double s = a + b, t = s - a;
   return (a - (s - t)) + (b - t);

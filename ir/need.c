@@ -33,7 +33,7 @@ bool neo_term_add(neo_module *m, neo_term *x, neo_expr e) {
 
 /* ---- disjunctions */
 
-/* What all terms have in common. */
+/* The conditions that all terms share. */
 neo_term neo_need_common(neo_module *m, const neo_need *x) {
   neo_term y = {0};
   for (uint32_t i = 0; i < x->n; i++)

@@ -129,7 +129,7 @@ static uint32_t class_of(const search *s, uint32_t d) {
   return s->together[d];
 }
 
-/* What holds of all points. */
+/* The term without its conditions over axes: what is left holds at every point or at none. */
 static neo_term of_any_point(const search *s, const neo_term *x) {
   neo_term y = *x;
   for (uint32_t k = y.n; k-- > 0;)

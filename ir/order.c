@@ -110,7 +110,8 @@ static neo_def_rec def_of(const search *s, uint32_t k) {
   return *neo_def_at(s->m, s->def[k]);
 }
 
-/* Where along its axis `axis` the producer computes what is read; 0: its map has a stride. */
+/* The position along the producer's axis `axis` that computes the element read; 0: its out map has
+ * a stride. */
 static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_def_rec p = def_of(s, e->producer);
   neo_out_dim map = neo_out_map_at(s->m, p.out_map, axis);

@@ -331,7 +331,8 @@ static void parse_module(neo_ir_parser *p) {
     p->m->name = name;
 }
 
-/* What needs no declaration, then declarations, then what needs them. */
+/* Parses statements that need no declaration; declarations follow, then statements that need
+ * these. */
 static void parse_early(neo_ir_parser *p, const statement *s) {
   begin(p, s);
   if (s->bad)

@@ -171,8 +171,9 @@ static neo_proof sets_counted(neo_prover *p, uint64_t quota, neo_witness_search 
   return proof;
 }
 
-/* Of what isl does not decide in few operations, a domain of few points is gone through first:
- * remainders and floors of many axes take isl a hundred times as long. */
+/* Decides a goal by search: sample points, isl with few operations, all points of a small domain,
+ * isl with the whole quota. Enumeration comes before the long run of isl, which takes a hundred
+ * times as long for remainders and floors of many axes. */
 static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
   neo_prover_stats *stats = &s->p->stats;
   neo_witness_search *t = neo_witness_search_new(s, goal, true);

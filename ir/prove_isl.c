@@ -91,7 +91,7 @@ static bool coordinate(isl_point *at, uint32_t k, int64_t *x) {
   return fits;
 }
 
-/* What an error says outweighs any result. */
+/* The answer, unless isl reports an error, which outweighs any result. */
 static neo_isl_answer judged(neo_isl *isl, neo_isl_answer answer) {
   enum isl_error error = isl_ctx_last_error(isl->ctx);
   isl_ctx_reset_error(isl->ctx);

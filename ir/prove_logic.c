@@ -54,7 +54,8 @@ static void add_shadow(neo_prover_scope *s, const neo_poly *g, uint32_t top, int
     add_fact(s, &y, shadows);
 }
 
-/* Of v*q - c >= 0 with c >= 1 and v >= 0, where q is no number: v >= 1 and q >= 1. */
+/* From v*q - c >= 0 with c >= 1 and v >= 0, where q is no number, adds the facts v >= 1 and q >=
+ * 1. */
 static void add_factors(neo_prover_scope *s, const neo_poly *g) {
   neo_poly product, v, q, rest;
   if (g->constant >= 0)

@@ -366,7 +366,7 @@ static void put_select(neo_relation *p, neo_expr e, bool value) {
   }
 }
 
-/* Where e may have this value. */
+/* Adds constraints for the points at which e has this value. */
 static void put_condition(neo_relation *p, neo_expr e, bool value) {
   neo_poly g;
   int64_t c;

@@ -40,7 +40,7 @@ static neo_reach join(neo_reach a, neo_reach b) {
   return (neo_reach){least_of(a.least, b.least), most_of(a.most, b.most)};
 }
 
-/* What both allow; `a` where they contradict each other. */
+/* The intersection; `a` if it is empty. */
 static neo_reach meet(neo_reach a, neo_reach b) {
   neo_reach y = {most_of(a.least, b.least), least_of(a.most, b.most)};
   return y.least <= y.most ? y : a;
@@ -65,7 +65,7 @@ static wide_reach product(neo_reach a, neo_reach b) {
   return y;
 }
 
-/* Of + - * and negation: before it wraps. */
+/* The exact value of + - * or negation, before it wraps. */
 static wide_reach exact(neo_op op, neo_reach a, neo_reach b) {
   switch (op) {
   case NEO_OP_ADD:

@@ -70,7 +70,7 @@ static neo_map *proved_of(neo_module *m) {
 
 /* ---- one read */
 
-/* What holds around the read: assertions on sizes, and conditions. */
+/* The facts that hold at the read: assertions on sizes, and conditions. */
 static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_read *r,
                           neo_axis_rec *axes) {
   const neo_module *m = c->m;

@@ -194,7 +194,8 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
          neo_verify_fail(v, "a bound is not affine in the indices");
 }
 
-/* What has offsets, and these, which have themselves as such, are inputs of integers of one dimension. */
+/* A tensor with offsets, and the offsets themselves (whose own `offsets` field is themselves), must
+ * be inputs of integers of one dimension. */
 static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
   if (!neo_verify_id(v, r->offsets.i))
     return false;

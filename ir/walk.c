@@ -121,7 +121,8 @@ static neo_expr rewrite_in(neo_module *m, walk *w, neo_expr e, rewriter *f, void
   walk_from(m, w, e);
   for (uint32_t id; (id = walk_next(m, w)) != 0;) {
     neo_expr y = rebuild(m, w, id);
-    /* What a node folded to is made of its arguments, rewritten already: never twice. */
+    /* A node that folded consists of arguments that were rewritten already: it is not rewritten
+     * again. */
     bool folded = neo_expr_node(m, y)->op != m->nodes.at[id].op;
     w->value[id] = folded ? y.i : f(ctx, m, y).i;
   }

@@ -200,7 +200,7 @@ void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *f
                 neo_path_text(in->fe, &e->u.ref.path));
 }
 
-/* What a broken statement would have pushed is not known. */
+/* Whether a statement did not parse: what it would have pushed is not known. */
 static bool has_broken(const neo_ast_stmts *stmts) {
   for (uint32_t k = 0; k < stmts->n; k++)
     if (stmts->at[k]->kind == NEO_AST_BROKEN)

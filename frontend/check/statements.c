@@ -147,7 +147,7 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- case */
 
-/* What the case looks at; a literal where it is known at compile time. */
+/* The value that the case selects by; a literal if it is known at compile time. */
 static neo_val case_value(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_expr *e = s->u.define.region->cond;
   const char *target = neo_inst_full(in, s->u.define.target.name.text);
@@ -230,7 +230,8 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
     neo_rounds_poison(in, s);
 }
 
-/* What rounds and branches give has extents and a type already. */
+/* Reports indices or a type written at the target of a loop or a case: its branches, or the values
+ * that it starts from and collects, already give extents and type. */
 static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.define.target;
   if (!var->indexed && !var->type.given)

@@ -50,7 +50,7 @@ static void look_read(void *ctx, neo_expr e) {
     r->bad = (neo_tensor){n->attr};
 }
 
-/* Of the value's own reduction: what it takes, where, and over which ranges. */
+/* Looks at the reads of the value's own reduction: in its bodies, its condition and its ranges. */
 static void look_own(neo_frame *f, init_reads *r) {
   const neo_own_reduction *own = &f->own;
   for (uint32_t k = 0; k < own->n_body; k++)

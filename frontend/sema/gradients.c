@@ -137,7 +137,8 @@ static bool settled(neo_frame *f, neo_view *v, const char *name, neo_span at) {
 
 /* ---- requests in rounds of loops, and in calls that depend on indices: one for each point */
 
-/* What y depends on and nothing defines yet: the carries of the loops around the request. */
+/* The tensors that y depends on and that nothing defines yet: the carries of the loops around the
+ * request. */
 static neo_list held_by(neo_fe *fe, neo_tensor y) {
   NEO_VEC(neo_tensor) held = {0};
   bool *seen = neo_tensor_reach(fe, y);

@@ -1,6 +1,7 @@
-/* Where a reduction goes: it stays with its statement, or becomes a definition of its own over the outer
- * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
- * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+/* Decides where a reduction is computed: in its statement, or in a definition of its own over the
+ * outer axes that it uses, at the hull of their extents. Guards may surround the reduction (select,
+ * and, or, where): if its reads cannot be shown in range without those conditions, they are
+ * conjoined to its `where`. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 
@@ -36,7 +37,8 @@ static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t us
     }
 }
 
-/* What holds at a read inside: what is asserted, the conditions inside, and the guard. */
+/* The facts that hold at a read inside of the reduction: assertions, the conditions inside, and the
+ * guard. */
 static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_read *x,
                               neo_expr guard, const neo_axis_rec *axis) {
   uint32_t n = 0, asserts = (uint32_t)f->fe->asserts.n;

@@ -1,4 +1,4 @@
-/* What a reducer computes: its bodies, its result, and the bound of that. */
+/* Builds what a reducer computes: its bodies, its result, and the result's bound. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 

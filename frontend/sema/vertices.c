@@ -429,7 +429,7 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* Whose list an edge is in: an element for each edge. */
+/* The tensor that holds, for each edge, the vertex in whose list the edge is. */
 static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   neo_module *m = in->fe->m;
   neo_span at = neo_tensor_at(m, x->begin)->span;

@@ -234,7 +234,7 @@ static void p_train(neo_parser *p, neo_ast_stmt *s) {
 
 /* ---- which statement is it? ------------------------------------------------------------------ */
 
-/* Those that hold no block. */
+/* Parsers of statements that contain no block. */
 static void (*const lines[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
     [NEO_AST_IMPORT] = p_import, [NEO_AST_DIM] = p_dim,      [NEO_AST_ASSERT] = p_assert,
     [NEO_AST_INPUT] = p_input,   [NEO_AST_PARAM] = p_decl,   [NEO_AST_STATE] = p_decl,
@@ -249,7 +249,7 @@ void neo_p_line(neo_parser *p, neo_ast_stmt *s) {
   lines[s->kind](p, s);
 }
 
-/* What people write who come from elsewhere. */
+/* Keywords of other languages, each with a hint. */
 static const char *const foreign_words[][2] = {
     {"def", "a function is written fn f(x[N]) -> y { ... }"},
     {"func", "a function is written fn f(x[N]) -> y { ... }"},
@@ -304,7 +304,7 @@ void neo_p_unknown_statement(neo_parser *p) {
   suggest(p, h, t->text);
 }
 
-/* What may follow the name at the beginning of a definition. */
+/* Whether the token can follow the name at the beginning of a definition. */
 bool neo_p_defines(neo_tok next) {
   return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
          next == NEO_TOK_COLON || next == NEO_TOK_DOT;

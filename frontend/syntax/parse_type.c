@@ -28,7 +28,8 @@ bool neo_p_is_type(const neo_parser *p, size_t at) {
 
 /* ---- names that are no types ----------------------------------------------------------------- */
 
-/* What other languages call our types, and those that we have not. */
+/* Names of types in other languages, each with the name here, or with a nearby type if there is
+ * none. */
 static const char *const foreign_types[][2] = {
     {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},
     {"float32", "f32"},   {"float16", "f16"},  {"int", "i32"},  {"long", "i64"},

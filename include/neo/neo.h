@@ -44,17 +44,17 @@ typedef struct {
   size_t text_bytes;
 } neo_module_text; /* what `import NAME` finds before any file */
 
-/* What a tensor, an entry or a size that is called `ident` in the model's text is called in the
- * record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
- * bytes without control characters, "layers.0.weight". With {"h", "encoder"} the parameter h.W
- * of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
+/* Renames a tensor, an entry or a size, called `ident` in the model's text. `name` is its name in
+ * the record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
+ * bytes without control characters, such as "layers.0.weight". With {"h", "encoder"} the parameter
+ * h.W of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
  * the header stay those of the text. */
 typedef struct {
   const char *ident, *name;
 } neo_name_pair;
 
-/* What to compile. All zero but `path`, or `text`, is fine: null means the default. It is read,
- * and what it points to, during the call only. */
+/* A request to compile. Either `path` or `text` is required; all other fields may be zero (null:
+ * the default). The request and everything it points to are read during the call only. */
 typedef struct {
   size_t struct_size;              /* sizeof(neo_request); 0 is taken as that. Fields are only
                                        added at the end: those beyond it are taken as 0 */
@@ -110,8 +110,8 @@ NEO_API const char *neo_version(void);
 
 /* ---- in memory */
 
-/* What a compilation made. It does not change, so that several threads may use it, and refers to
- * nothing of its request. */
+/* The result of a compilation. It is immutable, so several threads may use it, and holds no pointer
+ * into its request. */
 typedef struct neo_build neo_build;
 
 /* Compiles in memory: writes no file but those of the cache, and needs no other program but, for
@@ -145,17 +145,18 @@ typedef struct {
 NEO_API int32_t neo_build_diagnostics(const neo_build *build, const neo_diagnostic **at);
 /* All of them as text, then the failure: what neo_compile gives as messages. Never null. */
 NEO_API const char *neo_build_messages(const neo_build *build);
-/* What failed and is no diagnostic: of the request, a file, the target; null: nothing. */
+/* The reason of a failure that is no diagnostic: of the request, a file or the target; null if
+ * there is none. */
 NEO_API const char *neo_build_failure(const neo_build *build);
-/* What the request's `emit` asked for, by its name there: "o", "h", "json", "ll", "s", "ptx". A
- * NUL, which *bytes (may be null) does not count, follows. Null: it was not asked for, or not
- * made. */
+/* An output that the request's `emit` asked for, by its name there: "o", "h", "json", "ll", "s",
+ * "ptx". The build owns it. A NUL follows it, which *bytes (may be null) does not count. Null: it
+ * was not asked for, or not made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
-/* What the compiler made of it, as `neoc explain`: "groups" (what became one
- * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
- * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
- * messages, whose last line begins with "neo: ". */
+/* An explanation of the compilation, as `neoc explain` prints it. `what` is "groups" (the kernels,
+ * and why they are what they are), "schedule", "kernels", "memory", "timings", "ir", "after=PASS",
+ * or "html", a page with all of it. Compiles again. The caller frees the text with
+ * neo_messages_free; after a failure it is messages, whose last line begins with "neo: ". */
 NEO_API char *neo_build_explain(const neo_build *build, const char *what);
 
 /* The names of a text, from its syntax alone, as an output "names" of JSON:

@@ -62,7 +62,8 @@ neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, in
                       (long long)given, (long long)want, t->place);
 }
 
-/* What can be known of a dimension before a call: its value, or the bounds of its size. */
+/* Checks a dimension as far as it is known before a call: against its value, or the bounds of its
+ * size. */
 static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given) {
   int32_t program = c->model->extents[t->extent + d];
   int32_t size = neo_rti_program_size(c->model, program);

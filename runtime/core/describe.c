@@ -364,7 +364,7 @@ static void json_head(out *o) {
   add(o, ", \"interface\": \"%016" PRIx64 "\"", o->m->interface); /* JSON has no such integers */
 }
 
-/* What --size gave: the sizes of frame_bytes_at and ctx_bytes_at. */
+/* Writes the sizes that --size gave, at which frame_bytes_at and ctx_bytes_at are computed. */
 static void json_given(out *o) {
   add(o, ", \"at\": {");
   for (int32_t i = 0; i < neo_rti_call_sizes(o->m); i++) {

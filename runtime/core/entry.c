@@ -82,9 +82,9 @@ static int64_t bytes_of(const neo_rt_ctx *c, int32_t tensor) {
   return n * (int64_t)neo_rti_type_bytes(t->type);
 }
 
-/* Where the device's memory is separate, every argument of the host's has its place in the work,
- * wherever it comes from: a graph of the driver that was made for these sizes finds it again. Returns
- * the bytes of all. */
+/* Sums the bytes of the entry's arguments. On a device with memory of its own, every argument from
+ * the host has its own part of the work memory, wherever the caller's data are, so that a driver's
+ * graph made for these sizes finds it at the same address again. */
 static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   int64_t room = 0;
   for (int32_t i = 0; i < e->n_args; i++) {

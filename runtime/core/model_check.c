@@ -34,7 +34,8 @@ static bool program_ok(const neo_rt_model *m, int32_t program) {
   return program >= 0 && neo_rti_eval(m, program, NULL) >= 0;
 }
 
-/* What is read inside of a loop is not, where all sizes are at their largest, what it is in a round. */
+/* Whether the program computes a value. Its value at the largest sizes may be wrong for an
+ * iteration of a loop, so the value itself is not checked. */
 static bool program_formed(const neo_rt_model *m, int32_t program) {
   int64_t most[NEO_RT_MOST_SIZES], x;
   for (int32_t i = 0; i < m->n_sizes; i++)

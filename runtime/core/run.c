@@ -53,8 +53,8 @@ static neo_rt_status check_extents(neo_rt_ctx *c, int32_t tensor) {
   return NEO_OK;
 }
 
-/* What the context owns may be an output as well; what was bound to it is its store, not a
- * destination. */
+/* Collects the arguments of the entry. A tensor that the context owns may be an output as well:
+ * memory bound to it is its store, and no destination for the output. */
 static neo_rt_status collect(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = 0; i < e->n_args; i++) {
     int32_t tensor = c->model->entry_args[e->args + i];

@@ -76,7 +76,8 @@ static void run_units(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
     atomic_store_explicit(&w->r->failed, true, memory_order_relaxed);
 }
 
-/* Of a step in a loop: from its first round to its last one. */
+/* Notes the time of a step. The span of a step in a loop is from its first iteration to its last
+ * one. */
 static void note_span(const walker *w, int32_t i, int64_t from) {
   const neo_rti_cpu *u = w->r->cpu;
   neo_rti_cpu_span *s = &u->spans[w->worker * u->most_steps + i];

@@ -62,7 +62,8 @@ neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, 
   return s;
 }
 
-/* What earlier calls have in the stream may still use the old one: the pool frees it behind them. */
+/* Replaces the work memory by a larger one. Earlier calls in the stream may still use the old one,
+ * which the pool frees after them. */
 neo_rt_status neo_rti_cuda_regrow(neo_rt_ctx *c, size_t n, size_t least) {
   neo_rti_cuda *u = cuda_of(c);
   neo_rt_status s = neo_rti_cuda_enter(c);

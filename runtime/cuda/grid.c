@@ -58,7 +58,8 @@ static int32_t behind(const neo_rt_model *m, int32_t step) {
   return step + 1 + (m->steps[step].op == NEO_RT_STEP_LOOP ? m->steps[step].n : 0);
 }
 
-/* Of a step in a loop: where indices are at their largest, or at their smallest, if that is more. */
+/* Units of a step; in a loop, the larger of the numbers at the largest and at the smallest
+ * indices. */
 static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
   const neo_rt_model *m = c->model;
   int64_t sizes[64], n = c->units[step];

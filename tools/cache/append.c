@@ -69,7 +69,7 @@ static neo_status check_head(neo_records_lock *w, bool *fresh) {
   }
 }
 
-/* Where the text after the last newline begins. */
+/* Finds the offset after the last newline. */
 static neo_status find_tail(neo_records_lock *w, int64_t *at) {
   char text[TAIL_BYTES];
   neo_status s = NEO_OK;

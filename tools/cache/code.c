@@ -17,7 +17,8 @@ neo_code_key neo_code_key_of(neo_code_kind kind, const char *text, size_t n) {
 
 /* ---- the folder */
 
-/* What is missing will be made; what is no folder, writing finds. */
+/* Whether the folder belongs to this user alone. A missing folder passes, as it will be made; so
+ * does a path that is no folder, which the writer reports. */
 static bool is_trusted(neo_arena *a, const char *folder, const char **why) {
   struct stat st;
   if (stat(folder, &st) != 0 || neo_code_is_own(&st))

@@ -25,7 +25,7 @@
 
 typedef struct neo_code_cache neo_code_cache;
 
-/* What an entry is: a suffix of its file. */
+/* The kind of an entry, which is the suffix of its file. */
 typedef enum {
   NEO_CODE_KERNEL,   /* object code of a kernel */
   NEO_CODE_INPUTS,   /* names of the files that a compilation looked for */
@@ -72,7 +72,7 @@ typedef struct {
   int64_t oldest; /* when that was used which was not used for longest; 0: there is nothing */
 } neo_code_usage;
 
-/* What the folder has. NEO_IO: errno tells why. */
+/* Counts the entries of the folder. NEO_IO: the reason is in errno. */
 neo_status neo_code_survey(neo_arena *a, const char *folder, neo_code_usage *out) NEO_MUST_CHECK;
 
 typedef struct {

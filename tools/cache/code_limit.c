@@ -34,7 +34,8 @@ typedef struct {
   uint64_t bytes, hits, misses;
 } counts;
 
-/* Who holds the lock walks through the folder at most; one that was stopped is not waited for. */
+/* Takes the lock, for a limited time: a process that holds it walks through the folder at most, and
+ * one that was stopped is not waited for. */
 static bool lock(int fd) {
   struct timespec pause = {0, 1000000};
   for (int k = 0; k < PATIENCE_MS; k++) {

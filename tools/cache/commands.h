@@ -1,6 +1,6 @@
-/* What the commands of neo-cache share. cli.c has the table of them, and reads the command line by
- * it; each command is a function of show.c or edit.c; these read files by files.c, and messages.c
- * prints what went wrong. */
+/* Shared by the commands of neo-cache. cli.c has the table of commands, and parses the command line
+ * by it; each command is a function of show.c or edit.c; these read files through files.c, and
+ * messages.c prints errors. */
 #ifndef NEO_CACHE_COMMANDS_H
 #define NEO_CACHE_COMMANDS_H
 #include "tools/cache/set.h"

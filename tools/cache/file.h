@@ -15,7 +15,8 @@ typedef enum {
   NEO_HEAD_TORN, /* the text ends within it: empty, a first part of ours, or nothing but zeros */
   NEO_HEAD_OTHER
 } neo_head;
-/* What stands at the beginning of a file of n bytes. *line_bytes: of OURS; *version: of NEWER. */
+/* Classifies the beginning of a file of n bytes. *line_bytes is set for OURS, *version for
+ * NEWER. */
 neo_head neo_records_head_of(const char *text, size_t n, size_t *line_bytes, int64_t *version);
 
 /* One line of a file, in order. */

@@ -22,7 +22,7 @@ static neo_status read_request(neo_build *b, const neo_request *given, neo_compi
   return s;
 }
 
-/* What was read of the model's file. */
+/* Takes the text that was read from the model's file into the request. */
 static void take_text(neo_build *b, const neo_compilation *c) {
   b->beside_file = !c->options.no_folder;
   if (b->request.text || !c->sources || !neo_sources_count(c->sources))

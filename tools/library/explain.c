@@ -1,5 +1,5 @@
-/* What `neoc explain` says of a build. The build has no IR any more: its request is compiled
- * again, as far as that needs, and holds what it made then against the build. */
+/* The output of `neoc explain` for a build. The build has no IR any more: its request is compiled
+ * again, as far as the explanation needs, and its outputs are compared with the build's. */
 #include "tools/neoc/explain/explain.h"
 #include "base/deep.h"
 #include "tools/library/build.h"

@@ -3,7 +3,7 @@
 #include "tools/neoc/commands.h"
 #include <string.h>
 
-/* What says how the program prints, and what it does before it compiles. */
+/* Options of the program alone: how it prints, and what it does before it compiles. */
 static const neoc_option programs_own[] = {NEOC_O_HELP, NEOC_O_FORMAT, NEOC_O_QUIET, NEOC_O_COLOUR,
                                            NEOC_O_TUNE};
 

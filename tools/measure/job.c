@@ -71,7 +71,7 @@ void measure_job_own(const measure_job *j) {
   }
 }
 
-/* What is in the buffer before each run that is checked. */
+/* A copy of the buffer, from which it is restored before each run that is checked. */
 static char *copy_of(const measure_buf *b) {
   char *p = malloc(b->bytes + 1);
   if (p)

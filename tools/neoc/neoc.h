@@ -78,7 +78,8 @@ char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
 /* cli/sizes.c: the values of --size into sizes[size id]; others stay as they are. */
 neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes);
-/* Those of a model, by number, in the arena; others are the largest. Null: none was given. */
+/* The sizes of a model, by number, in the arena: the given ones, and the largest of the others.
+ * Null: none was given. */
 neoc_exit neoc_read_model_sizes(const neoc_cli *cli, const neo_rt_model *m, int64_t **sizes);
 
 /* All of the text is a number that the type has. */

@@ -86,7 +86,7 @@ static bool probe_all(neo_compilation *c, const char *data, size_t n) {
 
 /* ---- looking */
 
-/* What the front does first; a failure is left to it. */
+/* Runs the first steps of the front. A failure is left for the front to report. */
 static bool begin(neo_compilation *c) {
   bool good =
       !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) && !neo_compile_choose_target(c);

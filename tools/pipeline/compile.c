@@ -65,7 +65,7 @@ static neo_status parse_source(neo_compilation *c, const char *text, size_t n) {
   return !c->module || neo_diags_errors(c->diags) ? NEO_INPUT : NEO_OK;
 }
 
-/* What the options say of the module. */
+/* Applies the options to the module. */
 static neo_status prepare(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
@@ -191,7 +191,8 @@ static neo_status make_plan(neo_compilation *c) {
   return s;
 }
 
-/* What is kept for a backward pass is chosen before anything is planned: says where the plan needs more than was asked for. */
+/* Reports the entries whose planned memory exceeds the limit. The tensors saved for a backward pass
+ * are chosen before memory is planned, so the plan may need more than was asked for. */
 static void report_memory(neo_compilation *c) {
   int64_t most = c->options.fusion.memory;
   size_t at = 0;

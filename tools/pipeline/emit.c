@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is one text is one module; objects are made of parts. */
+/* Makes one LLVM module for the outputs that are one text (assembly, LLVM IR); objects are made in
+ * parts. */
 static neo_status build_llvm(neo_compilation *c) {
   unsigned here = c->target.sm ? NEO_EMIT_ASM : NEO_EMIT_ASM | NEO_EMIT_LL;
   if (!(c->options.emit & here))
@@ -141,7 +142,7 @@ static neo_status make_object(neo_compilation *c) {
            : neo_emit_put(c, code ? NEO_EMIT_CODE : NEO_EMIT_OBJECT, whole.data, whole.size_bytes);
 }
 
-/* What a GPU's child wrote into the temporary folder. */
+/* Takes the files that a GPU's child process wrote into the temporary folder. */
 static neo_status take_staged(neo_compilation *c) {
   neo_status s = c->staging && c->target.sm ? neo_emit_take(c, NEO_EMIT_LL) : NEO_OK;
   return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);

@@ -1,4 +1,4 @@
-/* What a module computes, before and after passes. */
+/* Compares the results of a module before and after passes. */
 #include "autodiff/autodiff.h"
 #include "ir/print.h"
 #include "tools/pipeline/facts_parts.h"

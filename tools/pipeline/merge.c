@@ -149,7 +149,7 @@ static unsigned char stricter(unsigned char x, unsigned char y) {
   return a < b ? a : b;
 }
 
-/* What is known of one name from two objects. */
+/* Merges the symbols of one name from two objects. */
 static void join(merger *m, Elf64_Sym *known, const Elf64_Sym *s, const char *name) {
   unsigned char visibility = stricter(known->st_other, s->st_other);
   bool defines = s->st_shndx != SHN_UNDEF, weak = ELF64_ST_BIND(s->st_info) == STB_WEAK;

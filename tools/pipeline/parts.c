@@ -129,7 +129,8 @@ static void claim_all(neo_parts *w, part *p, shareds *own) {
   }
 }
 
-/* Those that were claimed, and have not been found: of each the module is there. */
+/* Takes the object of a shared function that this part has claimed and the cache lacks: LLVM has
+ * outlined it. */
 static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
   neo_code_part made = {0};
   size_t k = 0, n = neo_llvm_n_outlined(p->llvm);
@@ -171,7 +172,8 @@ static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   return s;
 }
 
-/* Where the cache has all that it is the first to ask for; else the claims are `own`. */
+/* Whether the cache has the kernel and all shared functions that it is the first to call. `own`
+ * gets these functions, as this part has claimed them in either case. */
 static bool find(const neo_compilation *c, part *p, neo_code_key key, shareds *own) {
   if (!neo_code_part_find(c, key, &p->kept, &p->made))
     return false;

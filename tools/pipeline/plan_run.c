@@ -65,7 +65,7 @@ static const neo_kernel *kernel_of(const neo_plan_run *x, const neo_rt_step *s) 
   return x->fast && k->fast ? k->fast : k->kernel;
 }
 
-/* Where the kernel's buffers are: regions of the memory, and scratch. */
+/* Finds the kernel's buffers: regions of the memory, and scratch. */
 static void place(kernel_run *r, neo_arena *a, const neo_kernel *k, neo_value **at, int64_t *n) {
   for (int32_t b = 0; b < r->s->n; b++)
     neo_plan_memory_reach(&r->x->memory, r->x->c->plan->args.at[r->s->first + b],

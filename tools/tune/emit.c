@@ -115,7 +115,7 @@ static const char *take_file(const emitter *e, const char **path, const char *to
   return s == NEO_FORMAT ? "they are too long for the folder" : s ? strerror(errno) : NULL;
 }
 
-/* What the kernel reads travels with its candidates. Null, or why there is none. */
+/* Copies the kernel's inputs into the folder of its candidates. Null, or why they cannot be had. */
 static const char *take_inputs(emitter *e, neo_task *x, size_t number) {
   const char *why = neo_task_inputs(e->t, x);
   size_t n = e->t->c->kernels.at[x->kernel].kernel->bufs.n;

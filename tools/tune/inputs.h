@@ -1,4 +1,5 @@
-/* What kernels read in a run of their entry (inputs.c): the integers among it, and sizes. */
+/* Buffers that kernels read in a run of their entry (inputs.c): the integers among them, and
+ * sizes. */
 #ifndef NEO_TOOLS_TUNE_INPUTS_H
 #define NEO_TOOLS_TUNE_INPUTS_H
 #include "tools/pipeline/compile.h"

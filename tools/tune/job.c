@@ -105,7 +105,7 @@ static void add_ends(const neo_ends_at *ends, neo_str *out) {
                (long long)(below > least ? below : least + 1));
 }
 
-/* What is in a buffer that is read. */
+/* Adds the contents of a buffer that is read. */
 static void add_contents(neo_compilation *c, const neo_kbuf *b, const char *input,
                          const int64_t *sizes, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);

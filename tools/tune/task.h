@@ -61,7 +61,7 @@ bool neo_tune_can_run(const neo_tune *t);
 /* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes; runs its entry
  * where that is needed and was not done. Null: done; or why it failed. */
 const char *neo_task_inputs(neo_tune *t, neo_task *x);
-/* Where a run is needed: how often kernels run in a step, and how long they take, is seen there. */
+/* Counts how often kernels run in a step, and how long they take, if a run is needed. */
 void neo_tune_look_at_run(neo_tune *t);
 /* The file of a kernel's buffer in a run. */
 const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);

@@ -1,4 +1,4 @@
-/* What stands behind a table's name: data.csv:COLUMNS:OPTION:OPTION, in any order. */
+/* Parses the options after a table's name: data.csv:COLUMNS:OPTION:OPTION, in any order. */
 #include "tools/neoc/csv/parts.h"
 #include <string.h>
 

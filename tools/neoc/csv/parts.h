@@ -1,4 +1,4 @@
-/* What the files of this folder share. Private to tools/neoc/csv. */
+/* Declarations that the files of this folder share. Private to tools/neoc/csv. */
 #ifndef NEO_TOOLS_CSV_PARTS_H
 #define NEO_TOOLS_CSV_PARTS_H
 #include "tools/neoc/csv/csv.h"

@@ -1,4 +1,4 @@
-/* What the syntax tree says of a function: its signature, what it gives, what it keeps. */
+/* Describes a function from its syntax tree: its signature, its results, its state. */
 #include "tools/neoc/doc/doc.h"
 #include <string.h>
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What kernels reach of the additions that a function alone reaches. */
+/* The share of the additions of an isolated function that kernels reach. */
 #define OF_ADDITIONS 0.33
 
 static double time_of(clockid_t clock) {
@@ -114,7 +114,7 @@ static neoc_exit measure_bandwidths(neoc_cli *cli, const char *folder, neo_profi
   return e;
 }
 
-/* What a function takes beyond a copy. */
+/* Measures the time of a function of floats, beyond that of a copy. */
 static neoc_exit measure_work(neoc_cli *cli, const char *folder, neo_profile *out) {
   enum { N = 4096 };
   static const char *const text[] = {"dim N <= 4096\ninput X[N]\nY[i] = X[i] + 1.5\noutput Y\n",

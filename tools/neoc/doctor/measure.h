@@ -1,4 +1,4 @@
-/* What `neoc doctor --measure` measures. */
+/* The measurements of `neoc doctor --measure`. */
 #ifndef NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
 #define NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
 #include "base/machine.h"

@@ -8,15 +8,16 @@
 void neoc_explain_member(neo_str *out, const char *name);
 /* Bytes of a tensor at the largest sizes. (text.c) */
 int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t);
-/* Where the schedule of a group, or of one in the loops of a recurrence, is from. (text.c) */
+/* The source of the schedule of a group, or of a segment in the loops of a recurrence: a record,
+ * the model ... (text.c) */
 const char *neoc_segment_origin(const neo_compilation *c, neo_arena *a, const neo_segment *s);
 const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group);
 
-/* What the gradients read of the forward pass, with bytes; as comments of the IR's text. After
- * autodiff. (gradients.c) */
+/* Writes the tensors of the forward pass that gradients read, with bytes, as comments of the IR's
+ * text. After autodiff. (gradients.c) */
 void neoc_explain_gradients(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
-/* What stages and proofs took. (costs.c) */
+/* Writes the times of stages and proofs. (costs.c) */
 void neoc_explain_costs(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
 /* Text alone: the schedule tree of each entry (ir/tree/tree.h), and of each recurrence after fusion. (trees.c) */
@@ -44,8 +45,8 @@ neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *s
 neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
                              const char *path) NEO_MUST_CHECK;
 
-/* What the options of `explain` ask for, but for the page. Begins the compilation, whose end is the
- * caller's, by `o`, which it changes. (explain.c) */
+/* Writes everything that the options of `explain` ask for, except the page. Begins the compilation
+ * with the options `o`, which it changes; the caller ends the compilation. (explain.c) */
 neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
                            neo_str *out) NEO_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What became one kernel and why, schedules, loop IR. */
+/* The groups, with the reasons for them, their schedules and their loop IR. */
 #include "ir/print.h"
 #include "tools/neoc/explain/explain.h"
 
@@ -197,7 +197,7 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   neoc_explain_grids(c->plan, out);
 }
 
-/* Those of groups in the loops of a recurrence. */
+/* Writes the segments in the loops of a recurrence. */
 static void put_segments(neoc_cli *cli, const neo_compilation *c, const neo_group *of,
                          neo_str *out) {
   for (size_t k = 0; k < c->segments.n; k++) {

@@ -45,7 +45,7 @@ static void put_share(page *p, double share) {
   neo_str_add(p->out, "</td>");
 }
 
-/* What the group moves and computes stands at its first step. */
+/* Writes the bytes and the work of a group, in the row of its first step alone. */
 static void put_price(page *p, const neo_group *g, bool first, double seconds, double total) {
   if (first) {
     put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.read_bytes));

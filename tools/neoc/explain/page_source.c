@@ -66,7 +66,7 @@ static void put_use(page *p, const line_use *l) {
                  "style", heat, "title", title, NULL);
 }
 
-/* Where the comment of a line begins, else its end; a '#' in a string is none. */
+/* The offset of the line's comment, or its end; a '#' in a string begins no comment. */
 static size_t comment_of(const char *line, size_t n) {
   bool quoted = false;
   for (size_t k = 0; k < n; k++) {

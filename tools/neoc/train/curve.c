@@ -148,8 +148,8 @@ static void put_x_axis(const panel *p) {
 
 /* ---- lines */
 
-/* What is not finite, or not there, is a gap only where the value is missing in a row that could have
- * it: a value of --test is joined over the rows between epochs. */
+/* Draws a column as a line. The line has a gap only where a row that could have the value lacks it,
+ * or has one that is not finite: a value of --test is joined over the rows between epochs. */
 static void put_line(const panel *p, size_t column, const char *colour) {
   bool open = false;
   size_t points = 0;

@@ -167,7 +167,8 @@ static bool read_record(const char *p, size_t n, size_t *event_bytes) {
   return true;
 }
 
-/* Of an event as it is written here, with wall_time and step in front; false: it has no step. */
+/* Reads the step of an event as this file writes it, with wall_time and step first; false: it has
+ * no step. */
 static bool read_step(const char *p, size_t n, uint64_t *step) {
   size_t at = 9; /* wall_time */
   *step = 0;

@@ -24,7 +24,7 @@ static neoc_exit add_rows(neoc_feed *f, const neo_rt_tensor *t, const neo_rt_ten
   return NEOC_OK;
 }
 
-/* What is said of vertices is no row. */
+/* Whether the input has one element per row; data of vertices have not. */
 static bool has_rows(const neoc_feed *f, int32_t input) {
   const neo_rt_model *m = f->data->r->lib.model;
   neoc_member member = f->data->source[m->entry_args[m->entries[f->entry].args + input]].member;

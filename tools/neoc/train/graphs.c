@@ -276,7 +276,7 @@ static neoc_exit take_made(neoc_data *d, int32_t tensor) {
   return NEOC_OK;
 }
 
-/* Of pairs [2, M] or [M, 2], those of one side. */
+/* Keeps one side of an array of pairs, [2, M] or [M, 2]. */
 static neoc_exit take_side(neoc_data *d, int32_t tensor, int side) {
   neo_rt_array *x = &d->source[tensor].array;
   neo_rt_array half = {.type = x->type, .rank = 1};
@@ -323,7 +323,7 @@ static neoc_exit check_vertices(neoc_data *d, int32_t tensor, bool global) {
   return NEOC_OK;
 }
 
-/* Of an edge in a list the child comes before the vertex. */
+/* Checks that the child of each edge in a list comes before the vertex. */
 static neoc_exit check_children(const neoc_data *d, int32_t tensor) {
   const neoc_source *s = &d->source[tensor];
   const neoc_ragged *g = ragged_of(d, tensor), *v = &d->graphs->at[s->shift];

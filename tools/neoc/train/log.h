@@ -1,15 +1,14 @@
-/* What a training was like, row by row: a table (--history), a picture (--curve) and event files of
+/* The log of a training, row by row: a table (--history), a picture (--curve) and event files of
  * TensorBoard (--tensorboard).
  *
  *   log.c      which values a row has; opens, continues and ends all three
- *   log_rows.c what the files share
+ *   log_rows.c shared by the others
  *   table.c    rows as CSV, and back
  *   curve.c    rows as SVG
  *   events.c   rows as records of TensorFlow
  *
- * A row is written behind those that are there, with one call, so that a file is never more than one
- * row short. A training that goes on from a checkpoint removes the rows that are of later steps: they
- * will come again. */
+ * A row is appended with one call, so that a file is never more than one row short. A training that
+ * continues from a checkpoint removes the rows of later steps, as it will write them again. */
 #ifndef NEO_TOOLS_TRAIN_LOG_H
 #define NEO_TOOLS_TRAIN_LOG_H
 #include "tools/neoc/neoc.h"

@@ -64,7 +64,7 @@ static const char *classes_key(const neoc_trainer *t, int32_t tensor) {
   return neo_arena_printf(t->cli->arena, "classes.%s", t->r.lib.model->tensors[tensor].name);
 }
 
-/* What a training needs beside the context, and what tells a reader of the file about its data. */
+/* The state of a training beside the context, and facts about its data for readers of the file. */
 static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
   const neo_rt_pair own[] = {{"epoch", number(t, t->epoch)},
                              {"position", number(t, t->position)},

@@ -217,7 +217,8 @@ void neoc_prefetch_begin(neoc_data *d, const int64_t *order, int64_t n) {
   pthread_mutex_unlock(&a->mutex);
 }
 
-/* What the thread reads is waited for, even if it is not what is wanted. */
+/* Gives the rows order[0 .. n): those that the thread has read ahead, or else it reads them now.
+ * Waits for the thread first, even if it reads other rows. */
 neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n) {
   if (!d->prefetch)
     d->prefetch = new_prefetch(d);

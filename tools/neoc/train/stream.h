@@ -28,7 +28,7 @@ void neoc_stream_close(neoc_stream *s);
  * frees. */
 neoc_exit neoc_stream_chunk(const neoc_data *d, int32_t tensor, int64_t from, int64_t n,
                             neo_rt_array *out);
-/* What a checksum is of still has it; NEOC_FAILED, with a message. */
+/* Checks that the file still has the checksum that was taken of it; NEOC_FAILED, with a message. */
 neoc_exit neoc_stream_check(const neoc_data *d, int32_t tensor);
 
 /* ---- batches */

@@ -1,5 +1,5 @@
-/* What every part of `neoc train` asks of a training: the rows of a step, whose step is due, the
- * names of its entries. */
+/* Facts about a training that all parts of `neoc train` use: the rows of a step, whether a step is
+ * due, the names of its entries. */
 #include "tools/neoc/train/train.h"
 
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s) {

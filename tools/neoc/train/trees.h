@@ -37,7 +37,7 @@ void neoc_treebank_close(neoc_treebank *b);
 bool neoc_treebank_gives(const neoc_data *d, int32_t tensor, const char *text);
 /* Takes it for this input: its shape must fit, and the file's labels and words its bound. */
 neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text);
-/* Where the graph is declared, as far as the model tells. */
+/* The source position of the graph's declaration, as far as the model tells. */
 const char *neoc_treebank_place(const neoc_data *d);
 /* The places for children that a vertex has. */
 int64_t neoc_treebank_children(const neoc_data *d);
@@ -59,7 +59,7 @@ struct neoc_tree_batch {
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees);
 /* Trees order[0 .. n); errors have been excluded before. */
 void neoc_tree_batch_fill(const neoc_data *d, neoc_tree_batch *b, const int64_t *order, int64_t n);
-/* What an input gets of the batch. */
+/* Writes an input's data for the batch. */
 void neoc_tree_batch_put(const neoc_data *d, const neoc_tree_batch *b, int32_t tensor,
                          const int64_t *order, void *out);
 

@@ -143,7 +143,8 @@ static uint32_t add_hold_entry(grad_checker *c, neo_module *m, const grad_functi
   return add_entry(m, neo_arena_printf(m->arena, "held for %s", f->name), out, names, n);
 }
 
-/* What the model's y depends on through functions with their own gradient alone. */
+/* Notes the tensors that the model's y depends on through functions with their own gradient
+ * alone. */
 static void note_own(grad_checker *c, neo_module *m, neo_tensor y, const grad_function *f) {
   bool *read = neoc_reads(m, c->cli->arena, y), *left = neoc_reads(m, c->cli->arena, f->y);
   bool none = neoc_holds_input(f->holds, f->y);

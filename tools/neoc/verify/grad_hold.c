@@ -118,7 +118,7 @@ static bool has_stop(neo_module *m, neo_def d) {
   return l.stop;
 }
 
-/* What reducer k of the definition gives, as a tensor of its own, and its input. */
+/* Makes the result of reducer k of the definition a tensor of its own, with its input. */
 static neo_tensor hold_acc(holder *h, neo_def d, uint32_t k) {
   neo_module *m = h->m;
   neo_def_rec r = *neo_def_at(m, d);

@@ -1,14 +1,14 @@
-/* What is held fixed while differences are taken.
+/* The values that are held fixed while differences are taken.
  *
- * A gradient flows neither through stop(x) nor, as the body says it, through a function with its own
- * gradient; a difference sees both. So differences are taken of a copy of the graph in which these
- * are inputs, with the values that they have at the point:
+ * A gradient flows neither through stop(x) nor, as the body says it, through a function with its
+ * own gradient; a difference sees both. So differences are taken of a copy of the graph in which
+ * these are inputs, with the values that they have at the point:
  *
  *     y[i] = a[i] * stop(a[i] + b[i])      held.y[i] = a[i] * (held.a[i] + held.b[i])
  *     q = ste(a);  l = sum[i] q[i]*a[i]    held.l = sum[i] held.q[i] * a[i]
  *
- * The inputs of the copy are copies of tensors: of those that stop() reads, and of the results of
- * such functions. */
+ * The inputs of the copy stand for the tensors that stop() reads, and for the results of such
+ * functions. */
 #ifndef NEO_TOOLS_GRAD_HOLD_H
 #define NEO_TOOLS_GRAD_HOLD_H
 #include "base/map.h"
