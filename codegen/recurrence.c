@@ -69,8 +69,8 @@ static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
   return (uint32_t)buf;
 }
 
-/* An element of a buffer of the kernel, of which elements outside of the tensor are true: the condition of a guard or exit
- * (fusion/recurrence.h). */
+/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the kernel; elements outside
+ * of the tensor are true. */
 static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
   const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
   neo_value yes = {.i = 1};
@@ -425,7 +425,7 @@ static void add_buffers(maker *x, const used_tensors *used) {
     }
 }
 
-/* Where the elements of a segment's buffer are in the kernel that is made. */
+/* The buffer of the combined kernel, and the offset in it, that replace a segment's buffer. */
 static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
   uint64_t buf = 0;
   neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};

@@ -53,7 +53,7 @@ static neo_tensor loaded_from(neo_module *m, neo_expr e) {
   return (neo_tensor){is ? n->attr : 0};
 }
 
-/* Of a range between two elements of a table of where lists begin: the average length of a list; 0: it is none. */
+/* The average length of a list, if the range x is between two elements of a table of the lists' beginnings; else 0. */
 static int64_t length_of_list(neo_module *m, const neo_axis_rec *x) {
   neo_tensor lo = loaded_from(m, x->lo), hi = loaded_from(m, x->hi);
   if (!lo.i || lo.i != hi.i)

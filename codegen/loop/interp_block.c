@@ -1,8 +1,8 @@
-/* What the threads of a block do together: asynchronous copies, products of warps and warpgroups,
- * shuffles. Poison ends in products: what they make of it is taken for a value.
+/* Statements that the threads of a block execute together, in the interpreter: asynchronous copies, products of
+ * warps and warpgroups, shuffles. Products do not propagate poison: their results count as values.
  *
- * A copy is made at once, and its elements are marked with the number of its group: a read or
- * write of one of them before a COPY_WAIT for that group is an error. */
+ * A copy happens at once, and marks its elements with the number of its group: a read or write of one of them
+ * before a COPY_WAIT for that group is an error. */
 #include "codegen/loop/interp.h"
 #include <assert.h>
 #include <string.h>

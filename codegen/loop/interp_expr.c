@@ -259,7 +259,7 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u) {
   return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
 }
 
-/* Where the condition is poison nothing is loaded. */
+/* A load under a condition; a poisoned condition loads nothing. */
 static neo_value guarded_load(interp *p, const neo_lx *e) {
   bool taken = neo_li_eval(p, e->arg[1]).i;
   uint8_t poison = p->taint & POISONED;

@@ -84,7 +84,7 @@ static bool has_blocks(const chooser *c, int32_t i) {
   return plan_is_loop(&c->s, i) && c->p->loops.at[plan_step(&c->s, i)->arg].begin >= 0;
 }
 
-/* Those of a loop's rounds; a condition has one. */
+/* The number of a loop's iterations; a condition has one. */
 static double rounds_of(const chooser *c, int32_t i) {
   const neo_rt_loop *l = &c->p->loops.at[plan_step(&c->s, i)->arg];
   if (l->index < 0)
@@ -204,7 +204,7 @@ static void choose_at(chooser *c, int32_t i, int32_t end) {
   }
 }
 
-/* Of the items from step `first` on. */
+/* Chooses the runs of the items from step `first` to before `last`, the last item first. */
 static void choose(chooser *c, int32_t first, int32_t last) {
   int32_t n = 0, end = last, *item = NEO_NEW_ARRAY(c->scratch, int32_t, last - first + 1);
   for (int32_t i = first; i < last; i = plan_behind(&c->s, i))

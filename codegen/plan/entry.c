@@ -64,7 +64,7 @@ static void add_kernel_run(planner *q, const neo_plan_mark *x, int32_t cached, i
   push_step(q, s, group);
 }
 
-/* Of a guard: it runs once, where the condition holds. */
+/* The loop of a guard: one iteration if the condition holds, else none. */
 static neo_rt_loop guard_row(planner *q, neo_expr condition) {
   neo_expr zero = neo_const_int(q->m, NEO_I64_T, 0);
   return (neo_rt_loop){.index = -1,

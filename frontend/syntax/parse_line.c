@@ -183,6 +183,9 @@ static void p_output(neo_parser *p, neo_ast_stmt *s) {
   s->u.output.tensors = paths(p);
   if (neo_p_accept_word(p, "update"))
     s->u.output.updates = paths(p);
+  if (neo_p_kind(p) == NEO_TOK_LBRACKET || neo_p_kind(p) == NEO_TOK_ASSIGN)
+    neo_diag_help(p->diags, neo_p_unexpected(p),
+                  "an output is named after its definition: y[i] = 2*x[i], and output y");
 }
 
 /* (NAME|"*") {"." (NAME|"*")} */

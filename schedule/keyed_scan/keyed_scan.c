@@ -186,7 +186,8 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* What is read at each position alone is in range there, not only where there is one before it. */
+/* Are the reads of e in range at each position by itself? In the original form they are made only where an earlier
+ * position exists. */
 static bool is_safe(const matcher *x, neo_expr e, neo_expr where) {
   return !e.i || neo_condition_guards(&x->at_u, e, where);
 }

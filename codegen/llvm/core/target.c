@@ -149,7 +149,7 @@ int neo_target_pairs(const neo_target *t) {
   }
 }
 
-/* What is known of the processor; of one that has no row, what is known of its level. */
+/* Copies a row of base/machine.def into the target: the processor's, or that of its level if it has none. */
 static void take_row(neo_target *t, const neo_machine *row) {
   t->machine = *row;
   t->isa = row->isa;

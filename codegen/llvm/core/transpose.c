@@ -228,7 +228,7 @@ static int64_t value_at(const neo_ls *loop, int64_t trip) {
   return (int64_t)loop->loop.lo->bits + trip * loop->loop.step;
 }
 
-/* Where a lane is stored at all, with the loops but `run` at their iterations; null: each is. */
+/* The condition of the store, with all loops but `run` at their iterations; null: there is none. */
 static neo_ll_val condition(neo_ll_gen *g, const tile *t) {
   neo_ll_val none = {0};
   if (!t->store->store.cond)
@@ -273,7 +273,7 @@ static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_
   return LLVMBuildShuffleVector(q->g->l->b, q->v[k], q->v[k], LLVMConstVector(order, n), "");
 }
 
-/* What lane k stores in n rows from the first of the squares on, which begin with row `from`. */
+/* The value that lane k stores in n rows, which begin `first` rows after row `from`, where the squares begin. */
 static LLVMValueRef of_run(neo_ll_gen *g, const tile *t, const square *q, int64_t from,
                            uint32_t first, uint32_t n, uint32_t k) {
   const neo_ls *run = t->loop[t->run];

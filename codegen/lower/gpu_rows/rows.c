@@ -52,7 +52,7 @@ static neo_block *at_point(rows_kernel *p, neo_block *in) {
   return p->needed.i ? &neo_ls_if(l->k, in, neo_lower_expr(l, p->needed))->branch.then : in;
 }
 
-/* The condition, if it is the same for the points of a thread; else 0. */
+/* The condition, if it is the same for all points of a thread; else 0. */
 static neo_expr of_points(const rows_kernel *p, neo_expr where) {
   const lowering *l = p->l;
   uint64_t axes = where.i ? neo_form_axes(l->m, l->f, where) : 0, n = l->f->axes.n;
@@ -60,7 +60,7 @@ static neo_expr of_points(const rows_kernel *p, neo_expr where) {
   return shared ? where : (neo_expr){0};
 }
 
-/* Where results ask for sums: all are selected under that condition; 0: everywhere. */
+/* The condition under which results need their sums: all results are selects of it; 0: always. */
 static neo_expr summed(const rows_kernel *p) {
   neo_module *m = p->l->m;
   const neo_form *f = p->l->f;
