@@ -90,6 +90,8 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set)
   return NEOC_OK;
 }
 
+/* Names no tensor: a usage error. An input that the entry does not read, or of which the compiler found that nothing
+ * depends on it, is told and left out. */
 static neoc_exit check_names(run_state *s, neoc_tensors needed) {
   neoc_cli *cli = s->r.cli;
   for (int k = 1; k < cli->n_args; k++) {
@@ -100,7 +102,8 @@ static neoc_exit check_names(run_state *s, neoc_tensors needed) {
     if (!t.i)
       return neoc_usage(cli, "the model has no input '%s'", name);
     if (neo_tensor_at(s->r.c.module, t)->role == NEO_ROLE_INPUT && !is_needed(needed, t))
-      return neoc_usage(cli, "entry %s does not read %s", neoc_entry_name(&s->r, s->entry), name);
+      fprintf(stderr, "neoc run: entry %s does not read %s\n", neoc_entry_name(&s->r, s->entry),
+              name);
   }
   return NEOC_OK;
 }
