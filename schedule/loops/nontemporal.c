@@ -23,7 +23,7 @@ static int64_t most_bytes(neo_module *m, neo_tensor t) {
   return bytes_of(m, t, neo_tensor_elements(m, t));
 }
 
-/* Replaces a run-time size by the geometric mean of its bounds. */
+/* Replaces a run-time size by its usual value, or by the geometric mean of its bounds. */
 static neo_expr middle(void *ctx, neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   (void)ctx;
