@@ -369,13 +369,14 @@ typedef struct {
   const volatile int32_t *cancel;
 } neo_rt_config;
 
-enum neo_rt_flags { /* of models for GPUs */
-                    /* A call without outputs for the host returns when its work is in the stream; a later call, or
+/* Flags for models for GPUs. */
+enum neo_rt_flags {
+  /* A call without outputs for the host returns when its work is in the stream; a later call, or
    * neo_rt_wait, reports a failure there. */
-                    NEO_RT_ASYNC = 1,
-                    /* Index values in the GPU's memory are not checked: the caller promises that they are in their
+  NEO_RT_ASYNC = 1,
+  /* Index values in the GPU's memory are not checked: the caller promises that they are in their
    * bounds. */
-                    NEO_RT_TRUST_INDICES = 2
+  NEO_RT_TRUST_INDICES = 2
 };
 
 /* Bytes that a context needs at the largest sizes (all classes, `threads` as in the config), known
@@ -516,9 +517,9 @@ NEO_RT_API void neo_rt_pool_restart(neo_rt_pool *pool);
 
 /* ------------------------------------------------------------------ data files */
 
-/* An array read from a file: .npy, .npz member ("file.npz:name"), tensor ("file.safetensors:name"), IDX (plain or .gz; u8, i8, i16 as
- * i32, i32, f32, f64). Owned by the caller: neo_rt_array_free. On failure `error` (may be null)
- * gets a message. */
+/* An array read from a file: .npy, .npz member ("file.npz:name"), tensor ("file.safetensors:name"),
+ * IDX (plain or .gz; u8, i8, i16 as i32, i32, f32, f64). The caller owns it: neo_rt_array_free. On
+ * failure `error` (may be null) gets a message. */
 typedef struct {
   uint8_t type, rank;
   int64_t extent[16];
