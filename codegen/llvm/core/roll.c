@@ -155,7 +155,7 @@ static roll look_at(neo_ll_gen *g, const neo_block *b, uint32_t var) {
   return r;
 }
 
-/* How often each register is mentioned in the kernel. */
+/* The number of uses of each register in the kernel. */
 static const uint32_t *mentions(neo_ll_gen *g) {
   if (!g->mentions) {
     roll all = look_at(g, &g->k->body, UINT32_MAX);
