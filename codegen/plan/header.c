@@ -356,8 +356,9 @@ uint64_t neo_plan_interface(const neo_plan *p) {
   return neo_hash(neo_str_text(&text), text.n, 0);
 }
 
-/* A call hands over what the header says. The function itself is there too, for tools that read headers and
- * for who takes its address. */
+/* Declares a macro over `create` that passes the header's interface number, so that a library with another interface
+ * refuses the program. The function itself is declared, too, for tools that read headers and for code that takes its
+ * address. */
 static void put_check(writer *w) {
   neo_str_addf(w->out,
                "#define %s_INTERFACE UINT64_C(0x%016llx)\n"

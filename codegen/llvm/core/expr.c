@@ -463,7 +463,7 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   return (neo_ll_val){v, x.lanes, x.depth, false};
 }
 
-/* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
+/* Lanes of a register that is no vector: its last dimension is in neighbouring elements. */
 static LLVMValueRef gather_reg(neo_ll_gen *g, neo_type t, LLVMValueRef *element) {
   LLVMTypeRef one = neo_ll_type(g->l, t, 1);
   LLVMValueRef v = LLVMGetPoison(neo_ll_type(g->l, t, g->width));
