@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
   const ad_conditions *c;
-  bool known;  /* it reads something, and no accumulator or random number */
+  bool known;  /* it reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
   bool rounds; /* all read from tensors of recurrences */
 } reads_of;
@@ -76,7 +76,7 @@ static neo_expr at_zero(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, (neo_tensor){n.attr}, index, rank, n.span);
 }
 
-/* A condition whatever its point is, and its opposite alike. */
+/* The id of a condition: the same at every point, and for its negation. */
 static uint32_t kind_of(neo_module *m, neo_expr condition) {
   while (neo_expr_node(m, condition)->op == NEO_OP_NOT)
     condition = neo_expr_arg(m, condition, 0);
@@ -87,15 +87,17 @@ static bool chooses(const ad_conditions *c, neo_expr condition) {
   return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
 }
 
-/* Do loops run along these axes of t, so that the condition decides what an iteration computes? */
+/* Whether loops run along these axes of t, so that the condition decides what an iteration
+ * computes. */
 static bool is_of_iterations(const ad_conditions *c, uint64_t axes, neo_tensor t) {
   neo_list pieces = neo_tensor_at(c->m, t)->pieces;
   neo_def d = {pieces.n == 1 ? neo_list_at(c->m, pieces, 0) : 0};
   return c->loops && d.i && !neo_def_at(c->m, d)->out_map.n && !(axes & ~c->loops[d.i]);
 }
 
-/* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it
- * stands in? Only some become conditions of the sums that its tensor's adjoint goes into. */
+/* Whether the condition is the same for whole rows of t or for an iteration, or selects between
+ * tensors, or t is a part of the definition with the condition. Only some conditions apply to the
+ * sums that the adjoint of t goes into. */
 static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_condition_use use) {
   reads_of r = reads_in(c, condition);
   uint64_t axes = neo_expr_axes(c->m, condition);
@@ -131,8 +133,8 @@ static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
   return e.i == w->from.i ? w->to : e;
 }
 
-/* The condition at a read's point as one at the position read: an index of the read, as it is, is a
- * position's axis there. 0: it cannot be told there. */
+/* Rewrites the condition at a read's point as one at the position read: an index of the read
+ * becomes the position's axis. 0: it cannot be expressed there. */
 static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *read,
                             uint32_t rank) {
   enum { POSITION = 40 }; /* axes from here on are those of the position; ranks are up to 16 */
@@ -229,7 +231,7 @@ static void add_condition(const walk *w, neo_expr there, const neo_node *read, a
     NEO_PUSH(w->s->scratch, out, there);
 }
 
-/* False: some cannot be told at the position read. */
+/* False: a conjunct cannot be expressed at the position read. */
 static bool add_conjuncts(const walk *w, neo_expr condition, const neo_node *read, uint32_t rank,
                           ad_conjuncts *out) {
   neo_module *m = w->s->m;
@@ -372,7 +374,7 @@ bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def) {
   return w.changed;
 }
 
-/* A read of which nothing is known. */
+/* Takes in a read without conditions. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t) {
   walk w = {.s = s, .c = c};
   keep_common(&w, t, (ad_conjuncts){0});

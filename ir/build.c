@@ -11,7 +11,8 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
   neo_map_init(&m->intern, a);
   neo_map_init(&m->named, a);
   neo_map_init(&m->copies, a);
-  NEO_PUSH(a, &m->pool, 0); /* so that an empty list may stand at 0 */
+  NEO_PUSH(a, &m->pool, 0); /* the first element is unused, so that an empty list can have at ==
+                               0 */
   NEO_PUSH(a, &m->nodes, (neo_node){0});
   NEO_PUSH(a, &m->used, 0);
   NEO_PUSH(a, &m->accs, 0);
@@ -141,7 +142,7 @@ neo_size neo_size_add(neo_module *m, neo_size_rec rec) {
   return (neo_size){(uint32_t)m->sizes.n - 1};
 }
 
-/* Indices of loops are made behind all other sizes. */
+/* The number of sizes before the indices of loops, which are added after all other sizes. */
 static uint32_t sizes_of_calls(const neo_module *m) {
   uint32_t n = (uint32_t)m->sizes.n;
   while (n > 1 && m->sizes.at[n - 1].loop_index)

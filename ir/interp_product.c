@@ -74,7 +74,7 @@ void neo_interp_frame_find_product(neo_interp_frame *f) {
   f->n_factors = n;
 }
 
-typedef struct { /* a factor along the axis: a read, and what becomes of it, the last first */
+typedef struct { /* a factor along the axis: a read, then its conversions, in reverse order */
   const neo_value *at;
   const double *error; /* null: all 0 */
   int64_t step;

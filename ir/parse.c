@@ -11,7 +11,7 @@ enum { MAX_TEXT = 1 << 28, MAX_RANK = 16, MAX_SITES = 1 << 24 };
 typedef struct {
   size_t at, stop;
   uint32_t id; /* of a size or tensor */
-  bool bad;    /* its name was wrong: reported, to be left alone */
+  bool bad;    /* its name was wrong and is reported: ignore the rest */
 } statement;
 
 typedef struct {

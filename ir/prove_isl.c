@@ -54,7 +54,7 @@ static bool is_constraint(const reader *r) {
   return *r->at == NEO_REL_GE || *r->at == NEO_REL_EQ;
 }
 
-/* Constraints that stand in a row are one basic set. */
+/* Consecutive constraints are one basic set. */
 static isl_set *conjunction(reader *r, bool one) {
   isl_basic_set *b = isl_basic_set_universe(space_of(r));
   do

@@ -8,7 +8,7 @@ typedef struct {
   wide least, most;
 } wide_reach;
 
-/* Counting from a small number, no loop gets as far. */
+/* A bound that no loop reaches that counts from a small number. */
 static const int64_t FAR = (int64_t)1 << 48;
 static const int64_t STEPS = (int64_t)1 << 62; /* of training */
 static const neo_reach everything = {INT64_MIN, INT64_MAX};

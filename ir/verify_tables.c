@@ -76,7 +76,8 @@ static void note_size(void *ctx, neo_expr e) {
     u->largest = n->attr;
 }
 
-/* Bools over sizes: what is sampled obeys them. */
+/* Checks the assertions, bools over sizes, before samples of sizes are taken, which satisfy
+ * them. */
 static bool check_asserts(neo_verifier *v) {
   v->where = "an assertion";
   for (size_t k = 0; k < v->m->asserts.n; k++)

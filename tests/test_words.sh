@@ -133,10 +133,12 @@ no_subject='Of|Such|Those|What|Where|Who|Whoever|Whose'
 comments_clean='
 autodiff
 base
+codegen
 frontend
 include
 ir
 runtime
+schedule
 tools/cache
 tools/galleries
 tools/library

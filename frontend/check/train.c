@@ -42,8 +42,8 @@ static bool part_matches(const char *want, const char *have, size_t n) {
   return want[n] == '\0';
 }
 
-/* A last `*` stands for one or more names, another for one; a pattern that ends early names a
- * call. */
+/* Whether the pattern matches the name. A last `*` matches one or more parts of a name, another `*`
+ * one part; a pattern that ends early names a call. */
 static bool matches(const neo_ast_pattern *p, const char *name) {
   for (uint32_t k = 0; k < p->parts.n; k++) {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* Bounds of elements: what is known of a value, and whether those that are declared hold. */
+/* Bounds of elements: those that follow for a value, and whether declared ones hold. */
 #include "frontend/sema/parts.h"
 
 void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends) {

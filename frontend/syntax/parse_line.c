@@ -1,4 +1,4 @@
-/* Statements of one line, and what is said where there is no statement, or no end of one. */
+/* Statements of one line, and errors where a statement, or the end of one, is missing. */
 #include "frontend/syntax/parse_rec.h"
 
 #include <assert.h>
@@ -105,7 +105,7 @@ static void p_const(neo_parser *p, neo_ast_stmt *s) {
 
 static void p_binds(neo_parser *p, neo_ast_stmt *s) {
   s->u.binds = neo_p_binds(p, s->kind == NEO_AST_GATHER);
-  if (s->kind != NEO_AST_GATHER) /* these change what exists */
+  if (s->kind != NEO_AST_GATHER) /* the others change existing tensors */
     p->defined.n = 0;
 }
 
@@ -290,7 +290,7 @@ static void suggest(neo_parser *p, int handle, const char *text) {
 
 void neo_p_unknown_statement(neo_parser *p) {
   const neo_token *t = neo_p_peek(p, 0);
-  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
+  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely the name that it would define */
     const neo_token *name = neo_p_peek(p, 1);
     NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
   }

@@ -1,4 +1,4 @@
-/* Entries of the code cache: reading and writing them. code.h says what is safe, and why. */
+/* Entries of the code cache: reading and writing them. code.h says why this is safe. */
 #include "base/hash.h"
 #include "base/temp.h"
 #include "tools/cache/code_parts.h"
@@ -230,7 +230,7 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
   return false;
 }
 
-/* It may have been there already, and another's. */
+/* Whether the folder is the user's own: it may have existed before. */
 static bool is_own_folder(const char *folder) {
   struct stat st;
   if (stat(folder, &st) != 0)

@@ -1,4 +1,4 @@
-/* Builds: what a compilation made, in memory. All of one is in its arena. */
+/* Builds: results of compilations, in memory. Everything of a build is in its arena. */
 #include "tools/library/build.h"
 #include "tools/library/mode.h"
 #include "tools/pipeline/emit.h"

@@ -55,7 +55,7 @@ bool measure_fill(measure_job *j, int k) {
   return true;
 }
 
-/* ---- what was written */
+/* ---- written elements */
 
 void measure_forget(const measure_buf *b, char *to) {
   if (b->start)

@@ -1,8 +1,8 @@
 /* The buffers of a job. Each ends within 64 bytes of a page without access and starts after one, so
- * that accesses behind its end, or far before its start, crash. Inputs are write-protected. Long
- * buffers use large pages where the system has them, aligned at their end, as the runtime's arena
- * does (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have
- * in a library, some many more than others. */
+ * that accesses beyond its end, or far before its start, crash. Inputs are write-protected. Long
+ * buffers use large pages if the system has them, aligned at their end, as the runtime's arena does
+ * (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have in a
+ * library, some many more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "runtime/element.h"
 #include "tools/measure/measure.h"

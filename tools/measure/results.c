@@ -60,8 +60,9 @@ static folder_exit begin_results(folder *f, const char *path) {
                                  : folder_say(FOLDER_FILES, "%s: %s", path, strerror(errno));
 }
 
-/* An unfinished line at the end is cut off. A lock keeps others from writing meanwhile. A folder may come from a
- * stranger: its own results are no link to another file. */
+/* Opens the results. An unfinished line at the end is cut off. A lock keeps others from writing
+ * meanwhile. A folder may come from a stranger, so its results must not be a link to another
+ * file. */
 folder_exit folder_results_open(folder *f) {
   char path[4096];
   measure_lines r;

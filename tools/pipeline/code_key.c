@@ -11,7 +11,7 @@
 enum { TEXT, NUMBER, OWN, WITH, AFTER, NEVER };
 enum { LARGEST_FILE_BYTES = 256 << 20 };
 
-/* A text cannot be taken for what follows it: its length stands before it. */
+/* Adds a text with its length before it, so that it cannot be mistaken for the text after it. */
 static void add_text(neo_str *s, const char *text) {
   if (text)
     neo_str_addf(s, "%zu:%s\n", strlen(text), text);

@@ -1,7 +1,9 @@
-/* Writes what was asked for into the output folder, under names made from the prefix:
+/* Writes the files asked for into the output folder, with names made from the prefix:
+ *
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
  *   <prefix>.json
- * A compilation in memory keeps the same, but for the libraries, as its outputs. */
+ *
+ * A compilation in memory has the same as its outputs, except the libraries. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include "tools/pipeline/code.h"

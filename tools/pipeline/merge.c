@@ -121,7 +121,7 @@ static void add_locals(merger *m, input *in) {
   }
 }
 
-/* The number of the global of this name, from 0, which is made if there is none. */
+/* The number, from 0, of the global symbol of this name, which is added if it is new. */
 static uint32_t global_named(merger *m, const char *name, const Elf64_Sym *first, bool *made) {
   uint64_t h[2], at_hash = 0;
   neo_hash128(name, strlen(name), h);

@@ -35,8 +35,8 @@ typedef struct {
   const neo_rt_step *s;
   neo_plan_region **region; /* by the kernel's buffers */
   int64_t *shift;
-  uint32_t empty;   /* the last buffer of which an element was read that holds nothing */
-  int64_t empty_at; /* that element; -1: there was none */
+  uint32_t empty;   /* the last buffer of which an element without a value was read */
+  int64_t empty_at; /* that element; -1: none */
 } kernel_run;
 
 static neo_tensor tensor_of(const kernel_run *r, uint32_t buf) {
@@ -170,7 +170,7 @@ static bool blocks_wide_end(neo_plan_run *x, const neo_plan_region *rows, int64_
   return true;
 }
 
-/* Does the iteration run, and what comes after it? */
+/* Whether the iteration runs, and those after it. */
 static neo_status ask(neo_plan_run *x, const neo_rt_step *s, bool *more) {
   int64_t shift, at = neo_rt_eval(&x->model, x->model.loops[s->arg].element, x->size);
   const neo_plan_region *r = neo_plan_region_of(&x->memory, x->model.args[s->first], &shift);

@@ -75,7 +75,7 @@ typedef struct {
   const neo_inputs *run;
   neo_task **task; /* [step of the model] the first task that is taken there; null: none */
   int pass;        /* 0: the first run */
-  int64_t *seen;   /* [step] rounds with the most units so far in this pass */
+  int64_t *seen;   /* [step] iterations with the most units so far in this pass */
   neo_input *at;   /* the kernel that runs; null: none does */
   double begun_ns; /* when it began */
   bool failed;
@@ -103,7 +103,7 @@ static void copy_kernel(watcher *w, const neo_task *x, const neo_rti_watched *at
   in->seen = true;
 }
 
-/* Adds up the time of the kernel before, and starts that of the next one; null: there is none. */
+/* Adds the time of the previous kernel, and starts that of the next one; null: there is none. */
 static void count_time(watcher *w, neo_input *next) {
   double now = 1e9 * neo_tune_now_s();
   if (w->at && w->pass == 1)
@@ -169,7 +169,8 @@ static void child(neo_tune *t, const neo_inputs *run) {
   int said = open(neo_path_join(a, t->inputs_folder, "said"), O_RDWR | O_CREAT | O_TRUNC, 0600);
   if (said >= 0)
     dup2(said, 1), dup2(said, 2);
-  setenv("TMPDIR", t->inputs_folder, 1); /* what it leaves when it is killed goes with the folder */
+  setenv("TMPDIR", t->inputs_folder, 1); /* its temporary files are removed with the folder if it is
+                                            killed */
   run_entries(&w);
   fflush(NULL);
   _exit(w.failed);

@@ -29,7 +29,7 @@ static bool is_name(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-/* `nn.` of a call nn.linear(…) at the end of the first n bytes; 0: there is none. */
+/* The length of `nn.` of a call nn.linear(…) at the end of the first n bytes; 0: there is none. */
 static size_t module_of(const char *at, size_t n) {
   size_t name = n, dot;
   while (name > 0 && is_name(at[name - 1]))

@@ -1,5 +1,6 @@
-/* The model's text beside the kernels: each line with the share of the main entry's time of what it
- * became, and a link there. Files of the library are shown where some kernel comes from them. */
+/* The model's text beside the kernels: each line with the share of the main entry's time that its
+ * kernels take, and a link to these. Files of the library are shown if some kernel comes from
+ * them. */
 #include "tools/neoc/explain/page.h"
 #include <string.h>
 

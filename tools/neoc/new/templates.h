@@ -7,7 +7,7 @@ typedef struct {
 } neoc_template;
 extern const neoc_template neoc_templates[]; /* ends with a null name */
 
-/* Files of the folder templates. */
+/* Texts of the files in the folder templates. */
 extern const char neoc_text_mlp_expr[], neoc_text_mlp_c[], neoc_text_cnn_expr[], neoc_text_cnn_c[];
 extern const char neoc_text_charlm_expr[], neoc_text_charlm_c[];
 extern const char neoc_text_CMakeLists_txt[], neoc_text_README_md[];

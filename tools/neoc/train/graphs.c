@@ -33,12 +33,13 @@ int neoc_ragged_find(const neoc_data *d, int32_t size) {
   return -1;
 }
 
-/* Is it the offsets of lists? */
+/* Whether the input has the offsets of lists. */
 static bool are_offsets(const neoc_data *d, int32_t tensor) {
   return tensor_at(d, tensor)->offsets == tensor + 1;
 }
 
-/* The size that an element of the input is of: of offsets that of what they cut into lists. */
+/* The size that counts the input's elements; for offsets, the size of the tensors that they cut
+ * into lists. */
 static int32_t own_size(const neoc_data *d, int32_t tensor) {
   const neo_rt_model *m = d->r->lib.model;
   for (int32_t t = 0; are_offsets(d, tensor) && t < m->n_tensors; t++)
@@ -228,7 +229,8 @@ neoc_exit neoc_graphs_open(neoc_data *d, const int32_t *entries, size_t n) {
   neoc_exit e = NEOC_OK;
   g->at = NEO_NEW_ARRAY(a, neoc_ragged, words.n + 1);
   d->graphs = g;
-  for (int compressed = 0; compressed < 2; compressed++) /* they need the others */
+  for (int compressed = 0; compressed < 2; compressed++) /* compressed rows need the sizes of the
+                                                            others */
     for (size_t w = 0; w < words.n && !e; w++) {
       const char *text = NULL, *name = neoc_pair(d->r->cli, words.at[w], &text);
       int32_t size = name ? size_named(d, entries, n, name) : -1;

@@ -57,7 +57,7 @@ void neoc_stream_close(neoc_stream *s) {
       NEO_RTI_FREE(&neo_alloc_default, s->raw[k]);
 }
 
-/* An array of the first dimension n, with what lies at `raw`. */
+/* Makes an array of extent n along the first dimension from the bytes at `raw`. */
 static neoc_exit decode(const neoc_data *d, int32_t tensor, const void *raw, int64_t n,
                         neo_rt_array *out) {
   const neoc_source *s = &d->source[tensor];

@@ -25,7 +25,7 @@ static int64_t steps_in(const neoc_trainer *t, int64_t epoch, int64_t end) {
   return n;
 }
 
-/* After `round` epochs the rounds begin again as in the first. */
+/* Counts steps: after `round` epochs the turns repeat. */
 int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position) {
   int64_t all = 0, rest = steps_in(t, epoch, position);
   for (int64_t k = 0; k < t->round && k < epoch; k++) {

@@ -1,4 +1,4 @@
-/* Batches of trees: the graph, and what belongs to its vertices. */
+/* Batches of trees: the graph, and the data of its vertices. */
 #include "tools/neoc/train/trees.h"
 
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees) {

@@ -140,7 +140,8 @@ void neoc_treebank_close(neoc_treebank *b) {
 
 /* ---- inputs */
 
-/* Which member of trees: what --data says behind "G:", else what its name says. */
+/* The member of trees that an input gets: by the word after "G:" in --data, else by the input's
+ * name. */
 static neoc_member member_of(const neoc_data *d, int32_t tensor, const char *text) {
   const neoc_treebank *b = d->bank;
   size_t n = strlen(b->graph);

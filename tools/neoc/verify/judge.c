@@ -68,7 +68,7 @@ static neoc_exit kept_spread(verifier *v, neoc_runner *moved, double *spread) {
   return NEOC_OK;
 }
 
-/* One step of both: the same inputs, and those moved a little. */
+/* Runs one step of both runners: with the same inputs, and with moved ones. */
 static neoc_exit run_moved(verifier *v, neoc_runner *moved, int entry, uint64_t *noise,
                            double *spread) {
   neoc_output *a, *b;
@@ -91,7 +91,7 @@ static neoc_exit run_moved(verifier *v, neoc_runner *moved, int entry, uint64_t 
   return e ? e : kept_spread(v, moved, spread);
 }
 
-/* The check again from its start, beside a run that is moved. */
+/* Repeats the check from its start, together with a moved run. */
 static neoc_exit measure_spread(verifier *v, int entry, int steps, uint64_t noise, double *spread) {
   neoc_runner moved;
   neoc_exit e = neoc_verify_begin(v);
