@@ -1,7 +1,7 @@
 /* Private to codegen/plan: shared memory for buffers that are never written in the same call.
  *
- * Branches of a `case` exclude one another: if two buffers are written under conditions of which at most one can hold, a
- * call writes at most one of them. So they may share memory, like buffers that do not live at the same time:
+ * Branches of a `case` exclude one another: if two buffers are written under conditions of which at most one can hold,
+ * a call writes at most one of them. So they may share memory, like buffers that do not live at the same time:
  *
  *   a [0..3] when c                  one item of max(a, b) bytes, alive in steps 0..7
  *   b [2..7] when not c    -> */
