@@ -19,7 +19,7 @@ typedef struct {
   uint32_t n;
   neo_expr key[MOST_EQUATIONS];
   uint32_t n_keys;
-  bool declared; /* a key's range is what its tensor says, and none is negative */
+  bool declared; /* the ranges of keys are those of their tensors, and no key is negative */
 } matcher;
 
 /* The expression of the own axis at the shared one. */

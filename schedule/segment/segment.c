@@ -76,7 +76,7 @@ static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
          f->stages.at[0].accs.at[0].type == neo_expr_type(m, store->outs.at[0].value);
 }
 
-/* Only rows that have terms are read: what the tensor says of a sum (neo_tensor_rec.terms). */
+/* Sets `rows`, if the result is a sum of whose rows only those with terms are read (neo_tensor_rec.terms). */
 static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
   const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);

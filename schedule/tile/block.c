@@ -327,8 +327,8 @@ static descent block_ordered(merit_cache *cache, neo_schedule *s) {
   return best;
 }
 
-/* Tries both loop orders of tiles where sums or their blocks are short: stores of results and
- * partial sums are then much of the traffic; and where nothing is packed, for what is read again. */
+/* Tries both loop orders of tiles if sums or their blocks are short, because stores of results and partial sums are
+ * then much of the traffic; and if nothing is packed, because of repeated reads. */
 static double block_shared(merit_cache *cache, neo_schedule *s) {
   neo_tiles *q = cache->q;
   enum { SHORT = 512 };

@@ -123,9 +123,8 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
   LLVMSetValueName2(made, symbol, strlen(symbol));
 }
 
-/* A loop of a kernel keeps its place in the lines of the instruction cache, whatever kernels stand
- * before its own: of a convolution that moved by half a line, 10 % more or less time was measured.
- * */
+/* The alignment of functions. A loop of a kernel then has the same position in the lines of the instruction cache for
+ * any kernels before its own: a move by half a line changed the time of a convolution by 10 %. */
 enum { LINE_BYTES = 64 };
 
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
@@ -152,7 +151,7 @@ static void shared_attributes(neo_llvm *l, LLVMValueRef fn) {
     LLVMSetVisibility(fn, LLVMHiddenVisibility);
   neo_ll_enum_attribute(l, fn, "noinline");
   neo_ll_enum_attribute(l, fn, "willreturn");
-  neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */
+  neo_ll_enum_attribute(l, fn, "memory"); /* none: no code reads errno */
 }
 
 static void begin_body(neo_llvm *l, LLVMValueRef fn) {

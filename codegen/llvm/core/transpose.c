@@ -32,7 +32,7 @@ typedef struct {
   uint32_t n_regs;
 } tile;
 
-/* ---- what can be transposed */
+/* ---- the tiles that can be transposed */
 
 /* A perfect loop nest around a single store: UNROLL loops, then a VECTOR loop. */
 static bool is_tile(const neo_ls *s, tile *t) {

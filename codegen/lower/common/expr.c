@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what is known here */
+/* ---- facts at this point */
 
 /* ---- sums */
 
@@ -38,7 +38,7 @@ static const neo_lx *zero_of(lowering *l, neo_type t) {
   return neo_lx_const(l->k, t, v);
 }
 
-/* Does the load stay inside its buffer wherever the axes are in their ranges? */
+/* Is the load inside of its buffer for all values of the axes in their ranges? */
 static bool is_safe(lowering *l, neo_expr load) {
   uint64_t known;
   if (neo_map_get(&l->safe, load.i, &known))
