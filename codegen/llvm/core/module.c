@@ -171,7 +171,8 @@ static void begin_outlined(neo_llvm *l, const char *name, LLVMTypeRef type, neo_
   begin_body(l, f->body);
 }
 
-/* Otherwise every module that needs it has it, and a linker keeps one of those of a model. */
+/* Begins a function in a module of its own, if shared functions are outlined. Otherwise every module that needs the
+ * function has a copy, and the linker uses one for the model. */
 neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type) {
   const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
   neo_ll_shared f = {.fn = LLVMGetNamedFunction(l->mod, name), .mod = l->mod};

@@ -156,7 +156,7 @@ static shuffle interleaved(uint32_t n, uint32_t block, uint32_t e) {
   return s;
 }
 
-/* The blocks of even numbers of both, those of odd ones. */
+/* The shuffle that takes the even blocks of two vectors, and the odd ones. */
 static shuffle blocks_parted(uint32_t n, uint32_t block) {
   shuffle s;
   for (uint32_t k = 0; k < n; k++)

@@ -1,7 +1,7 @@
 /* The accumulators of a stage: registers, initial values, combination with a body, and payloads.
  *
- * A reducer with a payload, (value, index), has two accumulators: a body's payload is taken where
- * its value wins. The payload of an accumulator that took nothing yet is INT64_MIN. */
+ * A reducer with a payload, (value, index), has two accumulators: the payload of a body replaces that of the
+ * accumulator if its value wins. The payload of an empty accumulator is INT64_MIN. */
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 

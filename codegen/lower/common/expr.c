@@ -243,8 +243,8 @@ static bool is_sum(neo_op op) {
   return op == NEO_OP_ADD || op == NEO_OP_SUB || op == NEO_OP_NEG || op == NEO_OP_MUL;
 }
 
-/* A product with packed operands must not become a linear form: that of a*(b + c) is a*b + a*c,
- * which would not read the packed copy of b + c, nor the zeros in it that stand for the condition. */
+/* Does the product have packed operands? It must not become a linear form then: that of a*(b + c) is a*b + a*c, which
+ * would not read the packed copy of b + c, nor the zeros in it that replace the condition. */
 static bool preserves_factors(const lowering *l, neo_op op) {
   return l->tile && l->n_packs && op == NEO_OP_MUL;
 }
