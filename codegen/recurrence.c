@@ -682,7 +682,7 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
     parts = all_blocks_alike(&x, &parts);
   count_uses(&x, &parts);
   x.prover = neo_prover_new(m);
-  /* There may be no iterations. */
+  /* A recurrence without iterations has no kernels, and is an empty sequence. */
   out->root = parts.n ? divided(&x, &parts) : joined(&x, neo_tree_sequence(a, &parts));
   neo_prover_free(x.prover);
   return x.status;

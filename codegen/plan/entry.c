@@ -30,7 +30,7 @@ static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
 }
 
-/* How many of the last buffers are written, and not read; 0: others are, too. */
+/* The number of the last buffers, which are written and not read; 0: other buffers are written, too. */
 static uint16_t count_written(const neo_kernel *k) {
   uint32_t n = 0, all = 0;
   bool only = true;

@@ -1,4 +1,4 @@
-/* The tensors that the caller can name, and where everything outside the frame lives. */
+/* The tensors with names for callers, and the memory of all tensors outside of the frame. */
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
 #include "ir/element.h"

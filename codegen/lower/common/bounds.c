@@ -1,5 +1,5 @@
-/* The reduction loops of a stage. Its condition narrows their ranges; what is left of the condition
- * is a branch or a mask. */
+/* The reduction loops of a stage. Its condition narrows their ranges; the rest of the condition is a branch or a
+ * mask. */
 #include "codegen/lower/common/acc.h"
 
 /* Does something that uses these axes change inside the tile? */
