@@ -20,9 +20,9 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* A product of matrices, of which one has the axis of the rows and one that of columns: a tile of
- * these uses each operand for a whole row or column of results, and takes less time than passes that
- * go to memory with each term. */
+/* Is the form a product of matrices, one with the axis of rows and one with that of columns? A register tile then uses
+ * each operand for a whole row or column of results, and takes less time than passes, which access memory for each
+ * term. */
 static bool reuses_operands(neo_module *m, const neo_form *f, uint32_t axis) {
   neo_contraction c;
   uint64_t shared = ((uint64_t)1 << f->axes.n) - 1, row = (uint64_t)1 << axis;
