@@ -2,8 +2,9 @@
  * vertex: `f[e, j] = h[e, j]*w[e]`. While the function is checked such values are tensors of all
  * edges, possibly also of all vertices. After its body none of them is left in the recurrence:
  *
- *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    depends on the child alone: becomes a value of vertices, read at child[e]
- *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               has no reduction: is substituted where it is read
+ *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]   depends on the child alone: becomes a
+ *                                                         value of vertices, read at child[e]
+ *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]              no reduction: substituted into readers
  *     ->
  *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
  *
