@@ -50,8 +50,22 @@ static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
 
 /* ---- expressions */
 
+/* The value of arm k of a choice by c: the arm of e, if e is a choice by c itself. */
+static neo_expr arm_of(const neo_module *m, neo_expr c, neo_expr e, uint32_t k) {
+  const neo_node *n = neo_expr_node(m, e);
+  bool same = n->op == NEO_OP_SELECT && neo_list_at(m, n->arg, 0) == c.i;
+  return same ? neo_list_expr(m, n->arg, k) : e;
+}
+
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span) {
+  neo_expr arms[3];
+  if (op == NEO_OP_SELECT) { /* select(c, select(c, x, _), select(c, _, y)) -> select(c, x, y) */
+    arms[0] = arg[0];
+    arms[1] = arm_of(m, arg[0], arg[1], 1);
+    arms[2] = arm_of(m, arg[0], arg[2], 2);
+    arg = arms;
+  }
   neo_expr e = neo_fold(m, op, type, arg, n);
   if (e.i)
     return e;

@@ -67,21 +67,13 @@ static neo_expr fold_not(neo_module *m, neo_expr x) {
   return neo_expr_node(m, x)->op == NEO_OP_NOT ? neo_expr_arg(m, x, 0) : none;
 }
 
-/* The value of arm k of a choice by c: the arm of e, if e is a choice by c itself. */
-static neo_expr arm_of(const neo_module *m, neo_expr c, neo_expr e, uint32_t k) {
-  bool same = neo_expr_node(m, e)->op == NEO_OP_SELECT && neo_expr_arg(m, e, 0).i == c.i;
-  return same ? neo_expr_arg(m, e, k) : e;
-}
-
-/* select(c, select(c, x, _), select(c, _, y)) -> select(c, x, y) */
 static neo_expr fold_select(neo_module *m, neo_expr c, neo_expr x, neo_expr y) {
   int64_t k;
   if (x.i == y.i)
     return x;
   if (neo_expr_is_int(m, c, &k))
     return k ? x : y;
-  neo_expr yes = arm_of(m, c, x, 1), no = arm_of(m, c, y, 2);
-  return yes.i != x.i || no.i != y.i ? neo_op3(m, NEO_OP_SELECT, c, yes, no) : none;
+  return none;
 }
 
 static neo_expr fold_compare(neo_module *m, neo_op op, neo_expr x, neo_expr y) {

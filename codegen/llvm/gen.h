@@ -67,7 +67,7 @@ LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overloa
  * object? Then the module's functions that lost masks are marked, and the next object is right. */
 bool neo_ll_has_short_masks(const neo_target *t);
 bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
-/* A constant in memory; align 0: as its type asks. llvm/core/const.c */
+/* A constant in memory; align 0: the alignment of its type. llvm/core/const.c */
 LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
@@ -215,7 +215,7 @@ LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
 void neo_ll_origins(neo_ll_gen *g); /* at the builder's position, after all other arguments */
-/* A stack slot of the entry block; align 0: as its type asks. llvm/core/reg.c */
+/* A stack slot of the entry block; align 0: the alignment of its type. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 /* Registers (llvm/core/reg.c): makes all registers of a kernel; the place of an element; the statement REG. */
 void neo_ll_registers(neo_ll_gen *g);
@@ -286,8 +286,8 @@ void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for
- * a kernel that multiplies them. */
+/* llvm/x86/dot.c: pairs of bf16, and products of them lane by lane. `declare` runs once for a kernel that multiplies
+ * pairs. */
 void neo_ll_dots_declare(neo_ll_gen *g);
 LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 /* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
@@ -295,7 +295,7 @@ LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRe
 /* Plain code: denormal numbers are zeros; one number of each pair as f32, flushed. */
 LLVMValueRef neo_ll_flushed(neo_llvm *l, LLVMValueRef x);
 LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
-uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
+uint32_t neo_ll_enter(neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
 /* The state of a kernel whose function is there; its body, where the builder stands.

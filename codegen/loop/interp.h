@@ -111,22 +111,23 @@ neo_value neo_li_eval(interp *p, const neo_lx *e);
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
-/* An index, or a bound: no poison, and its arithmetic may not leave i64. */
+/* The value of an index or a bound; poison, or arithmetic that leaves i64, is a failure. */
 int64_t neo_li_index(interp *p, const neo_lx *e);
-/* A condition, which is no poison. */
+/* The value of a condition; poison is a failure. */
 bool neo_li_holds(interp *p, const neo_lx *e);
 void neo_li_refuse_poison(interp *p, uint8_t taint);
-/* An element that is in its buffer; false: it holds nothing. `adds`: this is to add to it, as other units may. */
+/* Reads an element inside of its buffer; false: it has no value. adds: the read is a part of an atomic addition, which
+ * other units may make, too. */
 bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
 void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
-/* Checks before an access to scratch that no copy to the element is under way. */
+/* Checks, before an access to scratch, that no copy to the element is in flight. */
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
-/* Checks that no product under way reads the element. */
+/* Checks that no product in flight reads the element. */
 void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at);
-/* Records that this thread accesses the element. Two threads of a loop that access it, one of
- * them to write, are a data race, which is a failure. */
+/* Records the access of this thread to the element. Accesses of two threads of a loop, one of which writes, are a data
+ * race, which is a failure. */
 void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write);
-/* The same of an addition: others may add to the element as well, but neither read nor store it. */
+/* The same for an addition: other threads may add to the element as well, but neither read nor store it. */
 void neo_li_meet_adding(interp *p, uint32_t buf, int64_t at);
 /* A number of 4 bytes as its bits, and back. */
 uint32_t neo_li_bits(neo_type t, neo_value v);
@@ -134,14 +135,14 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A random number in [0, n), drawn from the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
-/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
- * at the end of a unit, where no product, and no copy, may be under way */
+/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT; and the
+ * checks at the end of a unit that no product and no copy is in flight */
 void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);
 void neo_li_end_copies(interp *p);
 
-/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE; before a statement of
- * consumers what a producer may do by then, and the rest of it when they have ended; at the end of a
+/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE; some of the producer's recorded
+ * statements, before a statement of consumers; the rest of them, after the consumers; the checks at the end of a
  * unit */
 void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);

@@ -1,4 +1,4 @@
-/* Prints names and expressions of the loop IR (loop/print.c says how they look). */
+/* Prints names and expressions of the loop IR (loop/print.c has their form). */
 #include "base/hash.h"
 #include "codegen/loop/print.h"
 #include "codegen/loop/text.h"

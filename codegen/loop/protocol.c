@@ -155,7 +155,8 @@ static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, co
   return true;
 }
 
-/* The stage is set behind the parity, which is computed from it. */
+/* Checks one iteration of a loop over stages. The loop sets the parity, which depends on the stage, before the
+ * stage. */
 static void check_round(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems;
@@ -207,7 +208,8 @@ static bool contains(const neo_lx *e, const neo_lx *part) {
   return found;
 }
 
-/* Constants are folded: of a constant stage nothing more is asked. */
+/* Has a block around waited for the mbarrier of this stage? Constant offsets are folded, so that a wait for a constant
+ * stage counts for all. */
 static bool is_waited_for(const protocol *p, uint32_t mbarriers, const neo_lx *offset) {
   int64_t at;
   for (uint32_t i = 0; i < p->n_waits; i++) {

@@ -30,7 +30,7 @@ static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
 }
 
-/* How many of the last buffers are written, and not read; 0: others are, too. */
+/* The number of the last buffers, which are written and not read; 0: other buffers are written, too. */
 static uint16_t count_written(const neo_kernel *k) {
   uint32_t n = 0, all = 0;
   bool only = true;
@@ -108,7 +108,7 @@ static neo_expr element_number(neo_module *m, neo_expr condition) {
   return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_int(m, NEO_I64_T, -1));
 }
 
-/* The element that the loop asks for before each iteration. */
+/* Makes the loop an early exit: it reads the element of the condition before each iteration. */
 static void add_condition(planner *q, neo_rt_step *s, neo_rt_loop *row, neo_expr condition) {
   s->flags |= NEO_RT_STEP_ASKS;
   s->first = (int32_t)q->p->args.n;

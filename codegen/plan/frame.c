@@ -53,7 +53,7 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   uint64_t last = 0;
   if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
       !neo_group_has_form(
-          group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
+          group_at(q, at))) /* later iterations may read elements that earlier ones would have replaced */
     return false;
   if (neo_map_get(&q->last_read, old.i, &last) && last > at)
     return false;

@@ -1,7 +1,7 @@
-/* The model's choice for contractions. Every combination of row and column axes, register tile and
- * packed operands gets a cost (cost.c); the best ones get blocks and units (block.c), and the best
- * of these is taken. Blocks help some candidates more than others, so the best few of each vector
- * axis and set of packed operands get blocks, unless they are far behind. */
+/* The model's choice for contractions. Every combination of row and column axes, register tile and packed operands gets
+ * a cost (cost.c). The best ones get blocks and units (block.c), and the best of these is the choice. Blocks help some
+ * candidates more than others, so the best few of each vector axis and set of packed operands get blocks, unless their
+ * cost is much higher. */
 #include "schedule/tile/model.h"
 #include "schedule/loops/collapse.h"
 #include <math.h>

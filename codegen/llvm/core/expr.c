@@ -1,9 +1,12 @@
-/* Expressions: each node is emitted once a statement, scalar where no lane matters.
+/* Expressions: each node is emitted once in a statement, as a scalar if it does not depend on the lane.
  *
- * Guards instead of control flow: what a SELECT, a LOADIF or a conditional STORE does not evaluate
- * must not touch memory, and only loads touch memory; so the condition joins the guard under which
- * loads are emitted, and everything else, which is total, is evaluated anyway. Values made under a
- * narrower guard are forgotten when it ends. */
+ * Guards replace control flow. The side of a SELECT, LOADIF or conditional STORE that is not evaluated must not access
+ * memory. Only loads do, so the condition joins the guard of the side's loads, and all other operators, which are
+ * total, are evaluated anyway:
+ *
+ *   select(c, x[i] + 1, y)    ->    t = (load x[i] if c, else 0) + 1;  select(c, t, y)
+ *
+ * Values that were computed under a narrower guard are forgotten at its end. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <string.h>
@@ -463,7 +466,7 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   return (neo_ll_val){v, x.lanes, x.depth, false};
 }
 
-/* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
+/* Lanes of a register that is no vector: its last dimension is in neighbouring elements. */
 static LLVMValueRef gather_reg(neo_ll_gen *g, neo_type t, LLVMValueRef *element) {
   LLVMTypeRef one = neo_ll_type(g->l, t, 1);
   LLVMValueRef v = LLVMGetPoison(neo_ll_type(g->l, t, g->width));

@@ -1,7 +1,7 @@
-/* Sums of multiples (gen.h: neo_ll_lin), and arithmetic with them. Terms are added from the outermost
- * loop inwards, which lets invariant partial sums move out of loops. Quotients and remainders by
- * constants are split where the divisible part is known: (16*i + l) / 8 is 2*i + l/8. What they make
- * of the lanes is a constant pattern: for lanes l in 0..4, (16*i + l) / 2 is 8*i + {0, 0, 1, 1}. */
+/* Sums of multiples (gen.h: neo_ll_lin), and arithmetic with them. Terms are added from the outermost loop inwards, so
+ * that invariant partial sums can move out of loops. Quotients and remainders by constants are split if the divisible
+ * part is known: (16*i + l) / 8 is 2*i + l/8. For lanes the result is a constant pattern: for lanes l in 0..4,
+ * (16*i + l) / 2 is 8*i + {0, 0, 1, 1}. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 #include <string.h>

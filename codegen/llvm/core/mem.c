@@ -1,5 +1,4 @@
-/* Loads and stores of a buffer at an offset: where that is, and which access it makes
- * (core/access.h). */
+/* Loads and stores of a buffer at an offset: the analysis of the offset as an access (core/access.h). */
 #include "codegen/llvm/core/access.h"
 #include <assert.h>
 

@@ -1,9 +1,8 @@
-/* Expressions of a form to expressions of the loop IR.
+/* Expressions of a form as expressions of the loop IR.
  *
- * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so
- * that what a loop does not change is computed outside of it. A load is guarded by the conditions
- * around it (select, and, or, where, lanes that do not exist), unless it is proved to stay inside
- * its buffer anyway. */
+ * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that loop-invariant parts
+ * can be computed outside of loops. The conditions around a load (select, and, or, where, dead lanes) guard it, unless
+ * it is proved to be inside of its buffer. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 #include <math.h>

@@ -9,9 +9,9 @@
  *     for t in 0..threads thread                 a stage that stores:
  *       for k in lane..steps step lanes: Y[...] = finish(sum)
  *
- * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on
- * each other; axes before these are loops in every thread. Which thread takes which step, and the
- * tree's shape, follow from the schedule alone: results have the same bits in any order of threads.
+ * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on each other;
+ * earlier axes are loops in every thread. The schedule alone determines the steps of each thread and the tree's shape:
+ * results have the same bits in any order of threads.
  *
  * With vectors along own axes, a step is a vector along the last of them, and the last step is
  * masked. Vectors along the last shared axis are neighbouring points of one thread. UNROLL_K steps of
@@ -365,7 +365,7 @@ static void sum_stage(rows_kernel *p, neo_block *in, size_t at) {
   const neo_stage *s = &l->f->stages.at[at];
   const stage_bounds *b = &l->bounds[at];
   bool divided = p->lanes > 1 && neo_lower_lanes_fit(l, s);
-  bool alone = p->lanes == 1 || divided; /* no lane leaves its steps to another one */
+  bool alone = p->lanes == 1 || divided; /* every lane computes its own steps */
   neo_block *top = neo_gpu_rows_open_threads(p, in);
   neo_lower_facts(l, l->f, s);
   steps x = steps_of(p, s, b, b->lo, b->hi, p->lanes == 1 ? neo_lower_lanes_fit(l, s) : divided);
@@ -436,7 +436,7 @@ static void look_value(void *ctx, neo_expr e) {
   x->found = x->found || e.i == x->value.i;
 }
 
-/* Is the value a part of what results are where no sums are asked? */
+/* Is the value a part of results of points that need no sums? */
 static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   const lowering *l = p->l;
   value_look x = {value, false};

@@ -1,5 +1,5 @@
-/* Packing of a contraction's operands: which are copied into scratch, their layout there, and blocks
- * of the reduction.
+/* Packing of a contraction's operands: the choice of operands that are copied into scratch, their layout there, and
+ * blocks of the reduction.
  *
  * A packed operand has the order in which the register tiles read it, so that a tile's reads are
  * contiguous:
@@ -18,9 +18,8 @@
  * The layout depends on the operand and the tile alone: one kernel may copy what another reads.
  *
  * Blocks of the reduction are the innermost of the outer loops, or, if the schedule says so, the
- * outermost in a unit. Then all iterations of the other loops reuse what a block reads (in the
- * gradient of a convolution's weights: an image, for each tap), and scratch holds partial sums of
- * all of them:
+ * outermost in a unit. Then all iterations of the other loops reuse the data of a block (in the gradient of a
+ * convolution's weights: an image, for each tap), and scratch holds partial sums of all of them:
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
@@ -112,8 +111,8 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
       scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
 }
 
-/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some of
- * them. A copy cannot test such a range. Does the operand's safety depend on one? */
+/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some
+ * of them. A copy cannot test such a range. Does the operand's safety depend on one? */
 static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
                                const neo_factor *x, neo_expr cond) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
