@@ -1,20 +1,23 @@
-/* Requests inside of loops, and of functions that are called with indices: one for each point t of a batch.
+/* Requests inside of loops, and in functions that are called with indices: one gradient per point t
+ * of a batch.
  *
  *     loss[t] = sum[j] (w[t, j] - x[t, j])^2,  w[t, j] = (next[t - 1, j] else first[j])
  *     gradient of loss batch 1 hold w for w into g:      g[t, j] = d loss[t] / d w[t, j]
  *
- * What lies between y and what is asked for is copied, so that it reads leaves in place of what is asked
- * for: then nothing flows from a point to another, and the gradients of all points are those of their sum.
+ * All tensors between y and a `wrt` are copied, and the copies read leaves instead of the `wrt`:
+ * then no gradient flows from one point to another, and the gradients of all points are those of
+ * their sum.
  *
  *     leaf[t, j] = w[t, j],  copy.loss[t] = sum[j] (leaf[t, j] - x[t, j])^2
  *     gradient of copy.loss seed 1 for leaf into g
  *
- * What all points share, a weight W, becomes leaf[t, i, j] = W[i, j]; what depends on it outside of the
- * points is lifted: copied with their dimensions before its own. A slice W[t, ..] of the point at hand is
- * recognized where it is read: W[e, j] is select(e == t, leaf[t, j], W[e, j]).
+ * A weight W that all points share becomes leaf[t, i, j] = W[i, j]; a tensor outside of the points
+ * that depends on it is lifted: copied with the points' dimensions before its own. A slice W[t, ..]
+ * of the present point is recognized where it is read: W[e, j] becomes select(e == t, leaf[t, j],
+ * W[e, j]).
  *
- * The copies have the values of what they were made from. So when the gradient is there, it reads those,
- * and nobody reads the copies any more. */
+ * A copy has the values of its original. So when the gradient is complete it reads the originals,
+ * and no definition reads the copies any more. */
 #include "autodiff/batch.h"
 #include "ir/clone.h"
 #include "ir/element.h"
@@ -22,7 +25,7 @@
 
 enum { MAX_RANK = 16, MAX_AXES = 60 };
 
-typedef struct { /* what a copy has the values of */
+typedef struct { /* the tensor whose values a copy has */
   uint32_t of;
   bool lifted;
 } origin;
@@ -46,7 +49,7 @@ neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t) {
 
 /* ---- tensors of the copies */
 
-/* A tensor like t, perhaps lifted. */
+/* A new tensor with the type and extents of t; lifted: with leading dimensions for the points. */
 static neo_tensor tensor_like(ad_batch_state *b, neo_tensor t, bool lifted) {
   neo_module *m = b->m;
   uint32_t extent[2 * MAX_RANK], n = 0;
@@ -95,7 +98,8 @@ static neo_expr load_of(neo_module *m, const access *a) {
                     : neo_load(m, a->t, a->index, a->n, a->node.span);
 }
 
-/* The access to another tensor: at the point, then at the indices from `skip` on. */
+/* A load of another tensor in place of `a`: at the point, then at the indices of `a` from `skip`
+ * on. */
 static neo_expr load_at_point(ad_batch_state *b, const access *a, neo_tensor t, uint32_t skip) {
   access x = {.node = a->node, .t = t, .other = a->other};
   for (uint32_t k = 0; k < b->n; k++)
@@ -105,7 +109,7 @@ static neo_expr load_at_point(ad_batch_state *b, const access *a, neo_tensor t, 
   return load_of(b->m, &x);
 }
 
-/* Does the access go to the point at hand? */
+/* Whether the access is to the present point. */
 static neo_expr is_here(ad_batch_state *b, const access *a) {
   neo_module *m = b->m;
   neo_expr here = neo_const_bool(m, true);
@@ -121,7 +125,9 @@ static neo_expr is_here(ad_batch_state *b, const access *a) {
   return here;
 }
 
-/* What a copy reads for an access of the program, where leaves from number `from` on count. */
+/* The expression in a copy that replaces an access of the program: the first leaf from number
+ * `from` on that the access reaches, or else the copied tensor, or the original one where no
+ * gradient flows through it. */
 static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
   neo_module *m = b->m;
   uint32_t k = from;
@@ -150,7 +156,7 @@ static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
 
 typedef struct {
   ad_batch_state *b;
-  uint32_t shift; /* of axes, which are behind those of the points */
+  uint32_t shift; /* of axes, which come after those of the points */
 } copying;
 
 static neo_expr copy_node(void *ctx, neo_module *m, neo_expr e) {
@@ -221,8 +227,9 @@ static bool is_lifted(ad_batch_state *b, neo_def d) {
   return lifted;
 }
 
-/* Defines a copy of t, of which nothing else is copied, as what the program reads there: at AXIS 0 on,
- * behind the points if it is lifted. Leaves from number `from` on count. */
+/* Defines a copy of t by the read that replaces a read of t in copies; used if nothing else of t is
+ * copied. Its axes come after those of the points if t is lifted. Leaves from number `from` on
+ * replace t. */
 static void define_reading(ad_batch_state *b, neo_tensor copy, neo_tensor t, bool lifted,
                            uint32_t from) {
   access a = {.t = t, .n = neo_tensor_rank(b->m, t)};
@@ -235,13 +242,14 @@ static void define_reading(ad_batch_state *b, neo_tensor copy, neo_tensor t, boo
 
 /* ---- functions with their own gradient */
 
-/* An argument or a result of a copied call. */
+/* The tensor that takes the place of t, an argument or a result, in a copied call. */
 static neo_tensor end_of(ad_batch_state *b, neo_tensor t, bool lifted) {
   if (!(b->is[t.i] & (AD_PATH | AD_ASKED)))
     return t;
   if (b->is[t.i] & AD_PATH && !(b->is[t.i] & AD_ASKED)) {
     neo_tensor twin = twin_of(b, t);
-    if (!neo_tensor_at(b->m, twin)->pieces.n) { /* of a result: its value is that of the program */
+    if (!neo_tensor_at(b->m, twin)->pieces.n) { /* t is a result: the twin has the program's
+                                                   value */
       uint8_t is = b->is[t.i];
       b->is[t.i] = 0;
       define_reading(b, twin, t, lifted, b->request.wrt.n);
@@ -262,7 +270,8 @@ static neo_list ends_of(ad_batch_state *b, neo_list tensors, bool lifted) {
   return neo_list_new(b->m, ids, tensors.n);
 }
 
-/* The clause of a lifted call: from cotangents of all points to contributions of all points. */
+/* Lifts the clause of a lifted call: it turns the cotangents of all points into the contributions
+ * of all points. */
 static void lift_clause(ad_batch_state *b, neo_custom_rec *c) {
   neo_module *m = b->m;
   ad_batch_state clause = {.m = m, .scratch = b->scratch, .n = b->n, .back = b->back};
@@ -294,7 +303,7 @@ static void lift_clause(ad_batch_state *b, neo_custom_rec *c) {
     dy[k] = twin_of(&clause, (neo_tensor){neo_list_at(m, c->dys, k)}).i;
   for (uint32_t k = 0; k < c->dxs.n; k++) {
     neo_tensor t = {neo_list_at(m, c->dxs, k)};
-    if (t.i && !clause.is[t.i]) { /* the same at all points */
+    if (t.i && !clause.is[t.i]) { /* equal at all points */
       neo_tensor copy = tensor_like(&clause, t, true);
       define_reading(&clause, copy, t, true, 0);
       clause.twin[t.i] = copy.i;
@@ -335,7 +344,7 @@ static neo_expr back_node(void *ctx, neo_module *m, neo_expr e) {
   return load_of(m, &a);
 }
 
-/* Accumulators that the gradient made the copy keep are kept by the definition itself. */
+/* Makes definition `of` itself keep the accumulators that the gradient added to its copy. */
 static void move_accs(ad_batch_state *b, neo_def copy, neo_def of, bool lifted) {
   ad_state s = {.m = b->m, .scratch = b->scratch, .request = b->request};
   neo_def_rec c = *neo_def_at(b->m, copy);
@@ -352,7 +361,7 @@ static void make_leaves(ad_batch_state *b) {
     bool own = ad_batch_is_own(b, k);
     neo_tensor leaf = tensor_like(b, t, !own);
     set_origin(b, leaf, t.i, !own);
-    define_reading(b, leaf, t, !own, k + 1); /* reads those that have been made */
+    define_reading(b, leaf, t, !own, k + 1); /* reads only leaves that have been made */
     b->leaf[k] = leaf;
   }
 }

@@ -1,9 +1,9 @@
-/* The way from y to what is asked for, in a request for each point of a batch. Tensors on it are copied; this
- * file says which these are, and which copies need dimensions for the points.
+/* The paths from y to a `wrt`, for a request per point of a batch. Tensors on a path are copied;
+ * this file finds them, and decides which copies need dimensions for the points.
  *
- * A tensor of a round has them already: Z[t, j] is read where t is the round at hand. It stays as it
- * is if all who read it on the way do so, each at the point that it belongs to; this is the largest
- * set of tensors for which it is true. */
+ * A tensor of an iteration has them already: Z[t, j] is read where t is the present iteration. It
+ * is not lifted if all its readers on the path read it so, each at the point that it belongs to.
+ * The set of such tensors is the largest one for which this is true. */
 #include "autodiff/batch.h"
 #include "ir/out_map.h"
 
@@ -17,7 +17,7 @@ neo_expr ad_batch_extent(const ad_batch_state *b, uint32_t k) {
   return neo_tensor_extent(b->m, b->request.y, k);
 }
 
-/* ---- what y needs, up to what is held */
+/* ---- tensors that y needs, up to those of `hold` */
 
 typedef struct {
   ad_batch_state *b;
@@ -79,7 +79,7 @@ static void meet_all(ad_batch_state *b) {
   }
 }
 
-/* ---- what of it depends on what is asked for */
+/* ---- tensors among them that depend on a `wrt` */
 
 static bool any_is(const ad_batch_state *b, neo_list tensors, int bits) {
   for (uint32_t k = 0; k < tensors.n; k++)
@@ -88,7 +88,8 @@ static bool any_is(const ad_batch_state *b, neo_list tensors, int bits) {
   return false;
 }
 
-/* Gives the tensors the bits where they have all of `where`; true: something changed. */
+/* Sets `bits` for each float tensor of the list that has all bits of `where`. Returns whether
+ * something changed. */
 static bool mark(ad_batch_state *b, neo_list tensors, int where, int bits) {
   bool more = false;
   for (uint32_t k = 0; k < tensors.n; k++) {
@@ -139,7 +140,7 @@ static bool has_points(const ad_batch_state *b, neo_tensor t) {
   return has;
 }
 
-/* Are the first axes of the definition those of the points? */
+/* Whether the first axes of the definition run over the points. */
 static bool runs_over_points(const ad_batch_state *b, const neo_def_rec *d) {
   int64_t lo;
   bool runs = d->n_out >= b->n;
@@ -154,7 +155,7 @@ static bool runs_over_points(const ad_batch_state *b, const neo_def_rec *d) {
 
 typedef struct {
   ad_batch_state *b;
-  bool lifted; /* the reader's copy is */
+  bool lifted; /* the reader's copy is lifted */
   bool more;
 } read_look;
 
@@ -186,7 +187,7 @@ static bool lift_def(ad_batch_state *b, const ad_path_def *x) {
   return more || l.more;
 }
 
-/* Can the custom gradient be used as it is, at each point? */
+/* Whether the custom gradient can be used unchanged at each point. */
 static bool is_of_points(const ad_batch_state *b, const neo_custom_rec *c) {
   bool is = !any_is(b, c->ins, AD_LIFTED) && !any_is(b, c->outs, AD_LIFTED);
   for (uint32_t k = 0; k < c->ins.n; k++) {

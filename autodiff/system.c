@@ -1,8 +1,8 @@
-/* The index system of a read while it is solved: its equations, what is substituted, and the ranges of the
- * axes that stay.
+/* The index system of a read, while it is solved: its equations, substitutions, and the ranges of
+ * the remaining axes.
  *
- * A substituted axis brings its range as a condition. A range that it stood in is loosened to one over
- * earlier axes, and is a condition too. */
+ * A substituted axis adds its range as a condition. A range that used the axis is loosened to one
+ * over earlier axes, and becomes a condition too. */
 #include "autodiff/solve.h"
 
 static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
@@ -79,8 +79,8 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
   return true;
 }
 
-/* Can the ends of the form leave i64 while the program's values stay inside? Substitutions loosen
- * the ranges. */
+/* Whether the ends of the form may leave i64 although all values of the program stay inside:
+ * substitutions widen the ranges. */
 static bool may_wrap(ad_system *s, neo_expr e, const neo_linear *l) {
   const int64_t large = (int64_t)1 << 31;
   bool modest = l->constant > -large * large / 4 && l->constant < large * large / 4;

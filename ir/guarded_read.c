@@ -1,6 +1,6 @@
-/* A walk from the roots down, as conditions come from above. Expressions are graphs: a node is looked
- * at once for each set of conditions, and only where a read is below it. Where the sets become many,
- * further ones are taken as empty, which promises less. */
+/* Walks expressions from the roots down, as conditions come from above. Expressions are graphs: a
+ * node is visited once per set of conditions, and only if a read is below it. If the sets become
+ * many, further ones are taken as empty: the reads then have fewer conditions. */
 #include "ir/guarded_read.h"
 #include "base/hash.h"
 
@@ -11,7 +11,7 @@ typedef struct {
   neo_arena *arena;
   const bool *wanted;
   neo_map above; /* nodes with a wanted read in them */
-  neo_map done;  /* node and conditions */
+  neo_map done;  /* by node and set of conditions */
   uint32_t n_axes, visits;
   NEO_VEC(neo_expr) assume;
   neo_guarded_reads *out;

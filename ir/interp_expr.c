@@ -36,7 +36,8 @@ static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {
   return neo_name_text(f->m->names, neo_tensor_at(f->m, (neo_tensor){t})->name);
 }
 
-/* What the frame makes; a tree's expressions have no definition. */
+/* The name of the tensor that the frame computes, for messages; a tree's expressions have no
+ * definition. */
 static const char *made_name(const neo_interp_frame *f) {
   return f->d.out.n ? tensor_name(f, neo_list_at(f->m, f->d.out, 0)) : "the tree";
 }
@@ -134,7 +135,7 @@ static neo_value load(neo_interp_frame *f, neo_inode *n) {
   return v;
 }
 
-/* ---- operators that may leave an argument alone */
+/* ---- operators that may leave an argument unevaluated */
 
 static neo_value logic(neo_interp_frame *f, neo_inode *n) {
   bool decides = n->op == NEO_OP_OR; /* the value that needs no second argument */
@@ -165,7 +166,7 @@ static neo_value random_number(neo_interp_frame *f, neo_inode *n) {
   return (neo_value){.f = neo_value_round((neo_type)n->type, x)};
 }
 
-/* The two operators that matter for time, without the way through the table. */
+/* Evaluates an operator. The two that matter for time are inlined, without the operator table. */
 static neo_value operation(neo_interp_frame *f, neo_inode *n) {
   neo_value x[3];
   double e[3];

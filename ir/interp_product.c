@@ -1,7 +1,7 @@
-/* Sums of products of two reads, or of one, whose indices move evenly along the innermost reduction
- * axis: most of the work of a network. Both reads step through memory, where the general way
- * evaluates every index anew. A read may be converted or rounded before it is multiplied. Values and
- * bounds of errors are those of the general way. */
+/* Fast path for sums of products of two reads, or of one read, whose indices advance by a constant
+ * step along the innermost reduction axis: most of the work of a network. Both reads step through
+ * memory; the general evaluator would compute every index anew. A read may be converted or rounded
+ * before it is multiplied. Values and error bounds are the same as in the general evaluator. */
 #include "ir/interp_parts.h"
 #include <math.h>
 
@@ -74,7 +74,7 @@ void neo_interp_frame_find_product(neo_interp_frame *f) {
   f->n_factors = n;
 }
 
-typedef struct { /* a factor along the axis: a read, and what becomes of it, the last first */
+typedef struct { /* a factor along the axis: a read, then its conversions, in reverse order */
   const neo_value *at;
   const double *error; /* null: all 0 */
   int64_t step;
@@ -90,7 +90,8 @@ static const neo_inode *find_read(const neo_interp_frame *f, uint32_t factor, st
   return n;
 }
 
-/* Where the read is at the present values of the axes; -1: outside, or not certain. */
+/* The row-major offset of the element read at the present values of the axes; -1: outside, or not
+ * certain. */
 static int64_t place(neo_interp_frame *f, const neo_inode *load) {
   double error = 0;
   int64_t at = neo_interp_frame_offset(f, load, &error);
@@ -149,7 +150,8 @@ static void add_reads(neo_accu *a, const stream *s, int64_t n) {
   }
 }
 
-/* Does each cell of the stream hold its own element? Else the general way tells which does not. */
+/* Whether each cell of the stream holds its own element. If not, the general evaluator finds the
+ * one that does not. */
 static bool all_hold(const neo_interp_cells *c, int64_t first, int64_t step, int64_t n) {
   bool all = !c->where;
   for (int64_t i = 0; i < n && all; i++)

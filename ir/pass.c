@@ -1,5 +1,5 @@
-/* Runs passes in order. What a pass changed is told by the text of the module, so the comparison is
- * made only when somebody looks at it. */
+/* Runs passes in order. Comparing the module's text before and after a pass shows whether the pass
+ * changed it; this is done only if somebody asks. */
 #include "ir/pass.h"
 #include "ir/order.h"
 #include "ir/print.h"
@@ -31,7 +31,8 @@ static const char *name_of(const neo_module *m, neo_def d) {
   return neo_name_text(m->names, neo_tensor_at(m, t)->name);
 }
 
-/* A recurrence that has no order that is found, of a gradient or for a limit, is nobody's bug. */
+/* Reports a recurrence for which no order is found. This is no bug: it may be part of a gradient,
+ * or a limit may be reached. */
 static neo_status tell_unordered(neo_module *m, const neo_order_failure *f) {
   int h = neo_diag(m->diags, neo_def_at(m, f->reader)->span, NEO_D_ORDER_NOT_FOUND,
                    name_of(m, f->reader), name_of(m, f->producer));
@@ -54,7 +55,7 @@ static neo_status verify_after(neo_module *m, const neo_pass *pass) {
   return status;
 }
 
-/* A pass that failed and did not say why. */
+/* Reports a pass that failed without a diagnostic. */
 static void tell_failure(neo_module *m, const neo_pass *pass, neo_status status) {
   neo_diag(m->diags, 0, NEO_D_INTERNAL,
            neo_arena_printf(m->arena, "pass %s: %s", pass->name, neo_status_text(status)));
@@ -65,7 +66,7 @@ neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) {
   return NEO_INTERNAL;
 }
 
-/* The pass, with the way out when memory ends in it. */
+/* Runs the pass; NEO_MEMORY if the arena cannot grow during it. */
 static neo_status call(neo_module *m, const neo_pass_target *target, const neo_pass *pass) {
   jmp_buf here, *volatile outer = m->arena->on_fail;
   volatile neo_status status = NEO_MEMORY;

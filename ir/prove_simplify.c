@@ -1,12 +1,11 @@
-/* Simplification under facts: comparisons that are decided, selects with them, min, max and clamp
- * of which one side is always the result, guards that always or never hold, digits of flattened
- * indices.
+/* Simplification under facts: decided comparisons, selects by such, min, max and clamp with one
+ * side that is always the result, guards that always or never hold, digits of flattened indices.
  *
  *     i in [0, 784):  X[(i/28)*28 + i%28] else 0   ->   X[i]
  *
- * The branches of a select are simplified with its condition known, `b` of `a and b` with a. Each
- * such context is a scope of its own; their number per call is limited, since a shared expression
- * may stand in exponentially many. */
+ * The branches of a select are simplified with its condition known, and `b` of `a and b` with a.
+ * Each such context is a scope of its own; their number per call is limited, since a shared
+ * expression may occur in exponentially many. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -31,8 +30,8 @@ static int decided(neo_prover_scope *s, neo_expr c) {
   return neo_prover_decide(s, c, false) ? 0 : -1;
 }
 
-/* `decided` by all methods of the prover. Callers use it for comparisons only, where they can
- * help. */
+/* As `decided`, with all methods of the prover. Callers use it for comparisons only, where the
+ * additional methods can help. */
 static int decided_hard(neo_prover_scope *s, neo_expr c) {
   int quick = decided(s, c);
   if (quick >= 0)
@@ -89,7 +88,8 @@ static neo_prover_scope *under(job *j, neo_prover_scope *s, neo_expr c, bool val
 
 /* ---- integers */
 
-/* Nodes of e as a tree, divisions counted as six; stops at the limit. */
+/* Cost of e: its nodes, counted as a tree (shared ones repeatedly), a division as six; stops at
+ * MAX_WEIGHT. */
 static uint32_t weight(const neo_module *m, neo_expr e, uint32_t sum) {
   neo_node n = *neo_expr_node(m, e);
   sum += n.op == NEO_OP_DIV || n.op == NEO_OP_MOD ? 6 : 1;
@@ -107,7 +107,7 @@ static neo_expr shorter(neo_prover_scope *s, neo_expr e) {
   return weight(s->m, y, 0) < weight(s->m, e, 0) ? y : e;
 }
 
-/* e written as its linear form, if that is shorter: terms that cancel are no longer in it. */
+/* e rewritten as its linear form if that is shorter: terms that cancel disappear. */
 static neo_expr shorter_linear(neo_module *m, neo_expr e) {
   neo_linear l;
   if (!neo_linear_of(m, e, &l))
@@ -126,7 +126,7 @@ static neo_expr simpler_sum(neo_prover_scope *s, neo_expr e) {
 static neo_expr simpler_extreme(neo_prover_scope *s, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
   if (op != NEO_OP_MIN && op != NEO_OP_MAX)
-    return e; /* it was folded when it was made */
+    return e; /* was folded when it was made */
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   bool min = neo_expr_node(s->m, e)->op == NEO_OP_MIN;
   if (!neo_expr_is_integer(s->m, a))

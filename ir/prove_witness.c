@@ -1,15 +1,15 @@
-/* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one straight list of
- * nodes, in an order in which the bounds of axis k come before anything that uses the axis;
- * running the list chooses a value for each axis between its bounds as they are at this point.
- * Values are three-valued: what depends on a tensor's element is unknown, and a point counts only
- * if it is known to be in the domain and known to break the goal. So a witness certainly exists. A
- * domain of few points is gone through entirely, which decides what no method understands. */
+/* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one list of nodes, in
+ * an order in which the bounds of axis k come before all uses of the axis; running the list chooses
+ * a value for each axis between its bounds at this point. Values are three-valued: a value that
+ * depends on a tensor's element is unknown, and a point counts only if it is known to be in the
+ * domain and known to violate the goal. So a witness certainly exists. A small domain is
+ * enumerated, which decides also questions that no other method can. */
 #include "ir/interp.h"
 #include "ir/prove_scope.h"
 #include <assert.h>
 
 enum {
-  MAX_SIZES = 32, /* as a witness has */
+  MAX_SIZES = 32, /* as many as a neo_witness has */
   MAX_DERIVED = 256,
   RANDOM_POINTS = 24,
   MAX_NODES = 20000,
@@ -24,10 +24,10 @@ typedef struct {
 } value3;
 
 typedef struct {
-  uint32_t epoch, place; /* listed at this place in the list of that number */
+  uint32_t epoch, place; /* the node is at position `place` in list number `epoch` */
 } listed;
 
-/* One for each module, used again and again: `place` is as long as the module has expressions. */
+/* One per module, reused: `place` is as long as the module's table of expressions. */
 struct neo_witness_search {
   neo_prover_scope *s;
   neo_module *m;
@@ -35,8 +35,8 @@ struct neo_witness_search {
   bool want, usable, shared;
   NEO_VEC(uint32_t) nodes;
   NEO_VEC(value3) at;    /* their values */
-  NEO_VEC(listed) place; /* by expression */
-  uint32_t epoch;        /* of this list */
+  NEO_VEC(listed) place; /* by expression: its position in the list */
+  uint32_t epoch;        /* number of the present list */
   uint32_t segment[64];  /* segment[k]: number of nodes before those that need axis k */
   uint32_t n_sizes, size[MAX_SIZES];
   uint64_t random;
@@ -83,8 +83,8 @@ static void note_shared(void *ctx, neo_expr e) {
     t->shared = true;
 }
 
-/* A point counts only if every derived size is as declared: those that depend on a listed size are
- * listed too, with the other sizes that they need. False if they are too many. */
+/* Lists the derived sizes that depend on a listed size, and the sizes that they need: a point
+ * counts only if every derived size has its declared value. False if they are too many. */
 static bool add_derived(neo_witness_search *t) {
   uint32_t before, looked = 0;
   do {
@@ -202,7 +202,7 @@ static void run_to(neo_witness_search *t, uint32_t *from, uint32_t to, const neo
     t->at.at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
 }
 
-/* Between lo and hi (inclusive) as the choice says; false if there is no such value. */
+/* A value between lo and hi (inclusive), by the choice; false if there is none. */
 static bool choose(neo_witness_search *t, choice how, int64_t lo, int64_t hi, int64_t *x) {
   if (lo > hi)
     return false;
@@ -233,7 +233,7 @@ static value3 both(value3 a, value3 b) {
   return eval_lazy(NEO_OP_AND, (value3[]){a, b});
 }
 
-/* Are all sizes as declared? */
+/* Whether all sizes are within their declared bounds. */
 static value3 sizes_hold(const neo_witness_search *t) {
   value3 all = {true, 1};
   for (uint32_t k = 0; k < t->nodes.n; k++) {
@@ -247,7 +247,7 @@ static value3 sizes_hold(const neo_witness_search *t) {
   return all;
 }
 
-/* Is the point, within the ranges of its axes, in the domain? */
+/* Whether the point, which is within the ranges of its axes, satisfies the assumptions. */
 static value3 holds(const neo_witness_search *t) {
   value3 all = sizes_hold(t);
   for (uint32_t k = 0; k < t->s->n_assume; k++)

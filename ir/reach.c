@@ -8,7 +8,7 @@ typedef struct {
   wide least, most;
 } wide_reach;
 
-/* Counting from a small number, no loop gets as far. */
+/* A bound that no loop reaches that counts from a small number. */
 static const int64_t FAR = (int64_t)1 << 48;
 static const int64_t STEPS = (int64_t)1 << 62; /* of training */
 static const neo_reach everything = {INT64_MIN, INT64_MAX};
@@ -40,7 +40,7 @@ static neo_reach join(neo_reach a, neo_reach b) {
   return (neo_reach){least_of(a.least, b.least), most_of(a.most, b.most)};
 }
 
-/* What both allow; `a` where they contradict each other. */
+/* The intersection; `a` if it is empty. */
 static neo_reach meet(neo_reach a, neo_reach b) {
   neo_reach y = {most_of(a.least, b.least), least_of(a.most, b.most)};
   return y.least <= y.most ? y : a;
@@ -65,7 +65,7 @@ static wide_reach product(neo_reach a, neo_reach b) {
   return y;
 }
 
-/* Of + - * and negation: before it wraps. */
+/* The exact value of + - * or negation, before it wraps. */
 static wide_reach exact(neo_op op, neo_reach a, neo_reach b) {
   switch (op) {
   case NEO_OP_ADD:
@@ -122,7 +122,7 @@ static int64_t floor_of(int64_t x, int64_t n) {
   return x / n - (x % n < 0);
 }
 
-/* Floors, by zero 0. */
+/* Floor division; x / 0 is 0. */
 static neo_reach quotient(neo_reach x, neo_reach n) {
   if (n.least < 0) { /* |x/n| <= |x|; the least number by -1 wraps to itself */
     if (x.least == INT64_MIN)
@@ -139,7 +139,7 @@ static neo_reach quotient(neo_reach x, neo_reach n) {
   return n.least == 0 ? join(y, zero) : y;
 }
 
-/* With the sign of n, by zero 0. */
+/* The remainder has the sign of n; x mod 0 is 0. */
 static neo_reach remainder_of(neo_reach x, neo_reach n) {
   neo_reach y = {n.least < 0 ? n.least + 1 : 0, n.most > 0 ? n.most - 1 : 0};
   if (n.least >= 0 && x.least >= 0)
@@ -204,7 +204,7 @@ static neo_reach larger(neo_reach a, neo_reach b) {
   return (neo_reach){most_of(a.least, b.least), most_of(a.most, b.most)};
 }
 
-/* The least number has no opposite. */
+/* The absolute value; that of the least i64 is itself. */
 static neo_reach magnitude(neo_reach x) {
   if (x.least >= 0)
     return x;

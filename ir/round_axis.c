@@ -1,11 +1,11 @@
-/* Definitions that are no part of a recurrence, but read it along its rounds. */
+/* Definitions that are no part of a recurrence, but read it along its iterations. */
 #include "ir/order.h"
 
 typedef struct {
   neo_module *m;
   const neo_order_step *loop;
   uint32_t n_out;
-  int64_t axis; /* of the definition: of all reads so far; -1: none was seen */
+  int64_t axis; /* axis of the definition that all reads so far agree on; -1: no read seen */
   bool good;
 } round_look;
 

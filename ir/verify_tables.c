@@ -76,7 +76,8 @@ static void note_size(void *ctx, neo_expr e) {
     u->largest = n->attr;
 }
 
-/* Bools over sizes: what is sampled obeys them. */
+/* Checks the assertions, bools over sizes, before samples of sizes are taken, which satisfy
+ * them. */
 static bool check_asserts(neo_verifier *v) {
   v->where = "an assertion";
   for (size_t k = 0; k < v->m->asserts.n; k++)
@@ -194,7 +195,8 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
          neo_verify_fail(v, "a bound is not affine in the indices");
 }
 
-/* What has offsets, and these, which have themselves as such, are inputs of integers of one dimension. */
+/* A tensor with offsets, and the offsets themselves (whose own `offsets` field is themselves), must
+ * be inputs of integers of one dimension. */
 static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
   if (!neo_verify_id(v, r->offsets.i))
     return false;
@@ -294,7 +296,8 @@ static bool same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) {
   return neo_verify_same_shape(v, a, b);
 }
 
-/* Has the gradient a dimension for each of the request's points, which its tensor may have, too? */
+/* Whether the gradient dx has one leading dimension for each batch axis of the request; x may have
+ * them itself. */
 static bool check_batched(neo_verifier *v, const neo_grad_rec *g, neo_tensor x, neo_tensor dx) {
   const neo_module *m = v->m;
   uint32_t rank = neo_tensor_rank(m, x), more = neo_tensor_rank(m, dx) - rank;

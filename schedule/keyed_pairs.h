@@ -4,15 +4,15 @@
  *   Z[v] = sum[e where key[e] == v or e == v] X[e]    V*E
  *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
- * The result is right, the time often a surprise: whoever wrote it is told. */
+ * The result is right, but the time is often a surprise, so the compiler reports the source line. */
 #ifndef NEO_SCHEDULE_KEYED_PAIRS_H
 #define NEO_SCHEDULE_KEYED_PAIRS_H
 #include "schedule/schedule.h"
 
 typedef enum {
-  NEO_KEYED_BY_SELECT, /* the condition stands in the terms of a sum */
+  NEO_KEYED_BY_SELECT, /* the condition is in the terms of a sum */
   NEO_KEYED_BY_KEY,    /* both sides are data: key[e] == key[f] */
-  NEO_KEYED_OTHER,     /* the condition says no single row of a term, or the tables are too long */
+  NEO_KEYED_OTHER,     /* the condition determines no single row for a term, or tables are too long */
 } neo_keyed_form;
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* The rules of loop.h, checked. The first breach is described in *why. One walk over the statements
- * keeps the enclosing loops. */
+/* The verifier: checks the rules of loop.h, and describes the first violation in *why. One walk over the statements
+ * tracks the enclosing loops. */
 #include "codegen/loop/verify.h"
 
 enum { MAX_THREADS = 1024, MAX_LANES = 64, MAX_UNROLL = 4096, MAX_ELEMENTS = 1 << 16 };
@@ -41,7 +41,7 @@ static void check_vector_body(verifier *v, const neo_ls *s) {
   }
 }
 
-/* Where a kernel's unit loop stands; a persistent one's, of each role. */
+/* May s be a UNIT loop at its place? It is the kernel's only statement; in a persistent kernel, the last of an arm. */
 static bool takes_units(const verifier *v, const neo_ls *s) {
   const neo_block *b = &v->k->body;
   if (v->k->persistent && v->role)
@@ -198,7 +198,7 @@ static void check_persistent(verifier *v) {
                    "unit loop");
 }
 
-/* What a warpgroup's registers are set to. */
+/* Can a warpgroup set its registers to n (setmaxnreg)? */
 static bool is_number_of_registers(uint32_t n) {
   enum { LEAST = 24, MOST = 256, EIGHT = 8 };
   return n >= LEAST && n <= MOST && n % EIGHT == 0;
@@ -233,8 +233,7 @@ static void check_specialize(verifier *v, const neo_ls *s) {
   v->role = NO_ROLE;
 }
 
-/* May the statement stand in a producer's arm? It waits only at mbarriers and has no memory of
- * its own. */
+/* May the statement be in a producer's arm? A producer waits only at mbarriers, and has no memory of its own. */
 static bool is_producers(const neo_ls *s) {
   switch (s->kind) {
   case NEO_LS_FOR:

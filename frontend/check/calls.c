@@ -1,14 +1,15 @@
-/* Calls of functions: each is checked anew, with the ranks, types and sizes of its arguments.
+/* Calls of functions: each call is checked anew, with the ranks, types and sizes of its arguments.
  *
  *     y[i] = hswish(x[i])
  *
- * is checked with i as an ambient axis: what hswish defines has a dimension for it, and is read
- * back at [i].
+ * is checked with i as an ambient axis: each tensor that hswish defines has a dimension for it, and
+ * is read at [i] by the caller.
  *
- * Parameters are bound first: sizes, packs, types and bounds of the signature against the arguments. A size
- * in a parameter is a new name. Where it stands alone, its first use binds it and later ones check; an
- * expression with one unknown (G*C) is solved for it, after all that stand alone. Options that are given
- * come first, so that sizes may use them; defaults may use sizes. */
+ * Parameters are bound first: sizes, packs, types and bounds of the signature are matched with the
+ * arguments. A size in a parameter is a new name. If the size is an extent by itself, its first use
+ * binds it, and later ones check it; an expression with one unknown (G*C) is solved for it, after
+ * all extents that are names. Given options come first, so that sizes may use them; defaults may
+ * use sizes. */
 #include "frontend/check/check.h"
 #include "frontend/sema/ambient.h"
 #include "frontend/sema/signature.h"
@@ -23,7 +24,8 @@ static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
   return false;
 }
 
-/* A whole tensor may also be an argument for a scalar of each vertex. */
+/* Whether the argument is a whole tensor: in a vertex function it may be given for a scalar of each
+ * vertex. */
 static bool is_tensor(neo_frame *f, const neo_ast_expr *arg) {
   const neo_sym *s = neo_ast_is_bare(arg) ? neo_path_find(f->in, &arg->u.ref.path, false) : NULL;
   return s && s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW && s->value.view.rank;
@@ -69,7 +71,7 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
   return false;
 }
 
-/* The value of an option, in no subscript and with its reducers hoisted. */
+/* Checks the value of an option: not as a subscript, and with its reducers hoisted. */
 static neo_val option_value(neo_frame *f, const neo_ast_expr *e) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
@@ -200,7 +202,7 @@ void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *f
                 neo_path_text(in->fe, &e->u.ref.path));
 }
 
-/* What a broken statement would have pushed is not known. */
+/* Whether a statement did not parse: what it would have pushed is not known. */
 static bool has_broken(const neo_ast_stmts *stmts) {
   for (uint32_t k = 0; k < stmts->n; k++)
     if (stmts->at[k]->kind == NEO_AST_BROKEN)
@@ -330,8 +332,8 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
 
 /* ---- options */
 
-/* The value in the type that the option has; the value itself where none is written. A number that is written has to
- * fit the type, and stays one that is known. */
+/* Converts *v to the type declared for the option, if there is one. A literal must fit the type,
+ * and stays a known number. */
 static bool in_type(neo_binding *b, const neo_ast_option *o, neo_span at, neo_val *v) {
   neo_type type = neo_declared_type(b->in, &o->type);
   if (!o->type.given || v->kind == NEO_VAL_POISON)
@@ -400,7 +402,7 @@ static bool bind_size(neo_binding *b, const neo_pending *p) {
   return true;
 }
 
-/* Solves what has one unknown until nothing is left. */
+/* Solves the extents with one unknown, until none is left. */
 static bool solve_sizes(neo_binding *b) {
   bool ok = true;
   for (size_t left = b->later.n; left > 0;) {
@@ -463,8 +465,8 @@ static bool bind_shape(neo_binding *b, uint32_t param) {
 
 /* ---- bounds */
 
-/* A frame whose output axes are the free dimensions of the argument, with the names that the parameter
- * gives them; *e its element there, 0 after a report. */
+/* A frame whose output axes are the free dimensions of the argument, with the names that the
+ * parameter gives them. *e: the argument's element there; 0 after a report. */
 static neo_frame *argument_frame(neo_binding *b, const neo_ast_var *var, const neo_val *v,
                                  neo_expr *e) {
   neo_frame *f = neo_element_frame(b->in, v, b->in->prefix, var->span, e);

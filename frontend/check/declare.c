@@ -50,7 +50,8 @@ static neo_expr eval_with(neo_inst *in, const neo_ast_expr *e, const neo_ast_nam
   return y;
 }
 
-/* e is taken as a*u + b: b = e(0), a = e(1) - b. The solution is checked by putting it in. */
+/* Solves e(u) = extent for the unknown u, assuming e = a*u + b: b = e(0), a = e(1) - b. The
+ * solution is verified by substitution. */
 bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
                     neo_expr extent, neo_expr *value) {
   neo_fe *fe = in->fe;
@@ -70,8 +71,9 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
 
 /* ---- bounds of elements: `: i32 < V`, `: -1 <= i32 < v`
  *
- * A bound may use the indices of the tensor itself, in a sum of sizes and of multiples of indices. What
- * lies in [0, a size) has a `bound` alone; the others have ends for each element (ir/element.h). */
+ * A bound may use the indices of the tensor itself, in a sum of sizes and of multiples of indices.
+ * Elements in [0, a size) have a `bound` alone; others have ends for each element
+ * (ir/element.h). */
 
 /* The frame of the tensor's own indices, in which an end is an expression of sizes. */
 static neo_frame *end_frame(neo_inst *in, const neo_frame *own) {
@@ -87,7 +89,7 @@ static neo_frame *end_frame(neo_inst *in, const neo_frame *own) {
   return f;
 }
 
-/* The end, `more` above what is written; 0 after a report. */
+/* The written end plus `more`; 0 after a report. */
 static neo_expr end_value(neo_frame *f, const neo_ast_expr *e, int64_t more) {
   neo_element_end form;
   neo_expr x = neo_check_index(f, e);
@@ -211,7 +213,8 @@ static void check_assert(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- input, param, state */
 
-/* A value outlives the sizes of the call that it is from, so its bounds must not depend on them. */
+/* Reports bounds of a kept value that use run-time sizes: the value outlives the call that the
+ * sizes belong to. */
 static bool ends_are_kept(neo_inst *in, const neo_ast_var *var, const neo_ends *ends) {
   const neo_expr all[] = {ends->bound, ends->least, ends->below};
   neo_element_end end;

@@ -70,7 +70,8 @@ static void look_left(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_left, ctx);
 }
 
-/* A tensor is a box: the extent of an output index is a size. */
+/* Reports an output index whose range depends on another index: a tensor is a box, so the extent
+ * has to be a size. */
 static bool left_depends(neo_frame *f, const neo_ast_var *var) {
   left_look l = {var, NULL};
   for (uint32_t k = 0; k < var->axes.n; k++)
@@ -114,7 +115,8 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 
 /* ---- values */
 
-/* The tensor of a definition that reads itself, and the name by which its value reads it. */
+/* Declares the tensor of a definition that reads itself, and the name by which its value reads
+ * it. */
 static neo_tensor begin_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                                    const neo_ends *ends, const char *full) {
   neo_type type = neo_recur_type(f, var, value);
@@ -158,14 +160,14 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
   return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
 }
 
-/* Does the name, in a value that defines it, mean something else? A name that is taken is reported; a
- * carry is hidden only behind the definition. */
+/* Whether the name, in a value that defines it, means something else: a name that is taken, which
+ * is reported, or a carry, which the definition hides only afterwards. */
 static bool reads_other(neo_inst *in, const char *name) {
   bool carry = in->rounds && neo_rounds_carry(in->rounds, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
 }
 
-/* The type that literals have where no operand says another one: the declared one, or the carry's. */
+/* The type of literals that meet no typed operand: the declared one, or the carry's. */
 static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   if (var->type.given)
     return neo_type_written(f->in, &var->type);
@@ -207,7 +209,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   return neo_val_view(neo_view_ambient(in, t, f->n_out - in->n_ambient));
 }
 
-/* ---- statements that bind names to what is there */
+/* ---- statements that bind names to existing tensors */
 
 static bool is_alias(neo_inst *in, const neo_ast_expr *e) {
   if (e->kind != NEO_AST_REF || e->u.ref.has_subs || e->u.ref.has_args)
@@ -220,7 +222,7 @@ static bool is_call(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
   return e->kind == NEO_AST_REF && !e->u.ref.has_subs && neo_call_is(in, e, fn);
 }
 
-/* All results of a call that stands alone. */
+/* All results of a call that is the whole right side. */
 static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn, uint32_t n,
                                const char *const *full, const char *prefix) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -275,7 +277,7 @@ static const neo_builtin *cast_of_whole(neo_inst *in, const neo_ast_expr *e) {
   return row && row->op == NEO_OP_CAST ? row : NULL;
 }
 
-/* The tensor or slice itself where it has the type. */
+/* The tensor or slice itself, if it has the type already. */
 static neo_val whole_in_type(neo_inst *in, const neo_ast_expr *e, const neo_builtin *row,
                              const char *full) {
   neo_val v = slice(in, e->u.ref.args.at[0].value, full);
@@ -315,7 +317,7 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
   return r->poison ? neo_val_poison() : r->at[0];
 }
 
-/* f(X) of a name that nobody defined, after a report. */
+/* Whether the value is a call of an unknown function, which is reported. */
 static bool is_missing(neo_inst *in, const neo_ast_expr *e) {
   neo_sym *fn;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);

@@ -23,7 +23,8 @@ neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e) {
   return neo_val_condition(f, e, v, "a condition", &c) ? c : (neo_expr){0};
 }
 
-/* x and y: y stands under x; x or y: y stands under not x. */
+/* Checks `x and y`, where y is evaluated if x holds, and `x or y`, where y is evaluated if x does
+ * not. */
 static neo_val check_logic(neo_frame *f, const neo_ast_expr *e) {
   bool is_and = e->u.binary.op == NEO_AST_AND;
   const char *word = neo_ast_op_text(e->u.binary.op);
@@ -148,7 +149,7 @@ static neo_expr both(neo_frame *f, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* The owners of edges that lead to a vertex, which no text names. */
+/* Adds an axis over the owners of edges that lead to a vertex; the program does not name it. */
 static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t vertex) {
   neo_axis_rec rec = {neo_name_of(f->fe->names, "p"), neo_const_int(f->m, NEO_I64_T, 0),
                       f->axis[vertex].hi, span};
@@ -156,8 +157,9 @@ static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t 
   return neo_frame_push(f, neo_owners_name(f->fe), rec) >= 0;
 }
 
-/* In a vertex function an index of all edges of a list runs through those of the vertex; towards the children through
- * those that lead to it, in the lists of their owners. */
+/* Binds an index over the edges of a list in a vertex function. It runs through the edges of the
+ * vertex; in a function towards the children, through the edges that lead to the vertex, in the
+ * lists of their owners. */
 static bool push_edges(neo_frame *f, neo_reduction *r, const neo_ast_axis *a,
                        const neo_edge_list *x, uint32_t vertex) {
   const struct neo_vertex *v = neo_vertex_around(f->in);
@@ -215,7 +217,8 @@ static bool push_axes(neo_frame *f, neo_reduction *r) {
   return ok;
 }
 
-/* The condition and the body, under the axes bound here; in them integers are values again. */
+/* Checks the condition and the body under the axes bound here. Integers in them are values again,
+ * no subscripts. */
 static bool check_inside(neo_frame *f, neo_reduction *r) {
   uint32_t subscript = f->subscript;
   bool ok = true;
@@ -241,7 +244,7 @@ static bool check_inside(neo_frame *f, neo_reduction *r) {
 static neo_val reduce(neo_frame *f, const neo_ast_expr *e) {
   neo_reduction r = {.e = e, .base = f->n_axes, .n_assume = f->assume.n, .n_reads = f->reads.n};
   neo_val v = neo_val_poison();
-  f->depth++; /* bounds stand inside, too */
+  f->depth++; /* bounds are inside of the reducer, too */
   bool ok = push_axes(f, &r);
   f->depth--;
   if (ok && check_inside(f, &r)) {
@@ -332,7 +335,7 @@ void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, 
       x[k] = neo_check_typed(f, e[k], t);
 }
 
-/* ---- what stands before the subscripts */
+/* ---- references before their subscripts */
 
 static neo_results *call_once(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) {
   uint64_t known;
@@ -374,7 +377,8 @@ static uint32_t pack_subs(const neo_ast_expr *e) {
   return n;
 }
 
-/* One expression a free dimension of v, and where it was written. In a slice `..` leaves zeros. */
+/* Checks the subscripts: one expression per free dimension of v, and its source position. In a
+ * slice `..` leaves zeros. */
 static bool check_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, bool slice,
                        neo_expr *sub, neo_span *at) {
   uint32_t n = e->u.ref.subs.n, packs = pack_subs(e), d = 0;
@@ -440,7 +444,7 @@ static neo_val apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row
   return neo_builtin_apply(f, e, row, x);
 }
 
-/* An arm of a select, under its condition. */
+/* Checks an arm of a select, assuming its condition. */
 static neo_val check_arm(neo_frame *f, const neo_ast_expr *e, neo_expr condition, neo_type t) {
   size_t before = f->assume.n;
   neo_frame_assume(f, condition);
@@ -482,7 +486,7 @@ static neo_val convert(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   return neo_builtin_cast(f, e, t, v);
 }
 
-/* The value as a sum over it would take it. */
+/* The argument in the type in which a sum would accumulate it. */
 static neo_val widened(neo_frame *f, const neo_ast_expr *e) {
   f->wide++;
   neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
@@ -556,8 +560,8 @@ neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
   return neo_scalar_use(f, v);
 }
 
-/* More than an element of the tensor that is being defined: there is no order of its elements in which
- * this is there. */
+/* Reports a slice of the tensor that is being defined: no order of its elements makes a whole slice
+ * available. */
 static neo_val slice_of_itself(neo_frame *f, const neo_ast_expr *e) {
   int h = NEO_ERR(f->in, e->span, NO_ORDER, f->self, f->self);
   neo_diag_help(

@@ -1,9 +1,10 @@
-/* `train`: an entry for the step and one for the gradients; an optimizer instance for each
+/* `train`: an entry for the step, one for the gradients, and an optimizer instance for each
  * parameter.
  *
- * The statements of one name make one entry: one loss, every parameter trained by one of them. All
- * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong
- * to every training entry, also those that an `output … update` names. */
+ * All statements with the same name make one entry. They share the loss, and each parameter is
+ * trained by one of them. The gradients of an entry are a single request. Updates that the model
+ * itself writes (batch norm) belong to every training entry, including those that an
+ * `output … update` names. */
 #include "frontend/sema/train.h"
 #include "frontend/check/check.h"
 
@@ -42,8 +43,8 @@ static bool part_matches(const char *want, const char *have, size_t n) {
   return want[n] == '\0';
 }
 
-/* A last `*` stands for one or more names, another for one; a pattern that ends early names a
- * call. */
+/* Whether the pattern matches the name. A last `*` matches one or more parts of a name, another `*`
+ * one part; a pattern that ends early names a call. */
 static bool matches(const neo_ast_pattern *p, const char *name) {
   for (uint32_t k = 0; k < p->parts.n; k++) {
     size_t n = 0;
@@ -118,7 +119,7 @@ static void choose_params(trainer *t, trained_part *p, const bool *reached) {
 
 /* ---- options */
 
-/* How many other train statements have a run-time option of this name. */
+/* Counts the other train statements that have a run-time option of this name. */
 static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const char *name) {
   uint32_t n = 0;
   for (size_t k = 0; k < fe->trains.n; k++) {
@@ -132,7 +133,8 @@ static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const
   return n;
 }
 
-/* Of a setting: the type that is written, else one in which all parameters of the statement have their value exactly. */
+/* The type of a setting: the written one, else a float type in which all parameters of the
+ * statement have their value exactly. */
 static neo_type setting_type(const trainer *t, const trained_part *p, const neo_ast_option *o) {
   neo_type type = NEO_F32_T;
   if (o->type.given && !o->type.variable.text)
@@ -143,7 +145,7 @@ static neo_type setting_type(const trainer *t, const trained_part *p, const neo_
   return type;
 }
 
-/* A scalar that the caller may set; its default is the option's value. */
+/* Adds a scalar that the caller may set; its default is the option's value. */
 static neo_val setting(trainer *t, const trained_part *p, const neo_ast_option *o, neo_lit x,
                        neo_span span) {
   neo_module *m = t->fe->m;
@@ -176,8 +178,8 @@ static void default_setting(trainer *t, trained_part *p, uint32_t k) {
   p->ok = p->ok && p->option[k].kind != NEO_VAL_POISON;
 }
 
-/* What the optimizer takes behind the trained tensor and its gradient, which come with each
- * parameter. */
+/* Reads the optimizer's arguments after the trained tensor and its gradient, which each parameter
+ * supplies. */
 static bool read_arguments(trainer *t, trained_part *p, neo_frame *f) {
   const neo_ast_sig *sig = &p->opt->fn->u.fn.sig;
   const neo_ast_args *args = &p->s->u.train.args;

@@ -1,7 +1,7 @@
-/* Warnings of what a model says in vain: a definition or parameter that no entry needs, a state that nothing updates, a
- * carry without a next value. Such programs are legal, and more often a slip than meant: a name that is mistyped
- * or a `next` that is forgotten leaves one behind. Names that begin with `_` are not looked at, nor is what belongs to the
- * calls of functions. */
+/* Warnings about useless parts of a model: a definition or parameter that no entry needs, a state
+ * that nothing updates, a carry without a next value. Such programs are legal, but usually
+ * mistakes: a misspelt name, or a forgotten `next`, leaves such a part. Names that begin with `_`,
+ * and names within calls of functions, are exempt. */
 #include "frontend/check/check.h"
 
 /* ---- definitions, parameters and states */
@@ -33,7 +33,8 @@ static void add_entries(needs *n) {
   }
 }
 
-/* Adds the tensors that needed gradients read, and the results of the gradients that functions define. */
+/* Adds what gradients need: the tensors that a needed gradient reads, and the results of gradients
+ * that functions define. */
 static void add_gradients(needs *n) {
   neo_module *m = n->fe->m;
   for (size_t k = 0; k < m->grads.n; k++) {
@@ -51,7 +52,7 @@ static void add_gradients(needs *n) {
     add_roots(n, m->customs.at[k].dxs);
 }
 
-/* Marks what the roots read. True: something is new. */
+/* Marks the tensors that the roots read. True: one is new. */
 static bool follow(needs *n) {
   neo_module *m = n->fe->m;
   neo_def *defs;
@@ -82,7 +83,7 @@ static void look_at(needs *n, const neo_sym *s) {
   neo_tensor t = s->value.view.tensor;
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   if (!neo_streq(neo_name_text(n->fe->names, r->name), s->name))
-    return; /* another name of a tensor */
+    return; /* an alias of the tensor */
   if (r->role == NEO_ROLE_STATE && !is_updated(m, t)) {
     int h = neo_diag(n->fe->diags, s->span, NEO_D_STATE_CONSTANT, s->name);
     neo_diag_help(n->fe->diags, h, "write 'update %s = ...', or declare it as 'const'", s->name);

@@ -1,5 +1,5 @@
-/* Declarations, given their extents: what an initial value may read, and what params and states of the
- * rounds of a repeat share. */
+/* Declarations, given their extents: the tensors that an initial value may read, and params and
+ * states that the iterations of a repeat share. */
 #include "base/hash.h"
 #include "frontend/sema/parts.h"
 
@@ -22,17 +22,18 @@ bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr
 typedef struct {
   neo_fe *fe;
   const neo_module *m;
-  uint32_t first_hoisted; /* tensors from here on were made for the value; 0: none may be */
+  uint32_t first_hoisted; /* first tensor that was made for the initial value; 0: none may be
+                             made */
   neo_tensor bad;
 } init_reads;
 
-/* Constants and parameters have values before anything runs. */
+/* Whether t has a value before anything runs: a constant or a parameter. */
 static bool is_given(const neo_module *m, uint32_t t) {
   uint8_t role = neo_tensor_at(m, (neo_tensor){t})->role;
   return role == NEO_ROLE_CONST || role == NEO_ROLE_PARAM;
 }
 
-/* Is t a hoisted reducer of the initial value, which reads only what is given? */
+/* Whether t is a hoisted reducer of the initial value that reads only given tensors. */
 static bool is_hoisted(const init_reads *r, uint32_t t) {
   bool good = r->first_hoisted && t >= r->first_hoisted;
   const bool *reached = good ? neo_tensor_reach(r->fe, (neo_tensor){t}) : NULL;
@@ -50,7 +51,7 @@ static void look_read(void *ctx, neo_expr e) {
     r->bad = (neo_tensor){n->attr};
 }
 
-/* Of the value's own reduction: what it takes, where, and over which ranges. */
+/* Looks at the reads of the value's own reduction: in its bodies, its condition and its ranges. */
 static void look_own(neo_frame *f, init_reads *r) {
   const neo_own_reduction *own = &f->own;
   for (uint32_t k = 0; k < own->n_body; k++)
@@ -68,7 +69,7 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first
   neo_expr_visit(f->m, e, look_read, &r);
   look_own(f, &r);
   uint64_t others = ((uint64_t)1 << f->in->n_ambient) - 1;
-  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* those are dimensions of the tensor */
+  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* iterations are dimensions of the tensor */
     if (f->in->round[k].axis)
       others &= ~((uint64_t)1 << (f->in->round[k].axis - 1));
   bool ambient = others && (f->own.set || (neo_expr_axes(f->m, e) & others) != 0);
@@ -85,7 +86,7 @@ static bool is_pack_name(neo_fe *fe, const char *name, uint32_t k) {
   return k < NEO_MAX_RANK && name == neo_frame_pack_name(fe, k);
 }
 
-/* The pack of a declaration is that of its initial value; that of a scalar has no names. */
+/* Gives a declaration the pack of its initial value. The pack of a scalar has no names. */
 void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n) {
   f->has_pack = f->in->has_pack && f->in->n_pack == 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -96,7 +97,8 @@ void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n) {
   }
 }
 
-/* Axes of a declaration in a frame of its own: ambient (unused), rounds, dimensions. */
+/* Makes the axes of a declaration in a frame of its own: ambient (unused), iterations,
+ * dimensions. */
 void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                        neo_span span) {
   uint32_t packed = 0;
@@ -126,7 +128,7 @@ static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
-/* A parameter of the same rounds, which the first round reads at 0: each round reads its own. */
+/* Replaces reads, at 0, of a parameter of the same iterations by reads at the present iteration. */
 static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
   const neo_inst *in = ctx;
   const neo_node n = *neo_expr_node(m, e);
@@ -187,12 +189,13 @@ static bool same_rounds(const neo_inst *in, const neo_owned *o) {
   return same;
 }
 
-/* Blocks may hide names, so that two statements want the same full name. */
+/* The key of a declaration. The span is part of it: blocks may hide names, so that two statements
+ * want the same full name. */
 static uint64_t declared_key(const neo_ast_stmt *s, const char *full) {
   return neo_hash_mix(neo_hash_mix(0, (uint64_t)(uintptr_t)full), s->span);
 }
 
-/* The tensor that an earlier round declared; its extents must be the same now. */
+/* The tensor that an earlier iteration declared; its extents must be the same now. */
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known) {
   const neo_ast_var *var = &s->u.decl.var;
@@ -242,7 +245,7 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
                         .type = (uint8_t)type,
                         .span = var->name.span,
                         .optimizer = !param && in_optimizer(in)};
-  if (neo_streq(full, "__metadata__")) { /* what is no tensor in a checkpoint */
+  if (neo_streq(full, "__metadata__")) { /* reserved for the metadata of a checkpoint */
     NEO_ERR(in, var->name.span, RESERVED, full);
     return (neo_tensor){0};
   }

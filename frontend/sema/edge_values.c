@@ -1,14 +1,16 @@
-/* Values of edges. Within a vertex function a definition may have an element for each edge of the vertex, `f[e, j] =
- * h[e, j]*w[e]`. While the function is checked they are tensors of all edges, perhaps of all vertices, too; behind
- * its body none of them is left that needs the recurrence:
+/* Values of edges. Within a vertex function a definition may have an element for each edge of the
+ * vertex: `f[e, j] = h[e, j]*w[e]`. While the function is checked such values are tensors of all
+ * edges, possibly also of all vertices. After its body none of them is left in the recurrence:
  *
- *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    of the child alone: each vertex has it, and edges read it there
- *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               without a reduction: it stands where it is read
+ *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]   depends on the child alone: becomes a
+ *                                                         value of vertices, read at child[e]
+ *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]              no reduction: substituted into readers
  *     ->
  *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
  *
- * Towards the children the edges are those that lead to the vertex, and what is read of them is of their owners, the vertices
- * in whose lists they are. A reduction runs over both, so that owner[e] is the index of the owner. */
+ * Towards the children, the edges are those that lead to the vertex, and values are read of their
+ * owners, the vertices in whose lists they are. A reduction runs over both, so that owner[e] is the
+ * index of the owner. */
 #include "frontend/sema/vertices.h"
 
 typedef enum { OF_NO_EDGE, OF_VERTEX, IN_PLACE } edge_value;
@@ -17,9 +19,9 @@ typedef struct {
   neo_inst *in;
   neo_module *m;
   edge_value *value;  /* by tensor */
-  uint32_t *dim;      /* by tensor: the edges */
-  neo_tensor *end;    /* by tensor: which vertex an edge is read at */
-  uint32_t n_tensors; /* that there are */
+  uint32_t *dim;      /* by tensor: its dimension of edges */
+  neo_tensor *end;    /* by tensor: for each edge, the vertex that is read */
+  uint32_t n_tensors; /* length of these arrays */
   bool ok;
 } edge_values;
 
@@ -67,12 +69,12 @@ static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, t, at, n.arg.n, n.span);
 }
 
-/* ---- what a definition is */
+/* ---- classes of definitions */
 
 typedef struct {
   edge_values *x;
   neo_tensor own;
-  bool recurrent, self; /* it reads what vertices scatter; itself */
+  bool recurrent, self; /* it reads scattered values; it reads itself */
 } read_look;
 
 static void look_at_read(void *ctx, neo_expr e) {
@@ -89,8 +91,8 @@ static void look_at_read(void *ctx, neo_expr e) {
 
 typedef struct {
   const neo_module *m;
-  neo_expr axis, vertex; /* an edge, and the element that is its end, as it is loaded */
-  bool alone;            /* nothing but the end is asked of the edge */
+  neo_expr axis, vertex; /* an edge's axis, and the load of the vertex at its end */
+  bool alone;            /* the edge is used only to load its end */
 } end_look;
 
 static void look_at_end(void *ctx, neo_expr e) {
@@ -127,7 +129,7 @@ static void set_extent(edge_values *x, neo_tensor t, neo_def id, neo_expr n) {
   neo_tensor_at(m, t)->extent = neo_list_new(m, extent, rank);
 }
 
-/* Its edges become vertices. */
+/* Turns a value of edges into one of vertices. */
 static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   neo_module *m = x->m;
   neo_expr axis = neo_axis_ref(m, x->dim[t.i]), from_to[] = {at_end(m, x->end[t.i], axis), axis};
@@ -136,7 +138,8 @@ static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   x->value[t.i] = OF_VERTEX;
 }
 
-/* The list whose edges are a dimension of the tensor, and which; null: none. */
+/* The list whose edges are a dimension of the tensor; null: none. *dim: the dimension; *n: the
+ * number of such dimensions. */
 static const neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim, uint32_t *n) {
   const neo_graph *g = x->in->vertex->graph;
   const neo_edge_list *found = NULL;
@@ -190,7 +193,8 @@ static void resolve_def(edge_values *x, neo_def id) {
     report(x, t);
 }
 
-/* A value of edges that is written where it is read has no elements of its own. */
+/* Empties tensors of edges that are computed where they are read: they have no elements of their
+ * own. */
 static void clear(edge_values *x, size_t first, size_t end) {
   for (size_t k = first; k < end; k++) {
     neo_def id = {(uint32_t)k};
@@ -202,7 +206,7 @@ static void clear(edge_values *x, size_t first, size_t end) {
 
 /* ---- edges that lead to a vertex */
 
-/* owner[e] is p where e runs through the list of p. */
+/* Replaces owner[e] by p where e runs through the list of p. */
 static void name_owners(edge_values *x, neo_def id) {
   neo_module *m = x->m;
   const neo_graph *g = x->in->vertex->graph;
@@ -219,7 +223,7 @@ static void name_owners(edge_values *x, neo_def id) {
     }
 }
 
-/* ---- what else names tensors */
+/* ---- other uses of tensors */
 
 static void check_tensor(edge_values *x, neo_tensor t) {
   if (t.i < x->n_tensors && x->value[t.i] != OF_NO_EDGE)
@@ -231,7 +235,7 @@ static void check_list(edge_values *x, neo_list l) {
     check_tensor(x, (neo_tensor){neo_list_at(x->m, l, k)});
 }
 
-/* Gradients within the body, functions with gradients of their own, and results. */
+/* Checks gradients within the body, functions with custom gradients, and results. */
 static void check_others(edge_values *x) {
   const neo_module *m = x->m;
   const struct neo_vertex *v = x->in->vertex;

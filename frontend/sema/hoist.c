@@ -1,6 +1,7 @@
-/* Where a reduction goes: it stays with its statement, or becomes a definition of its own over the outer
- * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
- * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+/* Decides where a reduction is computed: in its statement, or in a definition of its own over the
+ * outer axes that it uses, at the hull of their extents. Guards may surround the reduction (select,
+ * and, or, where): if its reads cannot be shown in range without those conditions, they are
+ * conjoined to its `where`. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 
@@ -24,8 +25,9 @@ static bool all_rect(const neo_frame *f, uint32_t n) {
   return true;
 }
 
-/* The axes around as the definition has them: those that it uses at their hull. That another one has a value
- * says nothing there: the definition is computed where its range is empty, too. */
+/* The axes around the reduction, for its own definition: those that it uses, at their hull. Another
+ * axis is made to have one point, as the definition is computed even where the range of that axis
+ * is empty. */
 static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t used,
                                neo_axis_rec *axis) {
   neo_frame_widen(f, r->base, r->n_assume, axis);
@@ -36,7 +38,8 @@ static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t us
     }
 }
 
-/* What holds at a read inside: what is asserted, the conditions inside, and the guard. */
+/* The facts that hold at a read inside of the reduction: assertions, the conditions inside, and the
+ * guard. */
 static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_read *x,
                               neo_expr guard, const neo_axis_rec *axis) {
   uint32_t n = 0, asserts = (uint32_t)f->fe->asserts.n;
@@ -49,7 +52,8 @@ static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_re
   return (neo_facts){axis, f->n_axes, assume, n};
 }
 
-/* Are the reads inside in range in the definition, under no conditions of the place but the guard? */
+/* Whether the reads inside are in range within the hoisted definition, where only the guard holds
+ * and no other condition of the reduction's position. */
 static bool reads_hold(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   neo_axis_rec axis[NEO_MAX_AXES];
   axes_of_definition(f, r, r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0), axis);
@@ -71,7 +75,7 @@ static neo_expr conjoin(neo_frame *f, neo_expr a, neo_expr b) {
   return b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a;
 }
 
-/* The parts of a condition that may stand outside of finish. */
+/* The conjuncts of a condition that use no accumulator, and so may be outside of finish. */
 static neo_expr without_acc(neo_frame *f, neo_expr c) {
   neo_node n = *neo_expr_node(f->m, c);
   if (!neo_expr_uses_op(f->m, c, NEO_OP_ACC))
@@ -87,7 +91,8 @@ static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
 }
 
-/* An end of a range where nothing is known to hold yet. */
+/* An end of a range for a position where no condition is known to hold: reads out of range give
+ * 0. */
 static neo_expr end_anywhere(neo_frame *f, neo_expr end) {
   return neo_expr_rewrite(f->m, end, read_else_zero, NULL);
 }
@@ -99,7 +104,7 @@ static neo_expr in_range(neo_frame *f, uint32_t p) {
                  neo_op2(f->m, NEO_OP_LT, x, end_anywhere(f, f->axis[p].hi)));
 }
 
-/* Have the axes values that the definition does not use? */
+/* The condition that axes which the definition does not use have values. */
 static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   neo_expr all = {0};
   int64_t known;
@@ -112,8 +117,8 @@ static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   return all;
 }
 
-/* After `guard`, the ranges of the axes that it, the reduction or the conditions of the place use, then these
- * conditions, which read at places that only the ranges keep inside:
+/* Extends `guard` by the ranges of the axes that it, the reduction or the conditions around it use,
+ * and then by these conditions, whose own reads are in range only within the ranges:
  *     sum[2 <= t < C] (sum[u where x[t - 2] > 0] f(sum[v] w[v, t]))
  *     sum1[t < C] = sum[v] where 2 <= t and t < C and x[t - 2] > 0 ... */
 static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard) {
@@ -149,8 +154,8 @@ static void look_recurrence(void *ctx, neo_expr e) {
         (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == l->f->recurrence.at[k].i;
 }
 
-/* Does the reduction read what the statement defines? Then the conditions of its place say which
- * elements are there. */
+/* Whether the reduction reads the tensor that the statement defines. Then the conditions around it
+ * tell which elements exist. */
 static bool recurs(const neo_frame *f, const neo_reduction *r) {
   recurrence_look l = {f, false};
   for (uint32_t k = 0; k < r->n_body; k++)
@@ -213,7 +218,7 @@ static neo_val make_own(neo_frame *f, const neo_reduction *r) {
   return neo_val_expr(r->finish);
 }
 
-typedef struct { /* element [k] of the definition is that at axis outer[k] = box[k].low + k */
+typedef struct { /* index k of the definition is outer axis outer[k], minus box[k].low */
   uint32_t n_outer, outer[NEO_MAX_AXES];
   neo_expr by[NEO_MAX_AXES];
   neo_expr extent[NEO_MAX_AXES];
@@ -241,8 +246,8 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
 }
 
-/* A sum of a narrow type within a reducer or wide(), whose body may be computed in a wider one
- * (neo_expr_widen), is kept as it is before it is rounded; the expression rounds it where it is
+/* The finish of a sum of a narrow type within a reducer or wide(), whose body may be computed in a
+ * wider type (neo_expr_widen): the sum is stored before it is rounded, and rounded where it is
  * read. */
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);
@@ -284,7 +289,8 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
                        .span = neo_inst_span(f->in, r->e->span)};
 }
 
-/* The element that the reduction is at its place, where conditions may say more of it than holds of all. */
+/* The element of the definition that replaces the reduction. Conditions at the reduction's position
+ * may imply tighter bounds than hold for all elements: a clamp states them. */
 static neo_expr at_place(neo_frame *f, const neo_reduction *r, neo_expr e, const neo_ends *ends) {
   neo_type t = neo_expr_type(f->m, e);
   if (!neo_type_is_int(t) || !r->bound.i || ends->bound.i == r->bound.i ||

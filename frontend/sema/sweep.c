@@ -1,7 +1,7 @@
-/* Wants: indices whose extents are looked for, and what a subscript says of them.
+/* Wants: indices whose extents are inferred, and the extents that subscripts give them.
  *
- * Unguarded reads decide; reads under select, and, or, where, else count only where there is no other.
- * Several extents at one level must be equal. */
+ * Unguarded reads decide; reads under select, and, or, where, else count only if there is no other.
+ * Several extents of one level must be equal. */
 #include "frontend/sema/sweep.h"
 
 bool neo_has_pack_sub(const neo_ast_expr *e) {
@@ -40,7 +40,7 @@ static void candidate(neo_sweep *s, neo_want *w, neo_expr extent, neo_span place
                       int dim, const char *tensor) {
   if (w->bounded || !extent.i)
     return;
-  /* No guard lets one `..` read two parameters that differ there. */
+  /* a guard does not allow one `..` to read two parameters with different packs */
   bool guarded = s->guarded && !(s->f->in->pack_apart && is_of_pack(w));
   bool better = w->extent.i && w->guarded && !guarded;
   if (!w->extent.i || better) {

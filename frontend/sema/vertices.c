@@ -1,12 +1,13 @@
-/* Graphs and vertex functions (Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX
- * ATC 2018). A graph is an input, in which children stand before their vertex:
+/* Graphs and vertex functions (Xu et al., Cavs: an efficient runtime system for dynamic neural
+ * networks, USENIX ATC 2018). A graph is an input, in which children come before their vertex:
  *
  *     input G.child[v < G.vertices, K] : -1 <= i32 < v
  *
- * A function is checked with the vertex v as one more ambient axis (state.h). What it gathers are elements
- * of what it scatters, so that the two are a recurrence over the vertices:
+ * A function is checked with the vertex v as one more ambient axis (state.h). The values that it
+ * gathers are elements of those that it scatters, so that both are a recurrence over the vertices:
  *
- *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v, ..] */
+ *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v,
+ * ..] */
 #include "frontend/sema/vertices.h"
 
 enum { USUAL_PART = 4 };
@@ -41,7 +42,7 @@ static neo_tensor add_input(neo_inst *in, const neo_ast_name *name, const char *
   return neo_tensor_make(in, rec, extent, rank, neo_fe_unique(in->fe, full));
 }
 
-/* A table of children with this number of places for each vertex. */
+/* Declares a table of children with `most` slots for each vertex. */
 static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *g, int64_t most,
                              neo_scope *scope) {
   neo_fe *fe = in->fe;
@@ -105,7 +106,7 @@ static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
   neo_assert_add(in, s->span, neo_op2(m, NEO_OP_OR, none, two));
 }
 
-/* One kind of edges. */
+/* Declares one kind of edges. */
 static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64_t most,
                           neo_graph *g, neo_scope *members) {
   neo_fe *fe = in->fe;
@@ -154,7 +155,7 @@ bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most,
 
 /* ---- before the body */
 
-/* The argument's row of the vertex, if its first dimension is that of the vertices. */
+/* Narrows the argument to the row of the vertex, if its first dimension is that of the vertices. */
 static void take_row(const neo_inst *body, const struct neo_vertex *x, neo_val *v) {
   uint32_t d = 0;
   if (v->kind != NEO_VAL_VIEW || !v->view.rank ||
@@ -187,7 +188,7 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   return true;
 }
 
-/* How many of its places for children a vertex uses: the reduction of the frame. */
+/* The number of child slots that a vertex uses, as the reduction of the frame. */
 static neo_expr count_places(neo_frame *f, neo_span at) {
   neo_module *m = f->m;
   const struct neo_vertex *x = f->in->vertex;
@@ -203,7 +204,8 @@ static neo_expr count_places(neo_frame *f, neo_span at) {
   return neo_acc_ref(m, NEO_I32_T, 0);
 }
 
-/* children: how many the vertex has, at most as many as there are places and edges. */
+/* Defines `children`: the number of children of the vertex, at most the number of slots or
+ * edges. */
 void neo_vertex_count(neo_inst *body) {
   neo_fe *fe = body->fe;
   neo_module *m = fe->m;
@@ -253,7 +255,7 @@ bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- gather */
 
-/* An element of what vertices scatter, of the child that is dimension k of the frame. */
+/* The scattered element of the child whose slot is dimension k of the frame. */
 static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr none, neo_span at) {
   const struct neo_vertex *x = f->in->vertex;
   neo_expr index[NEO_MAX_RANK];
@@ -265,9 +267,10 @@ static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr non
   return neo_load_else(f->m, g->stack, index, rank, none, at);
 }
 
-/* ---- from parents to children: what those scattered that have the vertex as their k-th child, added up */
+/* ---- from parents to children: the sum of the values scattered by the vertices whose k-th child
+ * this vertex is */
 
-/* Is the vertex that the frame's next axis is a parent of this one, by its k-th place? */
+/* Whether the vertex at the frame's next axis is a parent of this one, in its k-th slot. */
 static neo_expr is_parent(const neo_frame *f, neo_span at) {
   const struct neo_vertex *x = f->in->vertex;
   neo_expr place[] = {neo_axis_ref(f->m, f->n_out), neo_axis_ref(f->m, f->in->n_ambient)};
@@ -353,7 +356,7 @@ static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *non
   return shape_report(in, b);
 }
 
-/* The same of an element without the dimension of the children, on which it does not depend. */
+/* The element without the dimension of the children, on which it does not depend. */
 static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
   neo_expr by[NEO_MAX_RANK];
   for (uint32_t d = 0; d < NEO_MAX_RANK; d++)
@@ -361,7 +364,7 @@ static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
   return e.i ? neo_expr_subst_axes(in->fe->m, e, by, NEO_MAX_RANK) : e;
 }
 
-/* The bounds of what is scattered; false after a report. */
+/* Finds the bounds of the scattered values; false after a report. */
 static bool find_ends(neo_inst *in, neo_gathered *g, const neo_val *none) {
   const neo_ast_var *var = &g->bind->var;
   neo_module *m = in->fe->m;
@@ -429,7 +432,7 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* Whose list an edge is in: an element for each edge. */
+/* The tensor that holds, for each edge, the vertex in whose list the edge is. */
 static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   neo_module *m = in->fe->m;
   neo_span at = neo_tensor_at(m, x->begin)->span;
@@ -459,7 +462,8 @@ static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   return x->owner;
 }
 
-/* The vertices' tensor as one of edges, at whose element e it is that of child[e], or, towards the children, of owner[e]. */
+/* A view of the vertices' tensor as a tensor of edges: element e is the element of vertex child[e],
+ * or owner[e] in a function towards the children. */
 static neo_view through_list(neo_inst *in, neo_tensor stack, neo_edge_list *x, uint32_t rank) {
   neo_view v = neo_view_ambient(in, stack, rank - 1);
   v.index[in->vertex->axis] = (neo_expr){0};
@@ -578,7 +582,7 @@ void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
   NEO_PUSH(in->fe->arena, &x->pushed, v);
 }
 
-/* ---- behind the body */
+/* ---- after the body */
 
 static bool define_scattered(neo_inst *in, const neo_gathered *g) {
   neo_span at = g->bind->span;

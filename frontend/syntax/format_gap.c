@@ -1,11 +1,11 @@
-/* Between statements: comments, blank lines, and the comment behind a line. */
+/* The text between statements: comments, blank lines, and the comment after a line. */
 #include "frontend/syntax/format_rec.h"
 #include <string.h>
 
 /* ---- between statements
  * ------------------------------------------------------------------------ */
 
-/* Is there a line with nothing on it? */
+/* Whether the text contains an empty line. */
 static bool has_blank_line(const neo_f *f, uint32_t from, uint32_t to) {
   int ends = 0;
   for (uint32_t i = from; i < to && ends < 2; i++)
@@ -20,7 +20,7 @@ bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to) {
   return memchr(f->file->text + from, '\n', to - from) != NULL;
 }
 
-/* Nothing but spaces, and perhaps the `;` of the statement. */
+/* Whether the text consists of spaces and the statement's `;` only. */
 static bool is_adjacent(const neo_f *f, uint32_t from, uint32_t to) {
   while (from < to && strchr(" \t\r;", f->file->text[from]))
     from++;
@@ -60,8 +60,8 @@ void neo_f_lead(neo_f *f, uint32_t from) {
   blank_line(f, from);
 }
 
-/* Ends the line at the offset `to` of the text, with the comments that were not printed within what
- * ends here, and the one behind it. */
+/* Ends the line at the offset `to` of the text, with the comments inside of the ended part that
+ * were not printed, and the comment after it. */
 void neo_f_finish_line(neo_f *f, uint32_t to) {
   f->end = to;
   for (const neo_ast_comment *c; (c = neo_f_next_comment(f, UINT32_MAX)); f->comment++) {

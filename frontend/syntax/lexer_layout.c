@@ -1,13 +1,13 @@
-/* The layout: which line ends count, and which brackets belong together.
+/* The layout: which line ends count, and which brackets are pairs.
  *
- * One walk over the scanner's tokens with a stack of open brackets. A line end counts where the
- * innermost open bracket is a brace or none, and the line does not go on by itself.
+ * One pass over the scanner's tokens with a stack of open brackets. A line end counts if the
+ * innermost open bracket is a brace or none, and the line does not continue by itself.
  *
  * A bracket that is never closed would swallow the rest of the file. So a line that can only be the
- * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes what is open down
- * to the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones are
- * made up. The parser stays silent about a statement behind such a bracket. The same test lets a
- * dangling operator at a line's end spoil one statement instead of two. */
+ * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes the open brackets
+ * down to the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones
+ * are made up. The parser reports nothing about the statement with such a bracket. The same test
+ * lets a dangling operator at a line's end spoil one statement instead of two. */
 #include "frontend/syntax/lexer.h"
 
 #include <assert.h>
@@ -15,8 +15,8 @@
 
 typedef struct {
   size_t at;               /* position in l->tokens */
-  size_t parens, brackets; /* open in this block, this one with them */
-  bool in_block;           /* some brace is open, perhaps this one */
+  size_t parens, brackets; /* open in this block, including this one */
+  bool in_block;           /* a brace is open, perhaps this one */
 } open_bracket;
 
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
   neo_tokens in; /* the scanner's */
   NEO_VEC(open_bracket) up;
   size_t at;  /* position in `in` */
-  bool typed; /* a colon stands in this statement */
+  bool typed; /* the statement has a colon */
 } layout;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static neo_token *opener(layout *s) {
   return &s->l->tokens.at[s->up.at[s->up.n - 1].at];
 }
 
-/* The innermost open bracket; END if there is none. */
+/* The innermost open bracket; END if none is open. */
 static neo_tok innermost(layout *s) {
   return s->up.n ? (neo_tok)opener(s)->kind : NEO_TOK_END;
 }
@@ -129,14 +129,15 @@ static bool is_indexed_target(const layout *s) {
   return is_kind(peek(s, n + 1), NEO_TOK_ASSIGN) && !peek(s, n + 1)->line_start;
 }
 
-/* Behind these, `NAME =` belongs to a list: of arguments, options or bindings. */
+/* Whether `NAME =` after this token belongs to a list of arguments, options or bindings. */
 static bool follows_separator(const neo_token *after) {
   return after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI ||
          after->kind == NEO_TOK_LPAREN || after->kind == NEO_TOK_COLON ||
          (after->kind == NEO_TOK_NAME && strcmp(after->text, "input") == 0);
 }
 
-/* `x : i32 < K +` may be followed by `N = 3`: then that is no beginning. */
+/* Whether the line may end a bound of the line before, as in `x : i32 < K +` followed by `N = 3`:
+ * such a name begins no statement. */
 static bool may_end_bound(layout *s, const neo_token *after) {
   bool in_bracket = innermost(s) == NEO_TOK_LPAREN || innermost(s) == NEO_TOK_LBRACKET;
   return s->typed && !in_bracket && after->kind != NEO_TOK_ASSIGN;
@@ -189,7 +190,7 @@ static void open(layout *s, neo_token t) {
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
-/* Does a bracket of this kind wait for its partner? Braces hide what is outside of them. */
+/* Whether a bracket of this kind is open within the innermost braces. */
 static bool is_open(layout *s, neo_tok kind) {
   if (s->up.n == 0)
     return false;
@@ -209,7 +210,8 @@ static void put(layout *s, neo_token t) {
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
-/* `]` where `)` is due: takes it for that. Reported at the wrong one, the right one in a range. */
+/* Accepts `]` where `)` is due. The report is at the wrong bracket, with the bracket that it closes
+ * as an additional range. */
 static void close_wrongly(layout *s, neo_token t) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;

@@ -1,9 +1,9 @@
-/* Statements and blocks, which hold each other: functions, regions, and what to do about a broken
- * statement.
+/* Statements and blocks, which contain each other: functions, regions, and recovery from broken
+ * statements.
  *
- * A broken statement is skipped to its end, over whole blocks, and left in the tree as BROKEN with
- * the names it would have defined. A broken head does not hide its block's errors: blocks that were
- * reached have been parsed. */
+ * A broken statement is skipped to its end, over whole blocks, and stays in the tree as BROKEN with
+ * the names that it would have defined. A broken head does not hide its block's errors: blocks that
+ * were reached have been parsed. */
 #include "frontend/syntax/parse_rec.h"
 
 static neo_ast_block block(neo_parser *p);
@@ -40,7 +40,7 @@ static void find_block(neo_parser *p) {
   }
 }
 
-/* ---- fn, optimizer, vertex: behind the word */
+/* ---- fn, optimizer, vertex: after the keyword */
 
 /* "grad" "(" NAME,+ ")" "->" NAME,+ block */
 static void own_gradient(neo_parser *p, neo_ast_stmt *s) {
@@ -93,7 +93,7 @@ static bool at_region(const neo_parser *p) {
   return k == NEO_TOK_SCAN || k == NEO_TOK_REPEAT || k == NEO_TOK_WHILE || k == NEO_TOK_CASE;
 }
 
-/* The carries are names of the inside. */
+/* Parses the carries. Their names are defined in the block, not in the scope around it. */
 static neo_ast_binds carries(neo_parser *p) {
   size_t mark = p->defined.n;
   neo_ast_binds from = neo_p_binds(p, false);
@@ -233,8 +233,8 @@ static void behind_word(neo_parser *p, neo_ast_stmt *s) {
   neo_p_close_types(p);
 }
 
-/* A word such as `input` begins a statement where something other than `=`, `[`, `,`, `:` or `.`
- * follows it; there it is a name like any other. */
+/* Parses a statement inside a block. A word such as `input` begins a statement if something other
+ * than `=`, `[`, `,`, `:` or `.` follows it; otherwise it is an ordinary name. */
 static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
   neo_tok next = neo_p_peek_kind(p, 1);
   s->word = neo_p_span_here(p);
@@ -257,7 +257,7 @@ static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
     define(p, s);
 }
 
-/* Names that a broken statement leaves behind. */
+/* Makes the statement a broken one with the names that it would have defined. */
 static void break_statement(neo_parser *p, neo_ast_stmt *s) {
   s->kind = NEO_AST_BROKEN;
   s->u.names = (neo_ast_names){0};
@@ -267,7 +267,8 @@ static void break_statement(neo_parser *p, neo_ast_stmt *s) {
   NEO_P_LIST(&s->u.names, &v);
 }
 
-/* The flags are those of one statement; around a block they wait for it. */
+/* Parses a statement. The parser's flags are per statement: those of the enclosing one are restored
+ * afterwards. */
 static neo_ast_stmt *statement(neo_parser *p) {
   neo_parser outer = *p;
   p->panic = p->broken = p->quiet = false;
@@ -300,7 +301,7 @@ static neo_ast_stmt *statement(neo_parser *p) {
   return s;
 }
 
-/* Stops at the brace that closes this block (at the outermost level there is none), or the end. */
+/* Parses to the brace that closes this block (the outermost level has none), or to the end. */
 neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost) {
   NEO_VEC(neo_ast_stmt *) v = {0};
   for (;;) {

@@ -1,17 +1,18 @@
-/* arena.c: where everything that kernels touch lies. The arena is one allocation of the device
- * (or the caller's memory), each part rounded up to 64 bytes:
+/* arena.c: lays out the memory that kernels use. The arena is one allocation of the device (or the
+ * caller's memory), each part rounded up to 64 bytes:
  *
- *   parameters | states, settings | call-invariant values | tape | scratch x threads, or, where the
+ *   parameters | states, settings | call-invariant values | tape | scratch x threads, or, if the
  *   device's memory is separate, constants
  *
- * The work, frame | unwanted outputs, is another one, which frame.c makes as large as calls
- * need; in the caller's memory it lies behind the arena, and has room for the largest sizes. */
+ * The work, frame | unwanted outputs, is another allocation, which frame.c makes as large as calls
+ * need. In the caller's memory it is after the arena, and has room for the largest sizes. */
 #include "runtime/core/setup.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 
 typedef struct {
-  int64_t at[NEO_RTI_N_MEM], places, total; /* offsets in the arena; CONST: separate only */
+  int64_t at[NEO_RTI_N_MEM], places, total; /* offsets in the arena; CONST only on a separate
+                                               device */
 } layout;
 
 /* Bytes of a class whose size the model does not say. */
@@ -47,7 +48,7 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   l.at[NEO_RT_MEM_TAPE] = l.at[NEO_RT_MEM_CACHED] + neo_rti_round_up(m->cached_bytes);
   l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
   l.total = l.at[NEO_RT_MEM_SCRATCH];
-  if (!separate) /* else scratch is memory of its own kind, as shared memory of a block */
+  if (!separate) /* a separate device has its own scratch, the shared memory of a block */
     l.total += neo_rti_round_up(m->scratch_bytes) * threads;
   l.at[NEO_RT_MEM_CONST] = l.total;
   if (separate)
@@ -78,7 +79,7 @@ int64_t neo_rti_ctx_bytes(const neo_rt_model *m, const int64_t *sizes) {
   return arena_layout(m, 1).total + neo_rti_round_up(most);
 }
 
-/* Constants go where kernels read. */
+/* Copies the constants to a separate device's memory. */
 static neo_rt_status put_constants(neo_rt_ctx *c) {
   if (!c->device->separate)
     return NEO_OK;

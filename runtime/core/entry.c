@@ -1,5 +1,5 @@
-/* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
- * not where the caller wants it. A step whose cached value is up to date has no units of work.
+/* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies outputs
+ * that the caller wants elsewhere. A step whose cached value is up to date has no units of work.
  * Nothing allocates from the first step on. */
 #include "runtime/core/call_cache.h"
 #include "runtime/core/frame.h"
@@ -17,7 +17,7 @@ int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t 
   return n < 0 ? 0 : n;
 }
 
-/* A search by halves would read what is not written. */
+/* A linear search: a binary one would read elements that are not written. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi) {
   int32_t all = rows[hi];
   while (lo < hi && rows[lo] < all)
@@ -31,7 +31,7 @@ int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end) {
   return end;
 }
 
-/* A block has all rows at most, of which there are no more than blocks. */
+/* Sets the sizes of a block to their largest: all rows, whose number is at most that of blocks. */
 static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   const neo_rt_loop *l = &c->model->loops[s->arg];
   int64_t most = c->model->sizes[l->end].hi, n = neo_rt_eval(c->model, l->hi, c->sizes);
@@ -39,7 +39,8 @@ static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   c->sizes[l->end] = n < most ? n : most;
 }
 
-/* Units of every step of this call; of one in a loop those where indices are at their largest. */
+/* Counts the units of every step in this call; for a step in a loop, in the iteration with most
+ * units. */
 static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
@@ -63,8 +64,8 @@ static bool is_direct(const neo_rt_model *m, int32_t tensor) {
          b->offset == tensor;
 }
 
-/* Whether kernels use what the caller has on the device where it is: they read and write 16 bytes
- * at once, from multiples of that on. */
+/* Whether kernels use the caller's tensor on the device without a copy. They read and write 16
+ * bytes at once, so that it has to be aligned to 16. */
 static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor) {
   enum { WIDEST = 16 };
   return neo_rti_on_device(c, args, tensor) && (uintptr_t)args[i] % WIDEST == 0;
@@ -82,9 +83,9 @@ static int64_t bytes_of(const neo_rt_ctx *c, int32_t tensor) {
   return n * (int64_t)neo_rti_type_bytes(t->type);
 }
 
-/* Where the device's memory is separate, every argument of the host's has its place in the work,
- * wherever it comes from: a graph of the driver that was made for these sizes finds it again. Returns
- * the bytes of all. */
+/* Sums the bytes of the entry's arguments. On a device with memory of its own, every argument from
+ * the host has its own part of the work memory, wherever the caller's data are, so that a driver's
+ * graph made for these sizes finds it at the same address again. */
 static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   int64_t room = 0;
   for (int32_t i = 0; i < e->n_args; i++) {
@@ -95,7 +96,8 @@ static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   return room;
 }
 
-/* Inputs are copied there. */
+/* Sets the addresses of arguments: the caller's memory if the device can use it, else spill memory,
+ * to which inputs are copied. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
   neo_rt_status s = NEO_OK;
@@ -161,8 +163,8 @@ static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
   return s;
 }
 
-/* Outputs that are something else as well (an input, a parameter) are copied when all is done, and
- * so are all that go from a device to the host. */
+/* Copies outputs to the caller after all steps: outputs that are also an input or a parameter, and
+ * all outputs of a separate device. */
 static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   neo_rt_status s = NEO_OK;
   for (int32_t i = e->n_inputs; !s && i < e->n_args; i++) {
@@ -193,7 +195,7 @@ static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *
 
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   bool forward = e->kind == NEO_RT_ENTRY_FORWARD, init = e->kind == NEO_RT_ENTRY_INIT;
-  /* initial values are those of step 0, whenever they are made */
+  /* initial values always use step 0 */
   const uint64_t key[3] = {c->seed, init ? 0 : c->step, forward ? c->calls : 0};
   neo_rt_status status = c->trace ? neo_rti_trace_begin(c) : NEO_OK;
   if (!status)

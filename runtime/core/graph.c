@@ -1,8 +1,9 @@
-/* graph.c: graphs one after the other, as vertex functions want them.
+/* graph.c: batches of graphs, in the order that vertex functions need.
  *
- * The order is that in which a depth-first search leaves vertices. Its stack is the end of `order`:
- * a vertex is not yet met, on the stack, or placed, so both fit. `work` says which: 0 is not met, -1
- * placed, and k > 0 on the stack with k - 1 children that have been looked at. */
+ * The order is the one in which a depth-first search leaves vertices. The search's stack is at the
+ * end of `order`: a vertex is either not reached, on the stack, or placed, so both fit. `work` has
+ * the state of a vertex: 0 for not reached, -1 for placed, and k > 0 for one on the stack whose
+ * first k - 1 children were visited. */
 #include "include/neo/neo_graph.h"
 #include "runtime/files.h"
 #include <limits.h>
@@ -10,7 +11,7 @@
 
 typedef struct {
   const neo_rt_graph *g;
-  const char *where; /* what messages begin with */
+  const char *where; /* prefix of messages */
   char *error;
   size_t error_bytes;
 } checked;
@@ -18,7 +19,7 @@ typedef struct {
 #define REJECT(c, status, format, ...) \
   neo_rti_say((c)->error, (c)->error_bytes, status, "%s" format, (c)->where, __VA_ARGS__)
 
-/* ---- what a graph must be */
+/* ---- checks of a graph */
 
 static neo_rt_status check_vertex(const checked *c, int64_t v, int64_t most_children) {
   const neo_rt_graph *g = c->g;
@@ -42,7 +43,7 @@ static neo_rt_status check_vertex(const checked *c, int64_t v, int64_t most_chil
   return NEO_OK;
 }
 
-/* Also tells whether children come first as it is. */
+/* Checks a graph; *in_order: children already come before their vertices. */
 static neo_rt_status check_graph(const checked *c, int64_t most_children, bool *in_order) {
   const neo_rt_graph *g = c->g;
   *in_order = true;
@@ -60,7 +61,7 @@ static neo_rt_status check_graph(const checked *c, int64_t most_children, bool *
 
 /* ---- the order */
 
-/* The stack ends with the path from `child` to a vertex whose child it is. */
+/* Reports a cycle: the end of the stack is a path from `child` to a vertex that has it as child. */
 static neo_rt_status reject_cycle(const checked *c, const int32_t *top, int32_t child) {
   char path[256] = "";
   size_t n = 0;
@@ -75,7 +76,7 @@ static neo_rt_status reject_cycle(const checked *c, const int32_t *top, int32_t 
                 v >= top ? "... -> " : "", child);
 }
 
-/* Visits what is below `root` and not placed yet; *n vertices are placed. */
+/* Places all vertices below `root` that are not placed yet, and `root`; *n vertices are placed. */
 static neo_rt_status visit(const checked *c, int32_t root, int32_t *order, int64_t *n,
                            int32_t *work) {
   const neo_rt_graph *g = c->g;
@@ -152,7 +153,7 @@ static neo_rt_status check_room(const neo_rt_graph_batch *b, const neo_rt_graph 
   return NEO_OK;
 }
 
-/* Is there room for the edges, if children are in lists? */
+/* Whether the batch has room for the graph's edges, if it stores children in lists. */
 static neo_rt_status check_edges(const neo_rt_graph_batch *b, const neo_rt_graph *g, char *error,
                                  size_t error_bytes) {
   int64_t n = 0;
@@ -167,7 +168,7 @@ static neo_rt_status check_edges(const neo_rt_graph_batch *b, const neo_rt_graph
                      (long long)b->most_edges);
 }
 
-/* The lists of the graph's vertices, whose places are in `work`. */
+/* Appends the child lists of the graph's vertices; `work` has the vertices' positions. */
 static void put_lists(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
   b->begin[b->vertices] = (int32_t)b->edges;
   for (int64_t k = 0; k < g->vertices; k++) {
@@ -182,7 +183,8 @@ static void put_lists(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_
   }
 }
 
-/* The children of the graph's vertices at their places, which are in `work`. */
+/* Stores the children of the graph's vertices in their slots; `work` has the vertices'
+ * positions. */
 static void put_children(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
   for (int64_t k = 0; k < g->vertices; k++) {
     int32_t v = order[k], *out = b->child + (b->vertices + k) * b->children;

@@ -41,15 +41,15 @@ typedef struct {
 
 struct neo_rt_pool {
   waitable start;   /* number of the region; a change starts it */
-  waitable left;    /* workers, without the caller, that have not finished the region */
+  waitable left;    /* workers, except the caller, that have not finished the region */
   waitable barrier; /* generation of the barrier */
   _Alignas(LINE) _Atomic uint32_t arrived;
   neo_rti_job *job; /* null: stop. Written before `start` changes */
   void *user;
-  int64_t waited_ns; /* of the caller, in this region, beyond short waits */
+  int64_t waited_ns; /* caller's waiting time in this region, beyond short waits */
   int32_t threads, spin_pauses;
   neo_alloc alloc;
-  void *raw;               /* what to free: the pool lies in it at a cache line */
+  void *raw;               /* the block to free: the pool is at a cache line within it */
   pthread_mutex_t regions; /* held by the caller of the region that runs */
   worker workers[];
 };
@@ -73,7 +73,7 @@ static void wake(waitable *w) {
     syscall(SYS_futex, &w->word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Waits until the word is no longer `value`; returns what it is then. */
+/* Waits until the word is no longer `value`; returns its new value. */
 static uint32_t wait_change(const neo_rt_pool *p, waitable *w, uint32_t value) {
   for (int32_t i = 0; i < p->spin_pauses; i++) {
     uint32_t now = atomic_load_explicit(&w->word, memory_order_acquire);
@@ -98,8 +98,8 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The same for the caller of the region, whose waits are counted. Those of a fraction of a microsecond end
- * before the clock is read. */
+/* The same for the caller of the region, whose waits are timed. Waits of a fraction of a
+ * microsecond end before the clock is read. */
 static uint32_t wait_as_caller(neo_rt_pool *p, waitable *w, uint32_t value) {
   enum { SHORT = 30 };
   for (int32_t i = 0; i < SHORT; i++) {
@@ -204,7 +204,7 @@ static void stop(neo_rt_pool *p, int32_t n) {
     pthread_join(p->workers[i].thread, NULL);
 }
 
-/* Signals are the program's own threads' business. */
+/* Starts the workers with all signals blocked: signals are for the program's own threads. */
 static int32_t start_workers(neo_rt_pool *p) {
   sigset_t all, old;
   sigfillset(&all);
@@ -257,7 +257,8 @@ neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out) {
   return out ? neo_rti_pool_create(threads, neo_alloc_default, out) : NEO_NULL;
 }
 
-/* The lock may be held by a thread that is not here, and waits may count sleepers that are not. */
+/* Resets the pool in a forked child: the lock may be held, and waits may count sleepers, by threads
+ * that exist in the parent only. */
 void neo_rt_pool_restart(neo_rt_pool *p) {
   if (!p)
     return;

@@ -1,11 +1,13 @@
 /* conflict.c: data dependences between steps of an entry. Two steps may not be reordered if one
- * writes what the other one reads or writes, by the addresses of their arguments in this call. Two
- * steps that write different pieces of one tensor are independent, in one round of loops. */
+ * writes memory that the other one reads or writes, by the addresses of their arguments in this
+ * call. Two steps that write different pieces of one tensor are independent, in one iteration of
+ * loops. */
 #include "runtime/cuda/cuda.h"
 
 typedef struct {
   const neo_rt_step *step;
-  int32_t written, n; /* the first argument that is written; those before it are read only */
+  int32_t written, n; /* first written argument (those before it are only read); number of
+                         arguments */
 } uses;
 
 static uses uses_of(const neo_rt_step *s) {
@@ -15,8 +17,8 @@ static uses uses_of(const neo_rt_step *s) {
   return u;
 }
 
-/* Does the step write the argument? A copy writes its first one and reads the other one, a loop reads where its
- * blocks begin. */
+/* Whether the step writes the argument. A copy writes argument 0 and reads argument 1; a loop reads
+ * the offsets of its blocks. */
 static bool writes(uses u, int32_t arg) {
   if (u.step->op == NEO_RT_STEP_LOOP)
     return false;

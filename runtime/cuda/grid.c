@@ -1,10 +1,10 @@
-/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid): all blocks of its launch are on
- * the device at the same time, and wait for one another. It is a node of an entry's graph; with a
- * loop, or in one whose rounds the host counts, also a launch of its own.
+/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid): all blocks of its launch are
+ * resident at the same time, and wait for one another. It is a node of an entry's graph; with a
+ * loop, or in a loop whose iterations the host counts, it can also be launched by itself.
  *
- * It takes the place of its steps where the driver and the device can do that, where at least two of
- * the steps do anything in this call, and where steps need one another as the compiler took it:
- * tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
+ * It replaces its steps if driver and device support it, if at least two of the steps do anything
+ * in this call, and if the dependences between steps are as the compiler assumed: tensors of the
+ * caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "runtime/core/run.h"
 #include "runtime/cuda/cuda.h"
@@ -48,7 +48,7 @@ static int64_t most_blocks(neo_rt_ctx *c, int32_t grid) {
   return r->most;
 }
 
-/* ---- parts: steps, of which a loop has the next ones in it */
+/* ---- parts: steps; the steps of a loop come right after it */
 
 static const neo_rt_grid_part *part_at(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step) {
   return &c->model->grid_parts[g->part + step - g->first_step];
@@ -58,7 +58,8 @@ static int32_t behind(const neo_rt_model *m, int32_t step) {
   return step + 1 + (m->steps[step].op == NEO_RT_STEP_LOOP ? m->steps[step].n : 0);
 }
 
-/* Of a step in a loop: where indices are at their largest, or at their smallest, if that is more. */
+/* Units of a step; in a loop, the larger of the numbers at the largest and at the smallest
+ * indices. */
 static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
   const neo_rt_model *m = c->model;
   int64_t sizes[64], n = c->units[step];
@@ -79,8 +80,8 @@ static int64_t blocks_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step
   return (units_of(c, g, step, in_loop) + each - 1) / each;
 }
 
-/* Blocks of the largest phase of the steps from `first` on, which are in a loop or in none. The
- * phase's lone kernels, which run in turn, need one for all. */
+/* The number of blocks for the largest phase of the steps from `first` on, which are in a loop or
+ * in none. Lone kernels of a phase run in turn on the same blocks. */
 static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
                              bool in_loop) {
   const neo_rt_model *m = c->model;
@@ -155,7 +156,8 @@ neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid, const uint64
 
 /* ---- may it take the place of its steps */
 
-/* Does a step of item i, a loop with all that is in it, conflict with one of item k? */
+/* Whether a step of item i conflicts with a step of item k. An item is a step, or a loop with its
+ * steps. */
 static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_round) {
   for (int32_t a = i; a < behind(c->model, i); a++)
     for (int32_t b = k; b < behind(c->model, k); b++)
@@ -171,8 +173,8 @@ static int32_t last_phase(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t fir
   return last;
 }
 
-/* Do the dependences in this call of the steps from `first` on, which are in a loop or in none, agree
- * with their phases? unsynchronized: rounds follow one another without a barrier in between. */
+/* Whether the dependences in this call of the steps from `first` on, which are in a loop or in
+ * none, agree with their phases. unsynchronized: there is no barrier between iterations. */
 static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
                       bool unsynchronized) {
   const neo_rt_model *m = c->model;

@@ -1,12 +1,12 @@
-/* rounds.c: the steps of an entry in the order in which they run, those of loops round after round, each
- * with the sizes and the number of units that it has in the round at hand. */
+/* rounds.c: the steps of an entry in the order in which they run. Those of loops run in each
+ * iteration, with the sizes and the number of units that they have in it. */
 #include "runtime/core/run.h"
 #include "runtime/cuda/graph.h"
 
 typedef struct {
   neo_rt_ctx *c;
   const neo_rt_entry *e;
-  const int64_t *grid; /* of the entry's steps, as in cached_graph */
+  const int64_t *grid; /* by step of the entry, as in cached_graph */
   cuda_visit *visit;
   void *ctx;
   int32_t rounds; /* so far */

@@ -19,7 +19,7 @@ typedef struct {
   uint32_t n;
   neo_expr key[MOST_EQUATIONS];
   uint32_t n_keys;
-  bool declared; /* a key's range is what its tensor says, and none is negative */
+  bool declared; /* the ranges of keys are those of their tensors, and no key is negative */
 } matcher;
 
 /* The expression of the own axis at the shared one. */
@@ -68,8 +68,8 @@ static bool take_key(matcher *x, neo_expr e) {
   return false;
 }
 
-/* One conjunct says the order, others that keys are equal, and the rest asks of either position
- * alone. */
+/* Splits the condition: one conjunct orders the positions, others compare keys, and each of the rest depends on one of
+ * the two positions alone. */
 static bool take_condition(matcher *x, neo_expr where) {
   neo_expr adds[MOST_CONJUNCTS], asks[MOST_CONJUNCTS];
   uint32_t order = 0, n_adds = 0, n_asks = 0;
@@ -95,8 +95,8 @@ static bool take_condition(matcher *x, neo_expr where) {
 
 /* ---- how many keys there are */
 
-/* The element that is the key; one that is converted to a narrower type may be another number,
- * and negative. */
+/* The element of the key, without conversions that preserve its number; a conversion to a narrower type may change it,
+ * and make it negative. */
 static neo_expr element_of(neo_module *m, neo_expr key) {
   if (neo_expr_node(m, key)->op != NEO_OP_CAST)
     return key;
@@ -143,8 +143,8 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* Numbers the keys of an equation among all: those of the equations before times as many. False:
- * there is no end. */
+/* Combines the key of an equation with the earlier ones into one number: earlier * (number of its keys) + key. False:
+ * the number of keys is unbounded. */
 static bool add_keys(matcher *x, neo_expr shared) {
   neo_module *m = x->m;
   neo_expr key = neo_cast(m, NEO_I64_T, shared), n = declared_keys(x, shared), high = {0};
@@ -186,7 +186,8 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* What is read at each position alone is in range there, not only where there is one before it. */
+/* Are the reads of e in range at each position by itself? In the original form they are made only where an earlier
+ * position exists. */
 static bool is_safe(const matcher *x, neo_expr e, neo_expr where) {
   return !e.i || neo_condition_guards(&x->at_u, e, where);
 }

@@ -8,14 +8,14 @@
 typedef struct {
   uint32_t n;
   struct {
-    double trips, whole; /* iterations; the share of the work that each has, but for the last one,
-                            which has what is left */
+    double trips, whole; /* iterations; the share of the work of each iteration but the last one,
+                            which has the rest */
   } loop[NEO_FORM_MAX_AXES + 2];
   double total, size; /* iterations of all loops together; of a unit */
 } neo_tile_units;
 
 double neo_tile_units_count(const neo_tile_units *u);
-/* The time that so many cores are idle, relative to the time that they are busy. */
+/* The time that `cores` cores are idle, relative to the time that they are busy. */
 double neo_tile_units_idle(const neo_tile_units *u, double cores);
 
 #endif

@@ -1,4 +1,4 @@
-/* Looking for a build in the cache, and keeping one. code.h says what keys are made of. */
+/* Looks for a build in the cache, and adds one. code.h describes the keys. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/pack.h"
@@ -25,8 +25,8 @@ void neo_code_end(neo_compilation *c) {
   c->code = NULL;
 }
 
-/* A folder that is not to be trusted is worth a word; one that cannot be written, where the user
- * has named it. */
+/* Warns of a cache folder that cannot be trusted, and, if the user has named the folder, of one
+ * that cannot be written. */
 static void report(neo_compilation *c) {
   const char *why = c->code_refused;
   if (!why && c->code && c->options.cache_named)
@@ -35,7 +35,7 @@ static void report(neo_compilation *c) {
     neo_diag(c->diags, 0, NEO_D_CODE_CACHE_UNUSED, why);
 }
 
-/* ---- what is at the paths of modules */
+/* ---- files at the paths of modules */
 
 void neo_code_looked(void *compilation, const char *path, const char *text, size_t n) {
   neo_compilation *c = compilation;
@@ -63,7 +63,7 @@ static neo_code_key second_key(neo_compilation *c) {
   return neo_code_key_of(NEO_CODE_BUILD, neo_str_text(&s), s.n);
 }
 
-/* False: there is something that cannot be read, which the frontend will report. */
+/* Looks for one file. False: it exists and cannot be read, which the frontend will report. */
 static bool probe(neo_compilation *c, const char *path) {
   neo_probe p = {.path = path};
   char *text = NULL;
@@ -75,7 +75,7 @@ static bool probe(neo_compilation *c, const char *path) {
   return true;
 }
 
-/* Looks where a compilation looked. */
+/* Looks for all files that the cached compilation looked for. */
 static bool probe_all(neo_compilation *c, const char *data, size_t n) {
   neo_unpack r = {.at = data, .n = n};
   for (uint64_t k = 0, count = neo_unpack_number(&r); k < count && !r.bad; k++)
@@ -86,7 +86,7 @@ static bool probe_all(neo_compilation *c, const char *data, size_t n) {
 
 /* ---- looking */
 
-/* What the front does first; a failure is left to it. */
+/* Runs the first steps of the front. A failure is left for the front to report. */
 static bool begin(neo_compilation *c) {
   bool good =
       !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) && !neo_compile_choose_target(c);
@@ -105,7 +105,7 @@ static bool first_key(neo_compilation *c) {
   return true;
 }
 
-/* Nothing of what was looked at in vain may stay. */
+/* Resets everything that an unsuccessful search has set. */
 static void forget(neo_compilation *c) {
   c->outputs.n = c->objects.n = c->code->probes.n = 0;
   c->summary = (neo_summary){0};

@@ -1,4 +1,5 @@
-/* What a build depends on, as a text: the first key is its hash. code_key.def lists the options. */
+/* The text of everything that a build depends on: its hash is the first key. code_key.def lists the
+ * options. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/hash.h"
 #include "base/machine_text.h"
@@ -10,7 +11,7 @@
 enum { TEXT, NUMBER, OWN, WITH, AFTER, NEVER };
 enum { LARGEST_FILE_BYTES = 256 << 20 };
 
-/* A text cannot be taken for what follows it: its length stands before it. */
+/* Adds a text with its length before it, so that it cannot be mistaken for the text after it. */
 static void add_text(neo_str *s, const char *text) {
   if (text)
     neo_str_addf(s, "%zu:%s\n", strlen(text), text);
@@ -61,7 +62,8 @@ static void add_names(neo_str *s, const neo_compile_options *o) {
   }
 }
 
-/* Both libraries are made of the same objects. */
+/* Adds what is emitted. Shared and static library count as one: they are made of the same
+ * objects. */
 static void add_emit(neo_str *s, const neo_compile_options *o) {
   unsigned libraries = NEO_EMIT_SO | NEO_EMIT_A;
   add_number(s, "libraries", (o->emit & libraries) != 0);
@@ -73,7 +75,8 @@ static void add_machine(neo_str *s, const neo_compile_options *o) {
     neo_machine_print(o->machine, s);
 }
 
-/* Passes are verified or not, with the same result. */
+/* Adds the passes that are skipped. Verification between passes is no part: it does not change the
+ * result. */
 static void add_passes(neo_str *s, const neo_compile_options *o) {
   for (const char *const *p = o->passes.skip; p && *p; p++)
     add_text(s, *p);
@@ -122,7 +125,7 @@ static void add_options(neo_str *s, const neo_compile_options *o) {
 #define HAS_AFTER(o, field) false
 #define HAS_NEVER(o, field) ((o)->field != 0)
 
-/* Something that no key can say. */
+/* Whether an option is set that a key cannot express. */
 static bool is_special(const neo_compile_options *o) {
   bool is = o->passes.dump_after || o->passes.check || o->fusion.profile;
 #define X(field, how) is = is || HAS_##how(o, field);
@@ -150,7 +153,7 @@ void neo_code_add_target(neo_str *s, const neo_target *t) {
   neo_machine_print(&t->machine, s);
 }
 
-/* What assembles code of a GPU, or nothing. */
+/* Adds a hash of the program that assembles GPU code, if there is one. */
 static void add_assembler(neo_compilation *c, neo_str *s) {
   char *data;
   size_t n;

@@ -1,4 +1,4 @@
-/* The depfile: what was written, and what it was made of, as a rule of make. */
+/* The depfile: the outputs and their sources, as a rule of make. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
 #include <string.h>
@@ -13,7 +13,7 @@ static void add_escaped(neo_str *s, const char *path) {
   }
 }
 
-/* A text that the compiler was given is no file. The model is the first source. */
+/* Whether a source is a file: not a text that was passed to the compiler. Source 0 is the model. */
 static bool is_file(const neo_compilation *c, uint32_t source) {
   size_t n;
   const char *text = neo_sources_text(c->sources, source, &n);
@@ -57,7 +57,7 @@ static const char *base_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* Are they one file, by whatever paths, or will they be? */
+/* Whether the paths are those of one file, or will be. */
 static bool is_one_file(neo_arena *a, const char *x, const char *y) {
   struct stat of_x, of_y;
   bool has_x = stat(x, &of_x) == 0, has_y = stat(y, &of_y) == 0;

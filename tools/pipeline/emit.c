@@ -1,7 +1,9 @@
-/* Writes what was asked for into the output folder, under names made from the prefix:
+/* Writes the files asked for into the output folder, with names made from the prefix:
+ *
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
  *   <prefix>.json
- * A compilation in memory keeps the same, but for the libraries, as its outputs. */
+ *
+ * A compilation in memory has the same as its outputs, except the libraries. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include "tools/pipeline/code.h"
@@ -10,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is one text is one module; objects are made of parts. */
+/* Makes one LLVM module for the outputs that are one text (assembly, LLVM IR); objects are made in
+ * parts. */
 static neo_status build_llvm(neo_compilation *c) {
   unsigned here = c->target.sm ? NEO_EMIT_ASM : NEO_EMIT_ASM | NEO_EMIT_LL;
   if (!(c->options.emit & here))
@@ -38,7 +41,8 @@ static int32_t no_kernel(const neo_rt_args *args) {
   return 1;
 }
 
-/* The runtime takes no record without kernels: here they only fail. */
+/* The kernel table of a record that only answers questions: the runtime requires kernels, and these
+ * fail when they are called. */
 static const neo_rt_kernel *kernels_of(neo_compilation *c) {
   size_t n = c->plan->rt_kernels.n;
   neo_rt_kernel *k = NEO_NEW_ARRAY(&c->arena, neo_rt_kernel, n + 1);
@@ -130,7 +134,7 @@ static neo_status make_texts(neo_compilation *c) {
   return s;
 }
 
-/* The objects as one, which is all that is wanted of them where nothing is linked. */
+/* Merges the objects into one. Without a library nothing else needs them. */
 static neo_status make_object(neo_compilation *c) {
   neo_object whole;
   bool code = !(c->options.emit & NEO_EMIT_OBJECT);
@@ -141,13 +145,13 @@ static neo_status make_object(neo_compilation *c) {
            : neo_emit_put(c, code ? NEO_EMIT_CODE : NEO_EMIT_OBJECT, whole.data, whole.size_bytes);
 }
 
-/* What a GPU's child wrote into the temporary folder. */
+/* Takes the files that a GPU's child process wrote into the temporary folder. */
 static neo_status take_staged(neo_compilation *c) {
   neo_status s = c->staging && c->target.sm ? neo_emit_take(c, NEO_EMIT_LL) : NEO_OK;
   return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);
 }
 
-/* All but the libraries that objects are linked to. */
+/* Makes all outputs except the linked libraries. */
 static neo_status make(neo_compilation *c) {
   neo_status s = neo_emit_device(c);
   if (!s)

@@ -1,4 +1,4 @@
-/* What a module computes, before and after passes. */
+/* Compares the results of a module before and after passes. */
 #include "autodiff/autodiff.h"
 #include "ir/print.h"
 #include "tools/pipeline/facts_parts.h"
@@ -11,8 +11,8 @@ typedef struct { /* an evaluation */
   uint32_t number;
   neo_module *m;
   const char *pass;
-  bool
-      gradients; /* m is a copy of the program in which gradients are made before all other passes */
+  /* m is a copy of the program in which gradients are made before all other passes. */
+  bool gradients;
   neo_interp *interp;
   neo_arena scratch;
   neo_fact_round now;
@@ -33,7 +33,8 @@ static neo_status report(evaluation *e, const char *what) {
   return NEO_INTERNAL;
 }
 
-/* The name of the k-th result of an entry: of an output, or of the tensor that is updated. */
+/* The name of the k-th result of an entry: an output's name, or that of the tensor which an update
+ * changes. */
 static uint32_t name_of(const neo_module *m, const neo_entry_rec *x, uint32_t k) {
   if (k < x->outputs.n)
     return neo_list_at(m, x->names, k);
@@ -62,7 +63,8 @@ static void count(evaluation *e, neo_fact_outcome k, int64_t n) {
   neo_fact_count(e->f, NEO_FACT_OF_MODULES, k, n);
 }
 
-/* Gradients have no definition before they are made: their entries wait. */
+/* Evaluates an entry; one that needs gradients is left for later, as gradients have no definition
+ * yet. */
 static neo_status evaluate_entry(evaluation *e, uint32_t entry) {
   neo_entry_rec x = e->m->entries.at[entry];
   size_t n = x.outputs.n + x.updates.n;
@@ -151,7 +153,7 @@ static neo_status compare(evaluation *e, const neo_fact *was, const neo_fact *is
   return NEO_OK;
 }
 
-/* Rounding to fewer bits is what the user asked for: results differ from then on. */
+/* Whether the pass rounds to fewer bits, as the user asked for: results differ from then on. */
 static bool rounds(const evaluation *e) {
   bool asked = e->m->math != NEO_PRECISION_F32 || e->m->store != NEO_PRECISION_F32;
   return asked && e->pass && neo_streq(e->pass, "mixed-precision");
@@ -217,8 +219,9 @@ static neo_status check_rounds(neo_fact_check *f, neo_module *m, const char *pas
   return s;
 }
 
-/* Gradients of the program as it was written: passes before autodiff may change what it makes of it. Arithmetic that
- * wraps is marked for them alone, since autodiff reckons in exact integers. */
+/* Computes the gradients of the program as written: passes before autodiff may change its
+ * gradients. Arithmetic that wraps is first made opaque in the copy, since autodiff assumes exact
+ * integers. */
 static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
   neo_arena scratch;
   neo_str text;

@@ -5,7 +5,7 @@
 
 typedef NEO_VEC(neo_tensor) tensor_list;
 
-typedef struct { /* an entry on the inputs of one round */
+typedef struct { /* an entry on one choice of inputs */
   neo_compilation *c;
   neo_arena *a;
   const int64_t *sizes; /* by id */
@@ -15,7 +15,7 @@ typedef struct { /* an entry on the inputs of one round */
   neo_str why;
 } plan_check;
 
-/* ---- what is expected */
+/* ---- expected results */
 
 static bool is_computed(const neo_module *m, neo_tensor t) {
   neo_role role = (neo_role)neo_tensor_at(m, t)->role;
@@ -29,7 +29,7 @@ static void add_once(neo_arena *a, neo_map *seen, tensor_list *out, neo_tensor t
   NEO_PUSH(a, out, t);
 }
 
-/* All that the entry's groups write, and what it returns. */
+/* All tensors that the entry's groups write or that it returns. */
 static tensor_list roots_of(plan_check *x) {
   tensor_list out = {0};
   neo_map seen;
@@ -53,7 +53,8 @@ static void count(plan_check *x, neo_fact_outcome k) {
   neo_fact_count(x->c->facts, NEO_FACT_OF_PLANS, k, 1);
 }
 
-/* False: nothing can be expected, for it would take long, or no inputs are as they must be. */
+/* Computes the expected results. False: there are none, because that would take too long or no
+ * valid inputs were found. */
 static bool expect(plan_check *x, uint32_t number) {
   neo_str why;
   neo_str_init(&why, x->a);
@@ -72,10 +73,10 @@ static bool expect(plan_check *x, uint32_t number) {
   return !s;
 }
 
-/* ---- what is given */
+/* ---- given tensors */
 
-/* The tensor whose elements the caller, the context or the library has in this buffer; 0: none. One of no
- * bytes lies where the next one begins. */
+/* The tensor of the caller, the context or the library whose elements are in this buffer; 0: none.
+ * A tensor without bytes has the same address as the next one. */
 static neo_tensor given_in(const plan_check *x, const neo_plan_region *r) {
   const neo_module *m = x->c->module;
   bool kept = r->mem == NEO_RT_MEM_PARAM || r->mem == NEO_RT_MEM_STATE;
@@ -105,7 +106,8 @@ static void give(plan_check *x) {
 
 /* ---- comparing */
 
-/* "entry forward, kernel y: ...": kernels that refuse something name themselves. */
+/* Reports a difference, "entry forward, kernel y: ...". A kernel that refuses its input has put its
+ * name into the message itself. */
 static neo_status report(plan_check *x) {
   static const char names_itself[] = "kernel ";
   const char *why = neo_str_text(&x->why), *kernel = x->run.kernel;
@@ -119,7 +121,7 @@ static neo_status report(plan_check *x) {
   return NEO_INTERNAL;
 }
 
-/* Element `of` of t, which lies at `at` of its memory. */
+/* Reports element `of` of t, which is element `at` of its memory. */
 static neo_status differs(plan_check *x, neo_tensor t, int64_t of, int64_t at, neo_value got) {
   neo_type type = (neo_type)neo_tensor_at(x->c->module, t)->type;
   neo_plan_add_element(&x->why, x->c->module, x->sizes, t, at);
@@ -136,7 +138,8 @@ static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
-/* The wrong element of tensor t that was written first from `since` on, and where it lies; -1: there is none. */
+/* The element of tensor t that is wrong and was written first, from time `since` on; *at is its
+ * position in the memory. -1: none. */
 static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t, uint64_t since,
                            int64_t *at) {
   int64_t first = -1, n = neo_interp_tensor(x->interp, t)->n;
@@ -152,7 +155,7 @@ static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t
   return first;
 }
 
-/* The region that the steps write tensor t to; null: they do not. */
+/* The region to which steps [from, to) write tensor t; null: none of them does. */
 static const neo_plan_region *written_to(const plan_check *x, int32_t from, int32_t to,
                                          neo_tensor t) {
   int64_t shift;
@@ -185,7 +188,7 @@ static neo_status compare_group(plan_check *x, int32_t from, int32_t to, uint64_
   return worst ? differs(x, of, element, at, worst->at[at]) : NEO_OK;
 }
 
-/* Results for the caller, and for the next call: all of them are there, and right. */
+/* Checks a result, for the caller or the next call: all elements must be written and right. */
 static neo_status compare_result(plan_check *x, int32_t number, neo_tensor t) {
   const neo_rt_tensor *to = &x->c->plan->tensors.at[number];
   const neo_plan_region *r = x->run.memory.region[to->buf];
@@ -237,7 +240,8 @@ static neo_status run_steps(plan_check *x) {
   return s ? s : compare_results(x);
 }
 
-/* Sizes that lowering added are indices of loops. */
+/* The values of all sizes. Those that lowering added are loop indices, and start at their least
+ * value. */
 static int64_t *all_sizes(neo_arena *a, const neo_module *m, const neo_fact_round *r) {
   int64_t *sizes = NEO_NEW_ARRAY(a, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
@@ -268,7 +272,8 @@ static neo_status check_entry(neo_compilation *c, uint32_t number, const neo_ent
   return s;
 }
 
-/* The plan has the module's entries in their order, but for those of initial values. */
+/* Checks every entry of the plan, which has the module's entries in order, except those of initial
+ * values. */
 neo_status neo_fact_check_plan(neo_compilation *c) {
   neo_status s = NEO_OK;
   for (uint32_t number = 0; number < NEO_FACT_ROUNDS && !s; number++) {

@@ -21,7 +21,7 @@ typedef struct {
 
 struct neo_surrogate {
   const neo_space *space;
-  double reduced, columns; /* lengths for which a block of 0 stands */
+  double reduced, columns; /* lengths that a block of 0 stands for */
   size_t n, next;
   bool factored;
   double mean, scale; /* scale: factor of all standard deviations */
@@ -59,8 +59,8 @@ static void point_of_blocks(const neo_surrogate *b, const neo_schedule *s, doubl
   f[4] = logarithm(k * n, 3);
 }
 
-/* The feature of another parameter: lengths are logarithmic; of other kinds only equality
- * matters. */
+/* The feature for a parameter of another kind: the logarithm of a length. Values of other kinds
+ * have no order: only equality matters. */
 static double feature(neo_param_kind kind, double x) {
   static const double plain = 1.5, units = 1.0 / 8;
   switch (kind) {
@@ -131,7 +131,7 @@ neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
   return b;
 }
 
-/* The index of the observation; b->n: there is none. */
+/* The index of the observation; b->n: not found. */
 static size_t find(const neo_surrogate *b, const point *x) {
   size_t k = 0;
   while (k < b->n && memcmp(&b->x[k], x, sizeof *x) != 0)

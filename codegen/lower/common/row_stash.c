@@ -4,13 +4,13 @@
  * Threads of a GPU that share a row stash their elements in registers (lower/gpu_rows/rows.c), if
  * one tile of a stage covers all of the row that a thread has.
  *
- * A stashed value is computed at every point of the row. So its loads must be inside of their
- * buffers without any of the conditions around the value. Stages of which the row has not all positions, or that
- * come before it is filled, compute the value themselves.
+ * A stashed value is computed at every point of the row. So its loads must be inside of their buffers without any of
+ * the conditions around the value. Stages with positions outside of the row, or before it is filled, compute the value
+ * themselves.
  *
- * Where stores of results are nontemporal, scratch begins half a page after the results, because of
- * 4K aliasing (codegen/loop/loop.h). To keep that distance, a row's offset in its scratch is the
- * offset of the results' row in its page. */
+ * If stores of results are nontemporal, scratch begins half a page after the results, because of 4K aliasing
+ * (codegen/loop/loop.h). To maintain that distance, a row's offset in its scratch is the offset of the results' row in
+ * its page. */
 #include "codegen/lower/common/scope.h"
 
 typedef struct {
@@ -74,7 +74,7 @@ static void plan_row_starts(lowering *l) {
   l->stash_moves &= o != NULL;
 }
 
-/* The current row's first element in its scratch, whose elements have so many bytes. */
+/* The first element of the current row in scratch; bytes: of an element. */
 static const neo_lx *row_start(lowering *l, int64_t bytes) {
   enum { LINE_BYTES = 64 };
   int64_t size = bytes_of(l, l->stash_pages_of);
