@@ -19,7 +19,7 @@ static cache_exit failed(const cache_cli *cli, neo_status s, const char *why) {
 typedef struct {
   cache_cli *cli;
   const neo_records *from;
-  const bool *best; /* of `from` */
+  const bool *best; /* by record of `from` */
   size_t added, known;
   bool dry;
 } merging;

@@ -109,8 +109,8 @@ static bool read_scalar(const char *text, neoc_number *v) {
 
 typedef struct {
   enum { ZEROS, ONES, FULL, RANDOM } what;
-  neoc_number value; /* of full */
-  uint64_t seed;     /* of random */
+  neoc_number value; /* for FULL */
+  uint64_t seed;     /* for RANDOM */
   const char *shape; /* null: none */
 } filling;
 

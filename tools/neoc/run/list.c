@@ -7,7 +7,7 @@ enum { MAX_RANK = 16 };
 
 typedef struct {
   neoc_cli *cli;
-  const char *name, *at; /* of the tensor; the rest of the text */
+  const char *name, *at; /* name of the tensor; rest of the text */
   int rank;              /* nesting of numbers; -1: none was read */
   int64_t extent[MAX_RANK];
   bool known[MAX_RANK]; /* the length of lists at this depth is known */

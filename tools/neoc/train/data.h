@@ -60,7 +60,7 @@ typedef struct neoc_data {
   int16_t vocab[256];  /* class of each byte of texts */
   neoc_treebank *bank; /* null: there are no trees */
   int64_t memory;      /* bytes of a file beyond which its rows are read on demand */
-  struct neoc_prefetch *prefetch; /* of streams; null: no batch has been read */
+  struct neoc_prefetch *prefetch; /* reader of streams; null: no batch has been read */
   struct neoc_graphs *graphs;     /* null: all rows have one length */
   const struct neoc_data *before; /* the training's data; null: these are */
 } neoc_data;
@@ -114,12 +114,12 @@ int64_t neoc_data_bound(const neoc_data *d, const neo_rt_tensor *t);
 
 typedef struct {
   neoc_data *data;
-  int32_t entry;          /* of the runtime's model */
+  int32_t entry;          /* number in the runtime's model */
   int32_t batch_size;     /* number of the run-time size that counts rows; -1: there is none */
   int64_t batch;          /* rows in a step */
   int64_t least, most;    /* numbers of rows that a step can take */
   void **args;            /* inputs: batch buffers; outputs: result buffers */
-  int64_t *sizes;         /* of the entry */
+  int64_t *sizes;         /* sizes of the entry */
   neoc_tree_batch *trees; /* null: rows are not trees */
 } neoc_feed;
 

@@ -11,10 +11,11 @@
 #include <string.h>
 
 typedef struct {         /* an entry of the map */
-  int32_t entry, tensor; /* its number; the tensor of the training's model that it replaces */
+  int32_t entry, tensor; /* number of the entry; the tensor of the training's model that it
+                            replaces */
   void **args;
   int64_t *sizes;
-  size_t bytes; /* of the last call's result */
+  size_t bytes; /* bytes of the last call's result */
 } step;
 
 struct neoc_map {

@@ -222,7 +222,7 @@ static neoc_exit check_position(const neoc_trainer *t) {
 neoc_exit neoc_train_resume(neoc_trainer *t) {
   int64_t batch, rows, seed;
   neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
-  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* of another model, or an older neoc */
+  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* another model, or an old neoc */
     return neoc_fail(t->cli, NEOC_FAILED, "%s; --load takes parameters alone",
                      neo_rt_error(t->r.ctx));
   if (s)

@@ -9,7 +9,7 @@ typedef struct {
   bool stops;
   neo_map to, back;  /* tensor -> its copy; copy -> the tensor */
   neo_map done;      /* definitions that have been copied */
-  neo_tensor acc[4]; /* of the present definition: the results of its reducer, as inputs */
+  neo_tensor acc[4]; /* results of the present definition's reducer, as inputs */
   uint32_t n_out;
 } holder;
 
