@@ -43,9 +43,9 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* of the model; for a model given as text, its name in
+  const char *path;                /* file of the model; for a model given as text, its name in
                                       messages */
-  const char *text;                /* of the model; null: read it from the file */
+  const char *text;                /* text of the model; null: read it from the file */
   size_t text_bytes;
   const neo_module_source *modules; /* modules that are found before files */
   int n_modules;

@@ -14,7 +14,7 @@
 
 typedef enum {             /* the data that an input gets */
                NEOC_ROWS,  /* rows of its own file, or windows */
-               NEOC_CHILD, /* of a batch of trees: see trees.h */
+               NEOC_CHILD, /* children of a batch of trees: see trees.h */
                NEOC_WORD,
                NEOC_LABEL,
                NEOC_ROOT,
@@ -33,8 +33,8 @@ typedef struct {
   neoc_stream
       *stream; /* the values are in the file (stream.h): `array` has no data; null: others */
   int64_t shift,
-      window; /* of crops: elements of the sequence. Of graphs, `shift` is the number of the
-                            size that the values count, or -1 */
+      window; /* crops: elements of the sequence. Graphs: `shift` is the number of the size that the
+                 values count, or -1 */
   neoc_member member;
   bool minus_one;     /* for words: -1 is within the bound */
   neoc_texts classes; /* for a table's column of names: the name of each integer */
