@@ -1,4 +1,4 @@
-/* Kernels of groups: lowering, the passes over a kernel, and the checks of what came out. */
+/* Kernels of groups: lowering, the passes over a kernel, and the checks of the result. */
 #ifndef NEO_CODEGEN_MAKE_H
 #define NEO_CODEGEN_MAKE_H
 #include "codegen/loop/loop.h"

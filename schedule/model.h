@@ -1,4 +1,4 @@
-/* Private to schedule and its tests: what the strategies' models of costs share. */
+/* Private to schedule and its tests: common parts of the strategies' cost models. */
 #ifndef NEO_SCHEDULE_MODEL_H
 #define NEO_SCHEDULE_MODEL_H
 #include "schedule/contract.h"

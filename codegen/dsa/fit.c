@@ -56,7 +56,7 @@ static void rank(fit *f, int by) {
 }
 
 static int64_t lowest(const fit *f, const dsa_buffer *b) {
-  int64_t end = 0, best = -1, best_gap = INT64_MAX; /* end of what lives with it so far */
+  int64_t end = 0, best = -1, best_gap = INT64_MAX; /* end: of the buffers alive with it so far */
   for (int32_t i = 0; i < f->n_placed; i++) {
     const dsa_buffer *other = &f->in->buffer[f->placed[i]];
     if (other->begin >= b->end || b->begin >= other->end)

@@ -1,9 +1,8 @@
-/* Private to codegen/dsa: an instance in columns, and what its files share.
+/* Private to codegen/dsa: an instance in columns, and functions of its files.
  *
- * Two buffers conflict where their lives overlap, and only the moments at which no further buffer
- * can be added to those alive (the maximal cliques of the interval graph) say which do. These
- * moments, in order, are the columns; a buffer is in columns begin to end - 1. Sizes, alignments
- * and offsets are in units, the greatest common divisor of them all. */
+ * Two buffers conflict if their lives overlap. The moments at which no further buffer can be added to those alive, the
+ * maximal cliques of the interval graph, determine all conflicts. These moments, in order, are the columns; a buffer is
+ * in columns begin to end - 1. Sizes, alignments and offsets are in units, the greatest common divisor of them all. */
 #ifndef NEO_CODEGEN_DSA_INTERNAL_H
 #define NEO_CODEGEN_DSA_INTERNAL_H
 #include "base/vec.h"

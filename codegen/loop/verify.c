@@ -233,8 +233,7 @@ static void check_specialize(verifier *v, const neo_ls *s) {
   v->role = NO_ROLE;
 }
 
-/* May the statement stand in a producer's arm? It waits only at mbarriers and has no memory of
- * its own. */
+/* May the statement be in a producer's arm? A producer waits only at mbarriers, and has no memory of its own. */
 static bool is_producers(const neo_ls *s) {
   switch (s->kind) {
   case NEO_LS_FOR:

@@ -3,8 +3,8 @@
  * Branches of a `case` exclude one another: if two buffers are written under conditions of which at most one can hold,
  * a call writes at most one of them. So they may share memory, like buffers that do not live at the same time:
  *
- *   a [0..3] when c                  one item of max(a, b) bytes, alive in steps 0..7
- *   b [2..7] when not c    -> */
+ *   a in steps 0..3 when c
+ *   b in steps 2..7 when not c    ->    one item of max(a, b) bytes in steps 0..7 */
 #ifndef NEO_CODEGEN_PLAN_EXCLUSIVE_H
 #define NEO_CODEGEN_PLAN_EXCLUSIVE_H
 #include "base/vec.h"

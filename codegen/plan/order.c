@@ -147,7 +147,7 @@ static uint32_t *sort_edges(order_ctx *o) {
   return sorted;
 }
 
-/* When the old versions of what the group writes were read last; 0: it writes more than updates. */
+/* The last read of the old versions of the updates that the group writes; 0: it writes other tensors, too. */
 static uint32_t last_read(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   uint32_t last = 1;

@@ -2,8 +2,8 @@
 #include "schedule/tile/cost.h"
 #include <math.h>
 
-/* Does each tile prefetch a part of what the next copy of columns reads (prefetch.h), and is it
- * still cached when it is read? */
+/* Does each tile prefetch a part of the data of the next copy of columns (prefetch.h), which is still cached at the
+ * copy? */
 static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side,
                             const neo_tile_walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;

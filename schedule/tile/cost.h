@@ -53,8 +53,8 @@ reuse neo_tile_reuse(double bytes);
 /* The distance for runs of `lines` lines with a stride of `stride` bytes. */
 reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride);
 
-/* Cycles of a line: in one stream, in streams that start anew with each tile, or alone. THROUGHPUT:
- * the least time between two lines, even where their latency is hidden. */
+/* Cycles of a line: in one stream, in streams that restart with each tile, or alone. THROUGHPUT: the least time between
+ * two lines, even if their latency is hidden. */
 typedef enum {
   STREAM = NEO_LINE_STREAM,
   STREAMS = NEO_LINE_STREAMS,
@@ -72,8 +72,8 @@ double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, d
 double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
                                   line_access x);
 
-/* Are large columns prefetched (prefetch.h) so that they are still cached when they are read, with
- * enough arithmetic meanwhile? */
+/* Are large columns prefetched (prefetch.h) with enough arithmetic to hide the latency, so that they are still cached
+ * when they are read? */
 bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles);
 /* The sliding of the packed operand along its side (schedule/tile/pack.c); null: it does not slide. */
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side);

@@ -101,8 +101,8 @@ static bool masks_are_vectors(const neo_llvm *l) {
   return l->target.isa == NEO_ISA_AVX2;
 }
 
-/* x where the condition without lanes holds, else 0: bits of all lanes, which stay in a register
- * from before a loop. A vector of conditions would be made anew in each iteration. */
+/* x if the condition without lanes holds, else 0, by a mask of all lanes that stays in a register from before a loop. A
+ * vector of conditions would be computed again in each iteration. */
 static LLVMValueRef or_zero(neo_ll_gen *g, LLVMValueRef cond, LLVMValueRef x) {
   LLVMBuilderRef b = g->l->b;
   uint32_t w = neo_ll_width(x);

@@ -60,7 +60,8 @@ static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
   return a && b ? LLVMBuildAdd(g->l->b, a, b, "") : a ? a : b;
 }
 
-/* x's lanes from lane 0 on: what is no multiple of the lane is its pattern. False: too far. */
+/* Sets x's offsets of lanes, relative to lane 0: a step, or a pattern if they are no multiples of the lane. False: an
+ * offset is too large. */
 static bool set_lanes(neo_ll_gen *g, neo_ll_lin *x, const int64_t *offset) {
   int64_t step = g->width > 1 ? offset[1] - offset[0] : 0, *pattern = NULL;
   for (uint32_t k = 0; k < g->width; k++) {

@@ -104,7 +104,7 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
   neo_ll_end_if(g, after);
 }
 
-/* Relaxed: the barrier between loops of threads orders additions and what reads their sums. */
+/* An atomic addition, relaxed: the barrier between loops of threads orders additions before reads of the sums. */
 void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value) {
   neo_ll_access p = place_of(g, buf, offset, false);
   LLVMValueRef x = neo_ll_to_mem(g->l, p.type, neo_ll_expr(g, value).v);

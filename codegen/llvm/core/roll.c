@@ -30,7 +30,7 @@ typedef struct {
   } * row; /* by register */
 } roll;
 
-/* ---- what a body is */
+/* ---- the analysis of a body */
 
 /* Instructions of a memory access. An offset that is not linear in the lane counts as contiguous. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
@@ -93,7 +93,7 @@ static void see_loop(roll *r, const neo_ls *s) {
   else if (s->loop.kind == NEO_LOOP_UNROLL)
     trips = neo_ls_trips(s);
   else
-    r->refused = true; /* what it does is no end of a tile */
+    r->refused = true; /* the body is no epilogue of a tile */
   see_block(r, &s->loop.body);
   r->weight = before + trips * (r->weight - before);
   if (s->loop.kind == NEO_LOOP_VECTOR)
@@ -217,7 +217,7 @@ static void put_into_array(roll *r, uint32_t reg) {
   }
 }
 
-/* In the loop: what the body takes for row 0 is row x. */
+/* In the loop: loads row x of the register into the window, which the body reads as row 0. */
 static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
   LLVMBuilderRef b = r->g->l->b;
   LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);

@@ -66,7 +66,7 @@ static void go_to(lowering *l, const numbering *y, const neo_lx *at) {
   }
 }
 
-/* ---- what a thread does with a number */
+/* ---- the work of a thread on a row or a term */
 
 typedef void scatter_body(const scatter *c, neo_block *in);
 

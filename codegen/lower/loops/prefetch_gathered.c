@@ -19,7 +19,7 @@ enum {
 typedef struct {
   lowering *l;
   const tile *t;
-  const neo_lx *value; /* what the stage computes */
+  const neo_lx *value; /* the value of the stage */
   uint32_t step;       /* the axis whose later iteration is prefetched */
   neo_expr load;       /* 0: none is gathered */
   bool safe;
