@@ -36,15 +36,6 @@ typedef struct {
 
 enum { UNKNOWN, ZERO, OTHER };
 
-static const neo_order_member *maker_of(const outliner *o, neo_tensor t) {
-  const neo_order_step *loop = outline_block_around(o)->order;
-  neo_list pieces = neo_tensor_at(o->m, t)->pieces;
-  for (uint32_t k = 0; k < loop->n_members && pieces.n == 1; k++)
-    if (loop->member[k].def.i == neo_list_at(o->m, pieces, 0))
-      return &loop->member[k];
-  return NULL;
-}
-
 /* Are all elements of the definition 0, for rows of the kind? A row that asks for itself is none. */
 static bool is_zero(outliner *o, neo_def d) {
   double x;
@@ -69,8 +60,10 @@ static neo_expr of_kind(void *ctx, neo_module *m, neo_expr e) {
     return neo_list_at(m, n.arg, 0) == l->own.i
                ? neo_const_int(m, (neo_type)n.type, (int64_t)l->o->kind - 1)
                : e;
-  const neo_order_member *made = maker_of(l->o, (neo_tensor){n.attr});
-  bool zero = made && n.op == NEO_OP_LOAD && neo_type_is_float((neo_type)n.type) &&
+  const neo_order_member *made =
+      outline_maker(m, outline_block_around(l->o)->order, (neo_tensor){n.attr});
+  bool zero = made && t->pieces.n == 1 && n.op == NEO_OP_LOAD &&
+              neo_type_is_float((neo_type)n.type) &&
               neo_list_at(m, n.arg, made->axis) == l->own.i && is_zero(l->o, made->def);
   return zero ? neo_const_float(m, (neo_type)n.type, 0) : e;
 }

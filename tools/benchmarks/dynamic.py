@@ -31,8 +31,7 @@ from build import ROOT, Builder
 from dynamic_measure import DynamicBench
 
 SERIAL = ("--skip-pass=levels",)
-SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",),
-            "lazy batching": ("--no-lazy-batching",), "streaming": ("--no-streaming",)}
+SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",)}
 
 
 def switch(text):
