@@ -121,12 +121,28 @@ static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, cons
   return is;
 }
 
-/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
- * them (fusion/search/chunks.c). */
-static void chunk_loop_of(neo_module *m, const neo_def *defs, size_t n, size_t *first) {
+/* The loop over chunks that most of the definitions are of; of others there may be parts (fusion/search/needs.c). */
+static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
+  uint32_t loop = 0;
+  size_t most = 0;
+  for (size_t k = 0; k < n; k++) {
+    uint32_t own = neo_def_at(m, defs[k])->chunk_loop;
+    size_t count = 0;
+    for (size_t i = 0; i < n && own; i++)
+      count += neo_def_at(m, defs[i])->chunk_loop == own;
+    loop = count > most ? own : loop;
+    most = count > most ? count : most;
+  }
+  return loop;
+}
+
+/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop over chunks, with what stands
+ * between them (fusion/search/chunks.c). */
+static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, size_t *first) {
+  uint32_t loop = most_of(m, defs, n);
   first[0] = first[1] = 0;
-  for (size_t k = 0; k < n; k++)
-    if (neo_def_at(m, defs[k])->chunk_loop) {
+  for (size_t k = 0; k < n && loop; k++)
+    if (neo_def_at(m, defs[k])->chunk_loop == loop) {
       first[0] = first[1] ? first[0] : k;
       first[1] = k + 1;
     }
