@@ -410,9 +410,9 @@ static void a_loop_over_chunks_runs_beside_parts_of_others(void **state) {
        "def chunk_loop 1 e[q: 3] = h[q, 3]\n"
        "def chunk_loop 1 d[q: 3, t: 4] =\n"
        "  0.5 * select(t + 1 < 4, (d[q, t + 1] else 0.0), (d[q - 1, 0] else 1.0)) + h[q, t]\n"
-       "def y[] = d[2, 0] + s\n"
+       "def y[] = d[2, 0] + s[]\n"
        "def chunk_loop 2 z[] = 2.0 * d[2, 1]\n"
-       "def r[] = y + z\n"
+       "def r[] = y[] + z[]\n"
        "entry forward forward: r = r\n");
   assert_non_null(writer_of(&w, "r"));
   neo_arena_free(&w.arena);
@@ -421,9 +421,9 @@ static void a_loop_over_chunks_runs_beside_parts_of_others(void **state) {
 static void a_part_of_a_loop_over_chunks_runs_behind_a_recurrence(void **state) {
   (void)state;
   world w;
-  fuse(&w, CHUNKS "def h[q: 3, t: 4] = 0.5 * (h[q, t - 1] else s) + x[t]\n"
+  fuse(&w, CHUNKS "def h[q: 3, t: 4] = 0.5 * (h[q, t - 1] else s[]) + x[t]\n"
                   "def chunk_loop 1 z[] = h[2, 3] * 2.0\n"
-                  "def r[] = z + s\n"
+                  "def r[] = z[] + s[]\n"
                   "entry forward forward: r = r\n");
   assert_non_null(writer_of(&w, "r"));
   neo_arena_free(&w.arena);
