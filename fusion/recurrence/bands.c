@@ -62,20 +62,27 @@ void outline_add_def(outliner *o, neo_trees *to, neo_def d) {
   outline_split(o, to, outline_instance_of(o, d), 0);
 }
 
-static void add_range(outliner *o, neo_trees *to, const neo_order_step *order,
-                      const outline_range *r) {
-  if (!outline_is_empty(o, r) && !outline_parallelize(o, to, order, r) &&
-      !outline_tile(o, to, order, r))
-    outline_add_iterations(o, to, order, r);
+static void add_parallel(outliner *o, neo_trees *to, const neo_order_step *order,
+                         const outline_range *r) {
+  NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = r->lo, .hi = r->hi});
+  outline_add_steps(o, to, order);
+  o->around.n--;
 }
 
-static void add_loop(outliner *o, neo_trees *to, const neo_order_step *order) {
+void outline_add_loop(outliner *o, neo_trees *to, const neo_order_step *order) {
   outline_range r[OUTLINE_RANGES];
   if (outline_add_levels(o, to, order))
     return;
   uint32_t n = outline_peel(o, order, r);
-  for (uint32_t k = 0; k < n; k++)
-    add_range(o, to, order, &r[order->down ? n - 1 - k : k]);
+  for (uint32_t i = 0; i < n; i++) {
+    const outline_range *one = &r[order->down ? n - 1 - i : i];
+    if (outline_is_empty(o, one))
+      continue;
+    if (outline_is_parallel(o, order, one))
+      add_parallel(o, to, order, one);
+    else if (!outline_tile(o, to, order, one))
+      outline_add_iterations(o, to, order, one);
+  }
 }
 
 void outline_add_steps(outliner *o, neo_trees *to, const neo_order_step *order) {
@@ -83,15 +90,5 @@ void outline_add_steps(outliner *o, neo_trees *to, const neo_order_step *order) 
     if (order->step[k].def.i)
       outline_add_def(o, to, order->step[k].def);
     else
-      add_loop(o, to, &order->step[k]);
-}
-
-neo_trees outline_bands(outliner *o, const neo_order_step *order) {
-  neo_trees out = {0};
-  if (outline_hoist(o, &out, order))
-    return out;
-  for (size_t k = 0; k < o->n_hoisted; k++)
-    outline_add_def(o, &out, o->hoisted[k]);
-  add_loop(o, &out, order);
-  return out;
+      outline_add_loop(o, to, &order->step[k]);
 }

@@ -1,7 +1,7 @@
 /* Private to fusion/recurrence. How a recurrence becomes loops, in steps:
  *
  *   bands.c      the order as a schedule tree of bands and instances, by rewrites of bands
- *     levels.c     over rows: blocks of rows that do not need each other; kinds.c: what a block of one kind runs
+ *     levels.c     over rows: blocks of rows that do not need each other
  *     hoist.c      what is made for blocks of iterations though no part of the recurrence
  *     peel.c       bands whose conditions are decided; cut.c: where they change
  *     parallel.c   bands that carry no dependence
@@ -11,6 +11,7 @@
  *     simplify.c   what they are there
  *     guard.c      whether they run
  *     split.c      parts of them
+ *     rows.c       what is known of them in a block of rows; kinds.c: in one of a kind
  *     needed.c     in which iterations somebody needs them
  *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
  *   leave.c      where loops end early
@@ -189,8 +190,8 @@ void outline_map(const outliner *o, neo_def_rec *r, neo_expr (*f)(void *ctx, neo
 void outline_visit(const outliner *o, const neo_def_rec *r, void (*f)(void *ctx, neo_expr e),
                    void *ctx);
 
-/* ---- bands.c */
-neo_trees outline_bands(outliner *o, const neo_order_step *order);
+/* ---- bands.c: adds the loop, rewritten, in the loops around. */
+void outline_add_loop(outliner *o, neo_trees *to, const neo_order_step *order);
 /* Adds what runs in each iteration of the loop, in the loops around. */
 void outline_add_steps(outliner *o, neo_trees *to, const neo_order_step *order);
 /* Adds a band over iterations of the loop. */
@@ -205,8 +206,6 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
 /* ---- rewrites of a band. Each adds what the band becomes; false: it does not apply. */
 bool outline_add_levels(outliner *o, neo_trees *to, const neo_order_step *order);
 bool outline_hoist(outliner *o, neo_trees *to, const neo_order_step *order);
-bool outline_parallelize(outliner *o, neo_trees *to, const neo_order_step *order,
-                         const outline_range *r);
 bool outline_tile(outliner *o, neo_trees *to, const neo_order_step *order, const outline_range *r);
 /* The ranges of its iterations that become a band each. Returns how many. */
 uint32_t outline_peel(outliner *o, const neo_order_step *order, outline_range *r);
@@ -253,7 +252,7 @@ neo_expr outline_guard(const outliner *o, neo_def d);
 /* split.c: adds the instance, cut along its axes from `axis` on. */
 void outline_split(outliner *o, neo_trees *to, outline_instance *x, uint32_t axis);
 
-/* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *earlier (may be
+/* rows.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *earlier (may be
  * null): are there rows that are read from earlier blocks? There are none in the first, which has code of its own then. */
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *earlier);
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
@@ -266,11 +265,7 @@ void outline_note_level(const outliner *o, outline_instance *x);
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before);
 
-/* kinds.c */
-/* Adds the steps of a block, for each kind those that it runs. */
-void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
-                       const outline_around *block, neo_size index);
-/* The expression of instance x where kinds of rows are known: its own row is `own`. */
+/* kinds.c: the expression of instance x where kinds of rows are known: its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
 /* The outermost block around; null: there is none. */
 const outline_around *outline_block_around(const outliner *o);

@@ -1,4 +1,4 @@
-/* Blocks of rows of one kind each (NEO_ROW_KIND). For each kind the block's steps are written once, and run in
+/* Blocks of rows of one kind each (NEO_ROW_KIND). For each kind the block's steps are written once (levels.c), and run in
  * blocks of that kind:
  *
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
@@ -8,26 +8,6 @@
  *
  * What is 0 for all rows of a kind is 0 where it is read, and so are terms of sums that are multiples of it. */
 #include "fusion/recurrence/internal.h"
-
-void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
-                       const outline_around *block, neo_size index) {
-  neo_module *m = o->m;
-  int64_t n = neo_blocks_kinds(m, block->blocks);
-  neo_expr kinds = outline_number(o, n);
-  for (int64_t k = 0; k < n; k++) {
-    neo_expr own = neo_op2(m, NEO_OP_MOD, neo_size_ref(m, index), kinds);
-    if (n > 1) {
-      o->kind = (uint32_t)k + 1;
-      o->is_kind = neo_op2(m, NEO_OP_EQ, own, outline_number(o, k));
-      o->zero = NEO_NEW_ARRAY(o->a, uint8_t, m->defs.n);
-    }
-    outline_add_steps(o, steps, order);
-    o->kind = 0;
-    o->is_kind = (neo_expr){0};
-  }
-}
-
-/* ---- what is known of a kind */
 
 typedef struct {
   outliner *o;

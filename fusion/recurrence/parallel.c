@@ -60,13 +60,3 @@ bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline
   o->around.n--;
   return is;
 }
-
-bool outline_parallelize(outliner *o, neo_trees *to, const neo_order_step *order,
-                         const outline_range *r) {
-  if (!outline_is_parallel(o, order, r))
-    return false;
-  NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = r->lo, .hi = r->hi});
-  outline_add_steps(o, to, order);
-  o->around.n--;
-  return true;
-}

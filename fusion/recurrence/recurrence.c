@@ -74,6 +74,17 @@ static double runs_of(const outliner *o, const neo_tree *t) {
   return (double)times * all;
 }
 
+/* The order's tree, with what is hoisted out of its loops. */
+static neo_trees bands_of(outliner *o, const neo_order_step *order) {
+  neo_trees out = {0};
+  if (outline_hoist(o, &out, order))
+    return out;
+  for (size_t k = 0; k < o->n_hoisted; k++)
+    outline_add_def(o, &out, o->hoisted[k]);
+  outline_add_loop(o, &out, order);
+  return out;
+}
+
 /* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
 static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_trees *steps) {
   uint32_t best = 0;
@@ -81,7 +92,7 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
   double least = 0;
   for (uint32_t k = 0; k < n; k++) {
     outline_find_hoisted(o, &orders[k]);
-    neo_trees other = outline_bands(o, &orders[k]);
+    neo_trees other = bands_of(o, &orders[k]);
     double x = n > 1 ? runs_of(o, neo_tree_sequence(o->a, &other)) : 0;
     if (k && x >= least)
       continue;
