@@ -336,9 +336,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   return any.i ? neo_expr_subst_axes(s->m, any, index, d->n_out) : any;
 }
 
-/* The condition on the points of the body for a read: that of the definition, and those of its
- * results. A sum of products stays over all points; a slope that may be infinite, and an
- * elementwise value, are left out where their value is not used. */
+/* The condition under which points of the body contribute to a read's adjoint: the definition's own,
+ * and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with slopes
+ * that may be infinite, and elementwise ones, need those conditions; a sum of products is faster
+ * over all points. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !has_poles(s, leaf->adj) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop =
