@@ -35,8 +35,9 @@ typedef struct {
   const bool *
       steers; /* by tensor: an index is made of it, which is read where a select does not take it, too */
   neo_tensor alive;
-  neo_def maker;       /* of alive */
-  const bool *outside; /* by tensor: it is needed outside of the group */
+  neo_def maker; /* of alive, in the loop; 0: it is outside, and all of it is there before */
+  uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop */
+  const bool *outside;          /* by tensor: it is needed outside of the group */
   const bool *
       read_after; /* by tensor: others than iterations of the loop read it, and not only that of the last one */
   const bool *read_last; /* by tensor: they read the one of the last iteration */
@@ -69,8 +70,9 @@ static bool distance_of(const leaving *l, uint32_t level, neo_def x, neo_def mad
   const neo_order_member *there = outline_member(l->loop[level], made);
   if (!here || !there || here->delay != there->delay)
     return false;
-  return outline_distance(o, neo_axis_ref(o->m, here->axis), neo_expr_arg(o->m, read, there->axis),
-                          d);
+  neo_expr at = neo_axis_ref(o->m, here->axis), made_at = neo_expr_arg(o->m, read, there->axis);
+  return l->loop[level]->down ? outline_distance(o, made_at, at, d)
+                              : outline_distance(o, at, made_at, d);
 }
 
 /* Is it a read, at definition x's point, of an element that was made `back` iterations before, in the same ones of the
@@ -120,13 +122,81 @@ static bool find_alive(leaving *l) {
     if (!stays_false(l))
       l->alive.i = 0;
   }
+  for (uint32_t k = 0; k < l->n_loops && l->alive.i; k++)
+    l->axis[k] = outline_member(l->loop[k], l->maker)->axis;
   return l->alive.i != 0;
+}
+
+/* The same of a tensor from outside, along its axis `axis`. */
+static bool stays_false_along(neo_module *m, neo_tensor t, neo_expr e, uint32_t axis) {
+  const neo_node n = *neo_expr_node(m, e);
+  int64_t first;
+  if (n.op == NEO_OP_AND)
+    return stays_false_along(m, t, neo_list_expr(m, n.arg, 0), axis) ||
+           stays_false_along(m, t, neo_list_expr(m, n.arg, 1), axis);
+  bool is = n.op == NEO_OP_LOAD_ELSE && n.attr == t.i &&
+            neo_expr_is_int(m, neo_list_expr(m, n.arg, neo_tensor_rank(m, t)), &first) && first;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t) && is; k++) {
+    neo_expr apart = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_list_expr(m, n.arg, k));
+    neo_linear by;
+    is = neo_linear_of(m, apart, &by) && !by.n && by.constant == (k == axis);
+  }
+  return is;
+}
+
+typedef struct {
+  leaving *l;
+  neo_def x;
+} alive_look;
+
+/* Takes a condition that definition x of the loop reads at its own point. */
+static void look_alive(void *ctx, neo_expr e) {
+  const alive_look *k = ctx;
+  leaving *l = k->l;
+  neo_module *m = l->o->m;
+  neo_node n = *neo_expr_node(m, e);
+  neo_tensor t = {n.attr};
+  if (l->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n != l->n_loops ||
+      maker_of(l, t.i) || neo_tensor_at(m, t)->pieces.n != 1)
+    return;
+  for (uint32_t i = 0; i < l->n_loops; i++) {
+    neo_expr own = neo_axis_ref(m, outline_member(l->loop[i], k->x)->axis);
+    l->axis[i] = 0;
+    while (l->axis[i] < n.arg.n && neo_list_at(m, n.arg, l->axis[i]) != own.i)
+      l->axis[i]++;
+    if (l->axis[i] == n.arg.n)
+      return;
+  }
+  neo_def_rec d = *neo_def_at(m, (neo_def){neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)});
+  if (d.reducer == NEO_RED_NONE && d.out.n == 1 && !d.out_map.n &&
+      stays_false_along(m, t, neo_list_expr(m, d.finish, 0), l->axis[l->n_loops - 1]))
+    l->alive = t;
+}
+
+/* Finds the condition among what the loop reads of others, which all of its iterations have in memory. */
+static bool find_alive_outside(leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  l->alive.i = l->maker.i = 0;
+  for (uint32_t k = 0; k < loop->n_members && !l->alive.i; k++) {
+    alive_look look = {l, loop->member[k].def};
+    neo_def_visit(l->o->m, look.x, look_alive, &look);
+  }
+  bool folded = l->alive.i && l->alive.i < l->o->n_tensors && l->o->ring[l->alive.i].n_folds;
+  return l->alive.i && !folded;
 }
 
 /* ---- what keeps its value */
 
 static bool is_condition(const leaving *l, neo_def x, neo_expr e) {
-  return neo_expr_node(l->o->m, e)->op == NEO_OP_LOAD && is_read_back(l, x, e, l->alive.i, 0);
+  neo_module *m = l->o->m;
+  bool is = neo_expr_node(m, e)->op == NEO_OP_LOAD && neo_expr_node(m, e)->attr == l->alive.i;
+  if (l->maker.i)
+    return is && is_read_back(l, x, e, l->alive.i, 0);
+  for (uint32_t k = 0; k < l->n_loops && is; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], x);
+    is = own && neo_expr_arg(m, e, l->axis[k]).i == neo_axis_ref(m, own->axis).i;
+  }
+  return is;
 }
 
 /* The value of what is read, at x's point, if it is computed from elements alone; 0: it is not. */
@@ -145,17 +215,58 @@ static neo_expr copied_value(const leaving *l, neo_def x, neo_expr read) {
   return neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), by, d.n_out);
 }
 
-/* The value of an expression at x's point in an iteration that does not run. */
+typedef struct {
+  const leaving *l;
+  neo_def x;
+} dead_look;
+
+static neo_expr dead_node(void *ctx, neo_module *m, neo_expr e) {
+  const dead_look *k = ctx;
+  return is_condition(k->l, k->x, e) ? neo_const_bool(m, false) : e;
+}
+
+static bool is_zero(const neo_module *m, neo_expr e) {
+  double x;
+  return neo_expr_is_float(m, e, &x) && x == 0;
+}
+
+/* Without terms that are 0. */
+static neo_expr without_zeros(neo_module *m, neo_expr e) {
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  if (op == NEO_OP_NEG) {
+    neo_expr x = without_zeros(m, neo_expr_arg(m, e, 0));
+    return is_zero(m, x) ? x : neo_op1(m, op, x);
+  }
+  if ((op != NEO_OP_ADD && op != NEO_OP_SUB) || !neo_type_is_float(neo_expr_type(m, e)))
+    return e;
+  neo_expr a = without_zeros(m, neo_expr_arg(m, e, 0));
+  neo_expr b = without_zeros(m, neo_expr_arg(m, e, 1));
+  if (is_zero(m, b))
+    return a;
+  return is_zero(m, a) && op == NEO_OP_ADD ? b : neo_op2(m, op, a, b);
+}
+
+/* The value of an expression at x's point in an iteration that does not run and is not the first one. */
 static neo_expr dead_value(const leaving *l, neo_def x, neo_expr e) {
   neo_module *m = l->o->m;
+  const neo_order_step *loop = left_loop(l);
+  uint32_t axis = outline_member(loop, x)->axis;
+  neo_expr at = neo_axis_ref(m, axis), one = outline_number(l->o, 1);
+  neo_expr end = neo_def_axis(m, neo_def_at(m, x), axis)->hi;
+  neo_expr later = loop->down ? neo_op2(m, NEO_OP_LT, neo_op2(m, NEO_OP_ADD, at, one), end)
+                              : neo_op2(m, NEO_OP_LE, one, at);
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_facts facts = {axes, neo_def_at(m, x)->n_out, &later, 1};
+  dead_look look = {l, x};
+  for (uint32_t k = 0; k < facts.n_axes; k++)
+    axes[k] = *neo_def_axis(m, neo_def_at(m, x), k);
   for (int k = 0; k < MOST_COPIES; k++) {
+    e = neo_simplify_under(l->o->p, &facts, neo_expr_rewrite(m, e, dead_node, &look));
+    e = without_zeros(m, e);
     neo_expr copied = copied_value(l, x, e);
-    if (copied.i)
-      e = copied;
-    if (neo_expr_node(m, e)->op == NEO_OP_SELECT && is_condition(l, x, neo_expr_arg(m, e, 0)))
-      e = neo_expr_arg(m, e, 2);
-    else if (!copied.i)
+    if (!copied.i)
       break;
+    e = copied;
   }
   return e;
 }
@@ -165,6 +276,7 @@ static bool has_old_value(const leaving *l, const neo_order_member *x) {
   neo_module *m = l->o->m;
   neo_def_rec d = *neo_def_at(m, x->def);
   uint32_t t = neo_list_at(m, d.out, 0);
+  int64_t back = left_loop(l)->down ? -1 : 1;
   if (d.reducer != NEO_RED_NONE || d.out.n != 1 || d.out_map.n)
     return false;
   neo_expr e = dead_value(l, x->def, neo_list_expr(m, d.finish, 0));
@@ -172,7 +284,7 @@ static bool has_old_value(const leaving *l, const neo_order_member *x) {
   for (uint32_t k = 0; k < d.n_out && same; k++) {
     int64_t apart;
     same = outline_distance(l->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
-           apart == (k == x->axis);
+           apart == (k == x->axis ? back : 0);
   }
   return same;
 }
@@ -266,10 +378,10 @@ static bool tells_run(const leaving *l, neo_expr read, neo_expr condition) {
   if (n->op == NEO_OP_AND)
     return tells_run(l, read, neo_expr_arg(m, condition, 0)) ||
            tells_run(l, read, neo_expr_arg(m, condition, 1));
-  bool tells = n->op == NEO_OP_LOAD && n->attr == l->alive.i;
+  bool tells = n->op == NEO_OP_LOAD && n->attr == l->alive.i && n->arg.n == l->n_loops;
   const neo_order_member *made = maker_of(l, neo_expr_node(m, read)->attr);
   for (uint32_t k = 0; k < l->n_loops && tells; k++) {
-    neo_expr q = neo_expr_arg(m, condition, outline_member(l->loop[k], l->maker)->axis);
+    neo_expr q = neo_expr_arg(m, condition, l->axis[k]);
     neo_expr p = neo_expr_arg(m, read, outline_member(l->loop[k], made->def)->axis);
     int64_t d;
     tells = outline_distance(l->o, q, p, &d) && (k + 1 < l->n_loops ? d == 0 : d >= 0);
@@ -318,8 +430,11 @@ static bool is_of_last(const leaving *l, neo_expr read) {
   const neo_node *n = neo_expr_node(l->o->m, read);
   uint32_t axis = maker_of(l, n->attr)->axis;
   int64_t apart;
-  return outline_distance(l->o, neo_tensor_extent(l->o->m, (neo_tensor){n->attr}, axis),
-                          neo_expr_arg(l->o->m, read, axis), &apart) &&
+  neo_expr at = neo_expr_arg(l->o->m, read, axis);
+  if (left_loop(l)->down)
+    return outline_distance(l->o, at, outline_number(l->o, 0), &apart) && apart == 0;
+  return outline_distance(l->o, neo_tensor_extent(l->o->m, (neo_tensor){n->attr}, axis), at,
+                          &apart) &&
          apart == 1;
 }
 
@@ -378,7 +493,7 @@ static void find_readers(leaving *l) {
   bool *after = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n);
   bool *last = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n);
   const bool *made = made_in(l, false), *stored = made_in(l, true);
-  counter c = counter_of(l);
+  counter c = l->maker.i ? counter_of(l) : (counter){.l = l};
   for (size_t k = 0; k < o->n; k++)
     note_reader(l, &c, made, o->defs[k], after, last);
   for (size_t k = 0; k < l->n_needed; k++)
@@ -438,6 +553,7 @@ static bool is_in_iterations(const leaving *l, const neo_tree *t) {
 
 typedef struct {
   leaving *l;
+  neo_def x;   /* the reader */
   bool chosen; /* the read is where the iteration runs */
   bool more;
 } need_look;
@@ -505,12 +621,36 @@ static bool close_needed(leaving *l) {
   return any;
 }
 
+/* Reads of earlier iterations, of what they need not have. */
+static void look_earlier(void *ctx, neo_expr e) {
+  need_look *k = ctx;
+  const neo_node *n = neo_expr_node(k->l->o->m, e);
+  const neo_order_member *made = outline_is_read(n) ? maker_of(k->l, n->attr) : NULL;
+  int64_t d;
+  if (made && !stays(k->l, made))
+    k->more = k->more || !distance_of(k->l, k->l->n_loops - 1, k->x, made->def, e, &d) || d != 0;
+}
+
+/* Does the loop begin with iterations that change nothing, but for the first ones of them? */
+static bool begins_late(leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  need_look look = {.l = l};
+  if (l->predicated)
+    return false;
+  for (uint32_t k = 0; k < loop->n_members && !look.more; k++) {
+    look.x = loop->member[k].def;
+    look.more = l->ends[look.x.i];
+    neo_def_visit(l->o->m, look.x, look_earlier, &look);
+  }
+  return !look.more;
+}
+
 /* Finds what iterations leave out; false: nothing. */
 static bool may_leave(leaving *l, const neo_tree *t) {
   const neo_order_step *loop = left_loop(l);
   neo_facts none = {0};
   int64_t lo, most;
-  bool may = !loop->down && find_alive(l) && is_in_iterations(l, t);
+  bool may = (loop->down ? find_alive_outside(l) : find_alive(l)) && is_in_iterations(l, t);
   for (uint32_t k = 0; k < loop->n_members && may; k++)
     may = loop->member[k].delay == loop->member[0].delay;
   if (!may)
@@ -525,32 +665,45 @@ static bool may_leave(leaving *l, const neo_tree *t) {
     l->out[loop->member[k].def.i] = may_leave_out(l, &loop->member[k]);
     l->predicated = l->predicated || !l->out[loop->member[k].def.i];
   }
-  uint32_t axis = outline_member(loop, l->maker)->axis;
-  return (!l->predicated || close_needed(l)) &&
+  uint32_t axis = l->axis[l->n_loops - 1];
+  return (loop->down ? begins_late(l) : !l->predicated || close_needed(l)) &&
          neo_interval(l->o->p, &none, neo_tensor_extent(l->o->m, l->alive, axis), &lo, &most) &&
          most > l->n + 1;
 }
 
 /* ---- the tree */
 
-/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. */
+/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1. */
+static neo_expr iteration_before(const leaving *l, neo_expr at) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
+  bool down = left_loop(l)->down;
+  neo_expr back = neo_op2(m, NEO_OP_SUB, at, outline_number(o, l->n)), e = down ? at : back;
+  neo_expr end = neo_tensor_extent(m, l->alive, l->axis[l->n_loops - 1]);
+  neo_expr left =
+      down ? neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, l->n + 1))
+           : back;
+  int64_t x;
+  e = outline_cell(o, l->alive, l->axis[l->n_loops - 1], e);
+  if (outline_distance(o, left, zero, &x))
+    return x < 0 ? none : e;
+  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
+}
+
+/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. Of a loop that runs down
+ * alive[.., r], but for the first n iterations. */
 static neo_expr runs_where(const leaving *l, const outline_instance *x) {
   const outliner *o = l->o;
   neo_module *m = o->m;
-  neo_expr index[OUTLINE_FOLDS], none = outline_number(o, -1);
+  neo_expr index[OUTLINE_FOLDS];
   for (uint32_t k = 0; k < l->n_loops; k++) {
-    const neo_order_member *own = outline_member(l->loop[k], l->maker);
-    int64_t back = own->delay + (k + 1 == l->n_loops ? l->n : 0), at;
-    neo_expr e = {0};
+    neo_def of = l->maker.i ? l->maker : x->def;
+    neo_expr e = {0}, delay = outline_number(o, outline_member(l->loop[k], of)->delay);
     (void)outline_iteration_of(o, l->loop[k], x, &e);
-    e = neo_op2(m, NEO_OP_SUB, e, outline_number(o, back));
-    neo_expr there = neo_op2(m, NEO_OP_LE, outline_number(o, 0), e);
-    bool constant = outline_distance(o, e, outline_number(o, 0), &at);
-    index[own->axis] = outline_cell(o, l->alive, own->axis, e);
-    if (constant && at < 0)
-      index[own->axis] = none;
-    else if (k + 1 == l->n_loops && !constant)
-      index[own->axis] = neo_op3(m, NEO_OP_SELECT, there, index[own->axis], none);
+    e = neo_op2(m, NEO_OP_SUB, e, delay);
+    index[l->axis[k]] =
+        k + 1 == l->n_loops ? iteration_before(l, e) : outline_cell(o, l->alive, l->axis[k], e);
   }
   neo_tensor cells = o->ring[l->alive.i].tensor;
   cells = cells.i ? cells : l->alive;
@@ -739,7 +892,7 @@ static void add_ends(const leaving *l, neo_trees *to, const neo_tree *t,
     if (x)
       outline_push(l->o, &in, end_of(l, x));
   }
-  neo_expr extent = neo_tensor_extent(m, l->alive, outline_member(loop, l->maker)->axis);
+  neo_expr extent = neo_tensor_extent(m, l->alive, l->axis[l->n_loops - 1]);
   neo_expr some = neo_op2(m, NEO_OP_LT, outline_number(l->o, 0), extent);
   NEO_PUSH(l->o->a, to, neo_tree_guard(l->o->a, some, neo_tree_sequence(l->o->a, &in)));
 }
@@ -799,7 +952,7 @@ static void define_last(leaving *l) {
   t.extent = neo_tensor_at(m, l->alive)->extent;
   l->last = neo_tensor_add(m, t);
   for (uint32_t k = 0; k < l->n_loops; k++) {
-    r.fold[k] = (outline_fold){outline_member(l->loop[k], l->maker)->axis, 1, l->loop[k]};
+    r.fold[k] = (outline_fold){l->axis[k], 1, l->loop[k]};
     extent[k] = outline_number(o, 1).i;
   }
   t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
@@ -853,6 +1006,8 @@ static const neo_tree *left_band(leaving *l, const neo_tree *t) {
   neo_expr at = iteration_of(l, child, &x);
   if (!at.i || !uses_index(l->o->m, at, t->band.index))
     return neo_tree_of_band(l->o->a, t->band, left(l, child));
+  if (left_loop(l)->down)
+    return neo_tree_of_band(l->o->a, t->band, guarded(l, child, x));
   neo_trees in = {0};
   NEO_PUSH(l->o->a, &in, neo_tree_exit(l->o->a, runs_where(l, x)));
   NEO_PUSH(l->o->a, &in, with_last(l, child, x));
@@ -927,8 +1082,9 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
     if (!loop->step[k].def.i)
       t = leave_loops(l, &loop->step[k], t);
   if (may_leave(l, t)) {
-    l->o->stored[l->alive.i] = true;
-    outline_set_slices(l->o, l->alive, loop, l->n + l->predicated);
+    l->o->stored[l->alive.i] = l->o->stored[l->alive.i] || l->o->own[l->alive.i];
+    if (l->maker.i)
+      outline_set_slices(l->o, l->alive, loop, l->n + l->predicated);
     l->last.i = 0;
     if (has_ends(l))
       define_last(l);
