@@ -42,11 +42,12 @@ typedef struct {
       read_after; /* by tensor: others than iterations of the loop read it, and not only that of the last one */
   const bool *read_last; /* by tensor: they read the one of the last iteration */
   int64_t n;
-  bool *out;       /* by definition: iterations leave it out */
-  bool fills;      /* what the condition is where nothing ran is read */
-  bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
-  neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
-  bool predicated; /* leaves ask: the loop does not end */
+  bool *out;        /* by definition: iterations leave it out */
+  bool fills;       /* what the condition is where nothing ran is read */
+  bool *ends;       /* by definition: all of its elements are stored, and the last one is read */
+  neo_tensor last;  /* the last iteration that ran, in one cell; 0: nobody asks */
+  neo_tensor count; /* how many ran of a loop that begins late, in one cell; 0: nobody asks */
+  bool predicated;  /* leaves ask: the loop does not end */
 } leaving;
 
 static const neo_order_step *left_loop(const leaving *l) {
@@ -738,6 +739,154 @@ static neo_expr iteration_of(const leaving *l, const neo_tree *t, const outline_
   return all;
 }
 
+/* A number for each iteration, all in one cell. */
+static neo_tensor define_cell(leaving *l, const char *what) {
+  outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_ring r = {.order = l->loop[0], .n_folds = l->n_loops};
+  uint32_t extent[OUTLINE_FOLDS];
+  const neo_tensor_rec *alive = neo_tensor_at(m, l->alive);
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_I64_T, .extent = alive->extent};
+  t.name = neo_tensor_fresh_name(m, what, neo_name_text(m->names, alive->name));
+  neo_tensor cell = neo_tensor_add(m, t);
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    r.fold[k] = (outline_fold){l->axis[k], 1, l->loop[k]};
+    extent[k] = outline_number(o, 1).i;
+  }
+  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
+  t.extent = neo_list_new(m, extent, l->n_loops);
+  r.tensor = neo_tensor_add(m, t);
+  outline_grow(o);
+  o->own[cell.i] = o->stored[cell.i] = true;
+  o->ring[cell.i] = r;
+  return cell;
+}
+
+static neo_expr read_cell(const leaving *l, neo_tensor cell, neo_span span) {
+  neo_expr at[OUTLINE_FOLDS];
+  for (uint32_t k = 0; k < l->n_loops; k++)
+    at[k] = outline_number(l->o, 0);
+  return neo_load(l->o->m, cell, at, l->n_loops, span);
+}
+
+/* ---- sums over a loop that begins late have the terms of what ran */
+
+/* Position of the instance along loop `level`, which it is in one iteration of. */
+static bool position_of(const leaving *l, uint32_t level, const outline_instance *x, neo_expr *at) {
+  const neo_order_member *own = outline_member(l->loop[level], x->def);
+  if (!own || !outline_iteration_of(l->o, l->loop[level], x, at))
+    return false;
+  *at = neo_op2(l->o->m, NEO_OP_SUB, *at, outline_number(l->o, own->delay));
+  return true;
+}
+
+typedef struct {
+  const leaving *l;
+  const outline_instance *x;
+  uint32_t axis; /* of the reduction, along the loop */
+} term_look;
+
+static neo_expr dead_term_node(void *ctx, neo_module *m, neo_expr e) {
+  const term_look *t = ctx;
+  const leaving *l = t->l;
+  bool is = neo_expr_node(m, e)->op == NEO_OP_LOAD && neo_expr_node(m, e)->attr == l->alive.i &&
+            neo_expr_arg(m, e, l->axis[l->n_loops - 1]).i == neo_axis_ref(m, t->axis).i;
+  for (uint32_t k = 0; k + 1 < l->n_loops && is; k++) {
+    neo_expr at;
+    int64_t d;
+    is = position_of(l, k, t->x, &at) &&
+         outline_distance(l->o, neo_expr_arg(m, e, l->axis[k]), at, &d) && d == 0;
+  }
+  return is ? neo_const_bool(m, false) : e;
+}
+
+/* Are the terms of the sum at positions of its axis 0 where the iteration did not run? */
+static bool has_dead_terms(const leaving *l, const outline_instance *x, uint32_t axis) {
+  neo_module *m = l->o->m;
+  const neo_def_rec *r = &x->rec;
+  const neo_axis_rec *a = neo_def_axis(m, r, axis);
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_facts facts = {axes, r->axes.n, x->assume, x->n_assume};
+  term_look look = {l, x, axis};
+  int64_t lo, d;
+  neo_expr extent = neo_tensor_extent(m, l->alive, l->axis[l->n_loops - 1]);
+  if (!neo_expr_is_int(m, a->lo, &lo) || lo || !outline_distance(l->o, a->hi, extent, &d) || d)
+    return false;
+  for (uint32_t k = 0; k < r->axes.n; k++)
+    axes[k] = *neo_def_axis(m, r, k);
+  neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, r->body, 0), dead_term_node, &look);
+  return is_zero(m, without_zeros(m, neo_simplify_under(l->o->p, &facts, e)));
+}
+
+static void bound_sum(leaving *l, outline_instance *x) {
+  neo_module *m = l->o->m;
+  uint32_t id[OUTLINE_AXES];
+  bool may =
+      x->rec.reducer == NEO_RED_SUM && x->rec.body.n == 1 && !outline_member(left_loop(l), x->def);
+  neo_expr at;
+  for (uint32_t k = 0; k + 1 < l->n_loops && may; k++)
+    may = position_of(l, k, x, &at);
+  for (uint32_t k = x->rec.n_out; k < x->rec.axes.n && may; k++) {
+    if (!has_dead_terms(l, x, k))
+      continue;
+    neo_axis_rec axis = *neo_def_axis(m, &x->rec, k);
+    l->count = l->count.i ? l->count : define_cell(l, "count");
+    axis.hi = read_cell(l, l->count, x->rec.span);
+    for (uint32_t i = 0; i < x->rec.axes.n; i++)
+      id[i] = i == k ? neo_axis_add(m, axis).i : neo_list_at(m, x->rec.axes, i);
+    x->rec.axes = neo_list_new(m, id, x->rec.axes.n);
+  }
+}
+
+static void bound_sums(leaving *l, const neo_tree *t) {
+  for (size_t k = 0; k < t->children.n; k++)
+    bound_sums(l, t->children.at[k]);
+  if (t->kind == NEO_TREE_LEAF)
+    bound_sum(l, outline_at(l->o, t));
+}
+
+/* count = sum[r] alive[.., r], where x is in the loop */
+static outline_instance *count_of(const leaving *l, const outline_instance *x) {
+  const outliner *o = l->o;
+  neo_module *m = o->m;
+  outline_instance *y = NEO_NEW(o->a, outline_instance);
+  neo_expr index[OUTLINE_FOLDS], end;
+  uint32_t id[OUTLINE_FOLDS + 1], r = l->axis[l->n_loops - 1], out = l->count.i;
+  *y = *x;
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    id[k] = neo_list_at(m, x->rec.axes, k);
+    (void)position_of(l, k, x, &index[l->axis[k]]);
+  }
+  end = neo_tensor_extent(m, l->alive, r);
+  id[l->n_loops] = neo_axis_add(m, (neo_axis_rec){neo_def_axis(m, &x->rec, r)->name,
+                                                  outline_number(o, 0), end, x->rec.span})
+                       .i;
+  index[r] = neo_axis_ref(m, l->n_loops);
+  neo_expr body = neo_load(m, l->alive, index, l->n_loops, x->rec.span);
+  uint32_t term = neo_cast(m, NEO_I64_T, body).i, acc = neo_acc_ref(m, NEO_I64_T, 0).i;
+  y->rec = (neo_def_rec){.n_out = l->n_loops, .reducer = NEO_RED_SUM, .span = x->rec.span};
+  y->rec.axes = neo_list_new(m, id, l->n_loops + 1);
+  y->rec.body = neo_list_new(m, &term, 1);
+  y->rec.finish = neo_list_new(m, &acc, 1);
+  y->rec.out = neo_list_new(m, &out, 1);
+  y->needed.n = 0;
+  y->of_sum = true;
+  return y;
+}
+
+/* A definition of the loop whose first axes are those of the condition; 0: there is none. */
+static neo_def like_condition(const leaving *l) {
+  const neo_order_step *loop = left_loop(l);
+  for (uint32_t i = 0; i < loop->n_members; i++) {
+    bool is = true;
+    for (uint32_t k = 0; k < l->n_loops && is; k++)
+      is = outline_member(l->loop[k], loop->member[i].def)->axis == l->axis[k];
+    if (is)
+      return loop->member[i].def;
+  }
+  return (neo_def){0};
+}
+
 /* ---- the last elements */
 
 /* last[.., r] = r, in one cell, in the iteration that x, of the condition, is in */
@@ -774,15 +923,13 @@ static outline_instance *end_of(const leaving *l, const outline_instance *x) {
   outline_instance *y = NEO_NEW(o->a, outline_instance);
   uint32_t axis = outline_member(left_loop(l), x->def)->axis;
   neo_tensor t = {neo_list_at(m, x->rec.out, 0)};
-  neo_expr index[OUTLINE_AXES], cell[OUTLINE_FOLDS];
-  for (uint32_t k = 0; k < l->n_loops; k++)
-    cell[k] = outline_number(o, 0);
+  neo_expr index[OUTLINE_AXES];
   for (uint32_t k = 0; k < x->rec.n_out; k++) {
     index[k] = x->fixed[k] ? x->base[k] : neo_axis_ref(m, k);
     if (!x->fixed[k] && x->base[k].i)
       index[k] = neo_op2(m, NEO_OP_ADD, x->base[k], index[k]);
   }
-  index[axis] = neo_load(m, l->last, cell, l->n_loops, x->rec.span);
+  index[axis] = read_cell(l, l->last, x->rec.span);
   uint32_t finish = neo_load(m, t, index, x->rec.n_out, x->rec.span).i;
   *y = *x;
   y->rec.finish = neo_list_new(m, &finish, 1);
@@ -871,11 +1018,12 @@ static outline_instance *fill_of(const leaving *l, const outline_instance *x) {
 /* Adds what is written before the loop, of which `t` is a part. */
 static void add_fill(const leaving *l, neo_trees *to, const neo_tree *t,
                      const around_loop *around) {
-  const outline_instance *x = instance_in(l, t, l->maker, around);
+  neo_def like = l->count.i ? like_condition(l) : l->maker;
+  const outline_instance *x = instance_in(l, t, like, around);
   neo_trees in = {0};
   if (!x)
     return;
-  outline_push(l->o, &in, fill_of(l, x));
+  outline_push(l->o, &in, l->count.i ? count_of(l, x) : fill_of(l, x));
   NEO_PUSH(l->o->a, to,
            neo_tree_guard(l->o->a, neo_const_bool(l->o->m, true), neo_tree_sequence(l->o->a, &in)));
 }
@@ -911,7 +1059,7 @@ static const neo_tree *ends_in_sequence(const leaving *l, const neo_tree *t) {
       ends = ends && !(i > k && is_same_around(l, &own, &other));
     }
     const neo_tree *all = begins || ends ? neo_tree_sequence(l->o->a, &t->children) : NULL;
-    if (begins && l->fills)
+    if (begins && (l->fills || l->count.i))
       add_fill(l, &out, all, &own);
     NEO_PUSH(l->o->a, &out, own.many ? with_ends(l, child) : child);
     if (ends && l->last.i)
@@ -928,7 +1076,7 @@ static const neo_tree *with_ends(const leaving *l, const neo_tree *t) {
     return ends_in_sequence(l, t);
   if (!around_of(l, t).many) {
     around_loop own = around_of(l, t);
-    if (l->fills)
+    if (l->fills || l->count.i)
       add_fill(l, &one, t, &own);
     NEO_PUSH(a, &one, t);
     if (l->last.i)
@@ -938,29 +1086,6 @@ static const neo_tree *with_ends(const leaving *l, const neo_tree *t) {
   const neo_tree *child = with_ends(l, t->children.at[0]);
   return t->kind == NEO_TREE_BAND ? neo_tree_of_band(a, t->band, child)
                                   : neo_tree_guard(a, t->condition, child);
-}
-
-/* What tells the last iteration that ran: an element for each one, all in one cell. */
-static void define_last(leaving *l) {
-  outliner *o = l->o;
-  neo_module *m = o->m;
-  outline_ring r = {.order = l->loop[0], .n_folds = l->n_loops};
-  uint32_t extent[OUTLINE_FOLDS];
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_I64_T};
-  t.name =
-      neo_tensor_fresh_name(m, "last", neo_name_text(m->names, neo_tensor_at(m, l->alive)->name));
-  t.extent = neo_tensor_at(m, l->alive)->extent;
-  l->last = neo_tensor_add(m, t);
-  for (uint32_t k = 0; k < l->n_loops; k++) {
-    r.fold[k] = (outline_fold){l->axis[k], 1, l->loop[k]};
-    extent[k] = outline_number(o, 1).i;
-  }
-  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
-  t.extent = neo_list_new(m, extent, l->n_loops);
-  r.tensor = neo_tensor_add(m, t);
-  outline_grow(o);
-  o->own[l->last.i] = o->stored[l->last.i] = true;
-  o->ring[l->last.i] = r;
 }
 
 static bool has_ends(const leaving *l) {
@@ -1085,12 +1210,14 @@ static const neo_tree *leave_loops(leaving *l, const neo_order_step *loop, const
     l->o->stored[l->alive.i] = l->o->stored[l->alive.i] || l->o->own[l->alive.i];
     if (l->maker.i)
       outline_set_slices(l->o, l->alive, loop, l->n + l->predicated);
-    l->last.i = 0;
+    l->last.i = l->count.i = 0;
     if (has_ends(l))
-      define_last(l);
+      l->last = define_cell(l, "last");
+    if (loop->down && like_condition(l).i)
+      bound_sums(l, t);
     t = l->predicated ? predicated(l, t) : left(l, t);
     l->fills = l->fills && !l->predicated; /* else all of them are made */
-    t = l->last.i || l->fills ? with_ends(l, t) : t;
+    t = l->last.i || l->fills || l->count.i ? with_ends(l, t) : t;
   }
   l->n_loops--;
   return t;
