@@ -792,10 +792,12 @@ static neo_expr dead_term_node(void *ctx, neo_module *m, neo_expr e) {
   bool is = neo_expr_node(m, e)->op == NEO_OP_LOAD && neo_expr_node(m, e)->attr == l->alive.i &&
             neo_expr_arg(m, e, l->axis[l->n_loops - 1]).i == neo_axis_ref(m, t->axis).i;
   for (uint32_t k = 0; k + 1 < l->n_loops && is; k++) {
-    neo_expr at;
+    neo_expr at, by[OUTLINE_AXES] = {{0}}, read = neo_expr_arg(m, e, l->axis[k]);
     int64_t d;
-    is = position_of(l, k, t->x, &at) &&
-         outline_distance(l->o, neo_expr_arg(m, e, l->axis[k]), at, &d) && d == 0;
+    by[outline_member(l->loop[k], t->x->def)->axis] =
+        outline_number(l->o, 0); /* its one position */
+    read = neo_expr_subst_axes(m, read, by, t->x->rec.n_out);
+    is = position_of(l, k, t->x, &at) && outline_distance(l->o, read, at, &d) && d == 0;
   }
   return is ? neo_const_bool(m, false) : e;
 }
