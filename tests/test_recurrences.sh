@@ -226,6 +226,36 @@ for tol in 2 0.3 1e-3 -1; do
   python3 "$work/compare.py" "$work" 25 || fail "a while in a scan with tol = $tol has other values"
 done
 
+# one that trains ends early forward, and begins late backward
+for limit in 1 3 500; do
+  cat >"$work/trains.expr" <<END
+input x[12]
+input k[12]
+input tol
+fn solve(u[I], k[I]) -> y {
+  y, _ = while e > tol limit $limit from y = u, e = 1.0 {
+    d[i] = y[i] - 0.5*sin(y[i])*k[i] - u[i]
+    next y[i] = y[i] - 0.7*d[i], e = max[i] abs(d[i])
+  }
+}
+h = scan t < 5 from h = x { next h = solve(h, k) }
+v = solve(x, k)
+value = sum[i] h[i]^2 + sum[i] v[i]
+dx, dk = grad(value, x, k)
+output value, dx, dk
+END
+  if [ $limit = 500 ]; then
+    "$NEOC" explain --schedule-tree "$work/trains.expr" >"$work/out"
+    grep -q '^ *exit unless' "$work/out" || fail "a while that trains runs to its limit forward" "$work/out"
+    grep -q '^ *guard (h.*alive' "$work/out" || fail "a while that trains begins at its limit backward" "$work/out"
+  fi
+  for tol in 2 0.3 1e-4 -1; do
+    "$NEOC" run "$work/trains.expr" x=random:1:[12] k=random:2:[12] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while that trains with tol = $tol"
+    "$NEOC" run "$work/trains.expr" x=random:1:[12] k=random:2:[12] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while that trains with tol = $tol"
+    python3 "$work/compare.py" "$work" 25 || fail "a while that trains with limit $limit, tol = $tol has other values"
+  done
+done
+
 # blocks of rounds, whole and in part: what they compute is what rounds compute
 for n in 128 131 167; do
   printf '%s\n' 'import linalg' "dim N = $n" 'input A[N, N] : f64' 'input b[N, 3] : f64' \
