@@ -140,7 +140,7 @@ typedef struct {
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
   bool optimizer; /* STATE: of an optimizer, or an entry's own count of steps */
-  bool inner;    /* a reduction within the expression that reads it, of which it is a part */
+  bool inner;     /* a reduction within the expression that reads it, of which it is a part */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_rows rows;    /* it is a table of the order of a graph (neo_rows_rec); 0: of none */
@@ -149,10 +149,11 @@ typedef struct {
       offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
                          its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
                          Another one: its elements have these positions, and are below the number of their list */
-  neo_region in;    /* room for regions; 0 outside all */
-  neo_tensor within; /* its memory is a part of that of this one, which has its type and rank: element x
+  neo_region in; /* room for regions; 0 outside all */
+  neo_tensor
+      within;  /* its memory is a part of that of this one, which has its type and rank: element x
                         lies where element x + at does (ir/store.h); 0: it has memory of its own */
-  neo_list at;       /* an expr over constants and sizes for each dimension; empty without `within` */
+  neo_list at; /* an expr over constants and sizes for each dimension; empty without `within` */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;
@@ -213,7 +214,8 @@ typedef struct {
       chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
   uint32_t inner_loop; /* and those of one number here, in one loop inside of that; 0: none */
-  neo_tensor after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
+  neo_tensor
+      after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
 } neo_def_rec;
 
 /* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */
@@ -382,7 +384,8 @@ neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has 
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span);
-neo_expr neo_load_else_zero(neo_module *m, neo_expr load); /* a LOAD that is 0 outside of its tensor */
+neo_expr neo_load_else_zero(neo_module *m,
+                            neo_expr load); /* a LOAD that is 0 outside of its tensor */
 
 static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
   return &m->nodes.at[e.i];
@@ -395,6 +398,10 @@ static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k)
 }
 bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x); /* an integer or bool constant */
 bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float constant */
+/* Is it the constant 0 of a number, or false? -0.0 is one, too: a sum may lose its sign. Who leaves a value out for the
+ * sake of its bits takes 0.0 alone (neo_expr_is_positive_zero). */
+bool neo_expr_is_zero(const neo_module *m, neo_expr e);
+bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
@@ -482,6 +489,8 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
+/* Of all entries; with `inits` also those that first values are computed of. */
+size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
 /* Is it a state whose first value depends on parameters? */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 

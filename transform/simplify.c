@@ -60,64 +60,6 @@ static void forget_differentiated(neo_expr *constant, const neo_module *m) {
     forget(constant, m, m->customs.at[k].outs);
 }
 
-/* Is the value 0 where these tensors are? */
-static bool is_zero(const neo_module *m, const bool *zero, neo_expr e, bool acc) {
-  const neo_node *n = neo_expr_node(m, e);
-  double x;
-  switch ((neo_op)n->op) {
-  case NEO_OP_CONST:
-    return neo_expr_is_float(m, e, &x) && x == 0;
-  case NEO_OP_ACC:
-    return acc;
-  case NEO_OP_LOAD:
-    return zero[n->attr];
-  case NEO_OP_LOAD_ELSE:
-    return zero[n->attr] && is_zero(m, zero, neo_list_expr(m, n->arg, n->arg.n - 1), acc);
-  case NEO_OP_NEG:
-    return is_zero(m, zero, neo_expr_arg(m, e, 0), acc);
-  case NEO_OP_ADD:
-  case NEO_OP_SUB:
-    return is_zero(m, zero, neo_expr_arg(m, e, 0), acc) &&
-           is_zero(m, zero, neo_expr_arg(m, e, 1), acc);
-  case NEO_OP_SELECT:
-    return is_zero(m, zero, neo_expr_arg(m, e, 1), acc) &&
-           is_zero(m, zero, neo_expr_arg(m, e, 2), acc);
-  default:
-    return false;
-  }
-}
-
-static bool makes_zeros(const neo_module *m, const bool *zero, const neo_def_rec *d) {
-  bool sum = d->reducer == NEO_RED_SUM && d->body.n == 1 &&
-             is_zero(m, zero, neo_list_expr(m, d->body, 0), false);
-  return d->out.n == 1 && is_zero(m, zero, neo_list_expr(m, d->finish, 0), sum);
-}
-
-/* Floats of recurrences that are 0 as long as all of them are: adjoints of a carry that no result is made of.
- *
- *     d.e[r] = select(alive[r], 0, d.kept[r]),   d.kept[r] = (d.e[r + 1] else 0) */
-static void find_zeros(neo_module *m, neo_arena *a, neo_expr *constant) {
-  bool *zero = NEO_NEW_ARRAY(a, bool, m->tensors.n), more = true;
-  for (uint32_t t = 1; t < m->tensors.n; t++) {
-    const neo_tensor_rec *r = neo_tensor_at(m, (neo_tensor){t});
-    zero[t] = r->role == NEO_ROLE_TEMP && r->pieces.n && neo_type_is_float((neo_type)r->type);
-  }
-  while (more) {
-    more = false;
-    for (uint32_t k = 1; k < m->defs.n; k++) {
-      const neo_def_rec *d = neo_def_at(m, (neo_def){k});
-      bool zeros = makes_zeros(m, zero, d);
-      for (uint32_t i = 0; i < d->out.n && !zeros; i++) {
-        more = more || zero[neo_list_at(m, d->out, i)];
-        zero[neo_list_at(m, d->out, i)] = false;
-      }
-    }
-  }
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (zero[t])
-      constant[t] = neo_const_float(m, (neo_type)neo_tensor_at(m, (neo_tensor){t})->type, 0);
-}
-
 static neo_expr read_constant(void *ctx, neo_module *m, neo_expr e) {
   const neo_expr *constant = ctx;
   const neo_node *n = neo_expr_node(m, e);
@@ -135,7 +77,6 @@ static void read_constants(neo_module *m) {
   neo_expr *constant = NEO_NEW_ARRAY(&a, neo_expr, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     constant[t] = constant_of(m, (neo_tensor){t});
-  find_zeros(m, &a, constant);
   forget_differentiated(constant, m);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     any = any || constant[t].i;

@@ -5,7 +5,7 @@
  *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
  *     ran[r] = select(alive[r], ran[r - 1] + 1, ran[r - 1])       x.rounds is ran[n - 1]
  *
- * That later iterations are not computed is a matter of the schedule (fusion/recurrence/leave.c). */
+ * That later iterations are not computed is a matter of the schedule (fusion/recurrence/early_exit.h). */
 #include "frontend/sema/loops.h"
 
 typedef struct {

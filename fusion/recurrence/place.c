@@ -155,11 +155,9 @@ static bool has_empty_range(const outliner *o, neo_facts *facts, const neo_def_r
 static bool has_zero_factor(const outliner *o, neo_expr e) {
   neo_module *m = o->m;
   const neo_node *n = neo_expr_node(m, e);
-  double x;
-  if (neo_expr_is_float(m, e, &x))
-    return x == 0;
-  return n->op == NEO_OP_MUL &&
-         (has_zero_factor(o, neo_expr_arg(m, e, 0)) || has_zero_factor(o, neo_expr_arg(m, e, 1)));
+  return neo_expr_is_zero(m, e) ||
+         (n->op == NEO_OP_MUL &&
+          (has_zero_factor(o, neo_expr_arg(m, e, 0)) || has_zero_factor(o, neo_expr_arg(m, e, 1))));
 }
 
 static bool is_of_zeros(const outliner *o, const neo_facts *facts, const neo_def_rec *r) {
