@@ -1,4 +1,4 @@
-/* Status codes: what a fallible function returns. */
+/* Status codes, which fallible functions return. */
 #ifndef NEO_BASE_STATUS_H
 #define NEO_BASE_STATUS_H
 

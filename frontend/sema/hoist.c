@@ -1,6 +1,7 @@
-/* Where a reduction goes: it stays with its statement, or becomes a definition of its own over the outer
- * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
- * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+/* Decides where a reduction is computed: in its statement, or in a definition of its own over the
+ * outer axes that it uses, at the hull of their extents. Guards may surround the reduction (select,
+ * and, or, where): if its reads cannot be shown in range without those conditions, they are
+ * conjoined to its `where`. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 
@@ -24,8 +25,9 @@ static bool all_rect(const neo_frame *f, uint32_t n) {
   return true;
 }
 
-/* The axes around as the definition has them: those that it uses at their hull. That another one has a value
- * says nothing there: the definition is computed where its range is empty, too. */
+/* The axes around the reduction, for its own definition: those that it uses, at their hull. Another
+ * axis is made to have one point, as the definition is computed even where the range of that axis
+ * is empty. */
 static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t used,
                                neo_axis_rec *axis) {
   neo_frame_widen(f, r->base, r->n_assume, axis);
@@ -36,7 +38,8 @@ static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t us
     }
 }
 
-/* What holds at a read inside: what is asserted, the conditions inside, and the guard. */
+/* The facts that hold at a read inside of the reduction: assertions, the conditions inside, and the
+ * guard. */
 static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_read *x,
                               neo_expr guard, const neo_axis_rec *axis) {
   uint32_t n = 0, asserts = (uint32_t)f->fe->asserts.n;
@@ -71,7 +74,7 @@ static neo_expr conjoin(neo_frame *f, neo_expr a, neo_expr b) {
   return b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a;
 }
 
-/* The parts of a condition that may stand outside of finish. */
+/* The conjuncts of a condition that use no accumulator, and so may be outside of finish. */
 static neo_expr without_acc(neo_frame *f, neo_expr c) {
   neo_node n = *neo_expr_node(f->m, c);
   if (!neo_expr_uses_op(f->m, c, NEO_OP_ACC))
@@ -149,8 +152,8 @@ static void look_recurrence(void *ctx, neo_expr e) {
         (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == l->f->recurrence.at[k].i;
 }
 
-/* Does the reduction read what the statement defines? Then the conditions of its place say which
- * elements are there. */
+/* Whether the reduction reads the tensor that the statement defines. Then the conditions around it
+ * tell which elements exist. */
 static bool recurs(const neo_frame *f, const neo_reduction *r) {
   recurrence_look l = {f, false};
   for (uint32_t k = 0; k < r->n_body; k++)
@@ -241,8 +244,8 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
 }
 
-/* A sum of a narrow type within a reducer or wide(), whose body may be computed in a wider one
- * (neo_expr_widen), is kept as it is before it is rounded; the expression rounds it where it is
+/* The finish of a sum of a narrow type within a reducer or wide(), whose body may be computed in a
+ * wider type (neo_expr_widen): the sum is stored before it is rounded, and rounded where it is
  * read. */
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);

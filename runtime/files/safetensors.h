@@ -1,4 +1,4 @@
-/* safetensors.h: what reading and writing safetensors share. Private to runtime/files. */
+/* safetensors.h: shared by reader and writer of safetensors. Private to runtime/files. */
 #ifndef NEO_RUNTIME_FILES_SAFETENSORS_H
 #define NEO_RUNTIME_FILES_SAFETENSORS_H
 #include "runtime/files/format.h"

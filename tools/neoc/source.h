@@ -1,4 +1,4 @@
-/* One `.expr` file as the parser sees it, for commands that look at text alone. */
+/* One `.expr` file as the parser sees it, for commands that use text alone. */
 #ifndef NEO_TOOLS_NEOC_SOURCE_H
 #define NEO_TOOLS_NEOC_SOURCE_H
 #include "frontend/syntax/parser.h"
@@ -11,7 +11,7 @@ typedef struct {
   neo_ast_file *file;
 } neoc_source;
 
-/* Reads the file and parses it; errors are printed. All of it lies in the command's arena. */
+/* Reads and parses the file; errors are printed. Everything is in the command's arena. */
 neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s);
 
 #endif
