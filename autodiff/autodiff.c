@@ -328,7 +328,7 @@ typedef struct {
   neo_map reached; /* tensors */
 } reach;
 
-/* What is read for a float of floats. */
+/* Marks the tensors from which the value of e is computed, floats of floats. */
 static void reach_reads(reach *r, neo_expr e) {
   const neo_module *m = r->s->m;
   neo_node n = *neo_expr_node(m, e);

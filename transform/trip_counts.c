@@ -5,9 +5,10 @@
  *     ->
  *     G[i, j] = sum[t: T, r: 0 .. rounds[t]] d[t, r, i]*h[t, r, j]
  *
- * Terms of iterations that did not run are zero by a factor, whatever it is multiplied with: they are no terms. The pass
- * comes when sums that are made in the loop are (running_sums.c): of these the loop itself has no more terms. A sum that
- * alive is made of has it before it is counted, and stays. */
+ * Terms of iterations that did not run are zero by a factor, whatever it is multiplied with: they
+ * are no terms. The pass comes when sums that are made in the loop are (running_sums.c): of these
+ * the loop itself has no more terms. A sum that alive is made of has it before it is counted, and
+ * stays. */
 #include "ir/component.h"
 #include "ir/prove.h"
 #include "ir/trip_count.h"

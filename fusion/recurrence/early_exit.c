@@ -1,5 +1,5 @@
-/* The loops that end early (early_exit.h), those in other loops first: what they skip is then in iterations that may be
- * skipped, too.
+/* The loops that end early (early_exit.h), those in other loops first: what they skip is then in
+ * iterations that may be skipped, too.
  *
  *     band t                                     band t in 0..T
  *       band r                        ->           exit unless alive.t[t - n]

@@ -1,7 +1,7 @@
-/* Which condition a loop ends by, and what keeps its value once that fails (early_exit.h). In a dead iteration, which is
- * not the first one,
+/* Which condition a loop ends by, and what keeps its value once that fails (early_exit.h). In a
+ * dead iteration, which is not the first one,
  *
- *     e[r] = select(alive[r], f(h[r - 1]), kept[r])  ->  kept[r]  ->  (e[r - 1] else e0)  ->  e[r - 1]
+ *     e[r] = select(alive[r], f(h[r-1]), kept[r])  ->  kept[r]  ->  (e[r-1] else e0)  ->  e[r-1]
  *     kept[r] = (e[r - 1] else e0) */
 #include "fusion/recurrence/early_exit.h"
 #include "ir/trip_count.h"
@@ -28,8 +28,8 @@ bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def
                               : outline_distance(o, at, made_at, d);
 }
 
-/* Is it a read, at definition x's point, of an element that was made `back` iterations before, in the same ones of the
- * loops around? */
+/* Is it a read, at definition x's point, of an element that was made `back` iterations before, in
+ * the same ones of the loops around? */
 static bool is_read_back(const early_exit *q, neo_def x, neo_expr e, int64_t back) {
   const neo_node *n = neo_expr_node(q->o->m, e);
   const neo_order_member *made = outline_is_read(n) ? early_exit_maker(q, n->attr) : NULL;
@@ -168,7 +168,7 @@ static neo_expr dead_value(const early_exit *q, neo_def x, neo_expr e) {
   return e;
 }
 
-bool early_exit_keeps(const early_exit *q, const neo_order_member *x) {
+bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x) {
   neo_module *m = q->o->m;
   neo_def_rec d = *neo_def_at(m, x->def);
   int64_t back = early_exit_loop(q)->down ? -1 : 1;

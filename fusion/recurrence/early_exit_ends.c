@@ -1,5 +1,6 @@
-/* What is written before and after each run of a loop that ends early (early_exit.h): where nothing ran alive is false,
- * and of what is stored whole the last element is that of the last iteration that ran.
+/* What is written before and after each run of a loop that ends early (early_exit.h): where nothing
+ * ran alive is false, and of what is stored whole the last element is that of the last iteration
+ * that ran.
  *
  *     band t                       band t
  *       band r                       leaf alive[t, ..] = false
@@ -108,8 +109,8 @@ static outline_instance *fill_of(const early_exit *q, const outline_instance *x)
 
 /* ---- runs of the loop */
 
-/* In which run of the loop the tree's instances of it are: alive[.., 0] at the iteration of the loops around; 0: there
- * are none. `several`: they are in more than one. */
+/* In which run of the loop the tree's instances of it are: alive[.., 0] at the iteration of the
+ * loops around; 0: there are none. `several`: they are in more than one. */
 typedef struct {
   neo_expr run;
   bool several;

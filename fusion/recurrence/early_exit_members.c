@@ -1,4 +1,5 @@
-/* Which definitions dead iterations skip (early_exit.h): what nobody reads of them, and what keeps its value.
+/* Which definitions dead iterations skip (early_exit.h): what nobody reads of them, and what keeps
+ * its value.
  *
  *     band r                                     band r
  *       leaf alive[r] next[r] h[r] s[r]            leaf alive[r] next[r] s[r]
@@ -29,7 +30,7 @@ static bool may_skip(early_exit *q, const neo_order_member *x) {
   bool is_condition = x->def.i == q->maker.i;
   if (!may || (!after && !last && !is_condition))
     return may;
-  if (is_condition ? after && n > 0 : (after && n == 0) || !early_exit_keeps(q, x))
+  if (is_condition ? after && n > 0 : (after && n == 0) || !early_exit_is_unchanged(q, x))
     return false;
   q->n = n > q->n ? n : q->n;
   q->fills = q->fills || (is_condition && n == 0 && (after || last));
@@ -62,7 +63,7 @@ typedef struct {
 /* Has it, n iterations after the last one, the value that this one gave it? */
 static bool stays(const early_exit *q, const neo_order_member *x) {
   int64_t n = slices_of(q, neo_list_at(q->o->m, neo_def_at(q->o->m, x->def)->out, 0));
-  return n > 0 && n <= q->n && early_exit_keeps(q, x);
+  return n > 0 && n <= q->n && early_exit_is_unchanged(q, x);
 }
 
 /* A float need not be there where a select does not take it; an integer may be an index. */

@@ -1,14 +1,17 @@
-/* Who reads what a loop that ends early makes (early_exit.h): iterations of it read what an earlier one made, and others
+/* Who reads what a loop that ends early makes (early_exit.h): iterations of it read what an earlier
+ * one made, and others
  *
  *     y[t] = h[t, L - 1]                                 the last element
  *     z[t, r] = select(r < rounds[t], h[t, r], 0)        those of iterations that ran
- *     s[t, r] = h[t, r]                                  all of them: of these no iteration is skipped */
+ *     s[t, r] = h[t, r]                                  all of them: none of h is skipped
+ */
 #include "fusion/recurrence/early_exit.h"
 #include "ir/guarded_read.h"
 #include "ir/needed.h"
 #include "ir/trip_count.h"
 
-/* Where an element that is read was made: positions along the loops, of a definition whose delays are 0 if `plain`. */
+/* Where an element that is read was made: positions along the loops, of a definition whose delays
+ * are 0 if `plain`. */
 typedef struct {
   neo_expr at[OUTLINE_FOLDS];
   bool plain;
@@ -41,7 +44,8 @@ static bool has_run(const early_exit *q, neo_tensor rounds, neo_def reader,
   return neo_prove(q->o->p, &facts, goal, NULL) == NEO_PROVED;
 }
 
-/* Does the condition fail in dead iterations: is it alive[.., r], of an element that was made at r or before? */
+/* Does the condition fail in dead iterations: is it alive[.., r], of an element that was made at r
+ * or before? */
 static bool tells_run(const early_exit *q, const place *p, neo_expr condition) {
   neo_module *m = q->o->m;
   const neo_node *n = neo_expr_node(m, condition);

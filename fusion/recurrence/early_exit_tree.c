@@ -1,10 +1,11 @@
-/* The tree with exits and guards (early_exit.h). Each leaf that is skipped gets a guard; guards of one condition, which is
- * one iteration's, are joined; and a band whose whole iteration is under one ends early:
+/* The tree with exits and guards (early_exit.h). Each leaf that is skipped gets a guard; guards of
+ * one condition, which is one iteration's, are joined; and a band whose whole iteration is under
+ * one ends early:
  *
- *     band r                band r                     band r                           band r
- *       leaf alive[r]         guard c: leaf alive[r]     guard c: alive[r], h[r]          exit unless c
- *       leaf h[r]       ->    guard c: leaf h[r]   ->                               ->    leaf alive[r]
- *                                                                                         leaf h[r] */
+ *     band r              band r                     band r                         band r
+ *       leaf alive[r]       guard c: leaf alive[r]     guard c: alive[r], h[r]        exit unless c
+ *       leaf h[r]     ->    guard c: leaf h[r]   ->                              ->   leaf alive[r]
+ *                                                                                  leaf h[r] */
 #include "fusion/recurrence/early_exit.h"
 
 bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
@@ -51,8 +52,8 @@ static neo_tensor cells_of(const early_exit *q) {
   return cells.i ? cells : q->alive;
 }
 
-/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. Of a loop that runs down
- * alive[.., r], but for the first n iterations. */
+/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. Of a loop
+ * that runs down alive[.., r], but for the first n iterations. */
 static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
   neo_expr index[OUTLINE_FOLDS];
@@ -101,7 +102,8 @@ static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   return neo_tree_sequence(q->o->a, &out);
 }
 
-/* Neighbours with the same condition are under one guard: it is read before anything of them runs. */
+/* Neighbours with the same condition are under one guard: it is read before anything of them runs.
+ */
 static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   neo_trees all = {0}, out = {0}, run = {0};
@@ -128,8 +130,8 @@ static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) 
   return neo_tree_sequence(a, &out);
 }
 
-/* A guard around all that runs in the band is around it, where its condition is of an iteration around; else, where it
- * fails the band ends. */
+/* A guard around all that runs in the band is around it, where its condition is of an iteration
+ * around; else, where it fails the band ends. */
 static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   const neo_tree *in = early_exit_guarded(q, t->children.at[0]), *first = NULL;
