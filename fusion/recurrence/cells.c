@@ -112,11 +112,13 @@ neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_exp
              : outline_cell(o, t, axis, at);
 }
 
-neo_expr outline_offset_of(const outliner *o, neo_tensor t, const outline_instance *x) {
+neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
   const outline_ring *r = &o->ring[t.i];
-  neo_expr at = outline_number(o, 0);
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+  neo_slice s = {.offset = outline_number(o, 0)};
+  uint32_t id[OUTLINE_AXES], rank = neo_tensor_rank(m, t);
+  bool one = true;
+  for (uint32_t k = 0; k < rank; k++) {
     bool by_level = outline_is_by_level(r) && r->fold[0].axis == k;
     neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
     neo_expr i = outline_number(o, 0);
@@ -125,10 +127,14 @@ neo_expr outline_offset_of(const outliner *o, neo_tensor t, const outline_instan
                   outline_number(o, map.offset));
     i = by_level ? begin_of(o, t, k, x->level.number, x->level.begin, x->level.end)
                  : outline_cell(o, t, k, i);
-    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, outline_memory_of(o, t), k));
-    at = neo_op2(m, NEO_OP_ADD, at, i);
+    s.offset = neo_op2(m, NEO_OP_MUL, s.offset, neo_tensor_extent(m, outline_memory_of(o, t), k));
+    s.offset = neo_op2(m, NEO_OP_ADD, s.offset, i);
+    one = one && outline_has_one_position(o, x, k);
+    s.fixed += one;
+    id[k] = i.i;
   }
-  return at;
+  s.at = neo_list_new(m, id, rank);
+  return s;
 }
 
 /* ---- stores of the tree */

@@ -14,7 +14,7 @@
  *     rows.c       what is known of them in a block of rows; kinds.c: in one of a kind
  *     needed.c     in which iterations somebody needs them
  *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
- *   leave.c      where loops end early
+ *   early_exit.c where loops end early (early_exit.h)
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of an iteration */
 #ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
@@ -299,13 +299,13 @@ neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr a
 /* The same of what instance x reads, written `at`. `first`: of rows in levels, what stands for x->level.first. */
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
                            uint32_t axis, neo_expr at, neo_tensor first);
-/* Where the instance's elements begin in memory, row-major. */
-neo_expr outline_offset_of(const outliner *o, neo_tensor t, const outline_instance *x);
+/* Where the instance's elements begin in memory. */
+neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
 
-/* leave.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
-const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
+/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
+const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */
 void outline_note_needed(const outliner *o, outline_instance *x);

@@ -179,7 +179,11 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   r.terms = false;
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
-  NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, whole, outline_offset_of(o, t, w->x), stored});
+  neo_slice part = outline_slice_of(o, t, w->x);
+  part.slice = slice;
+  part.whole = whole;
+  part.stored = stored;
+  NEO_PUSH(o->a, &o->out->slices, part);
   if (stored)
     NEO_PUSH(o->a, &s->roots, slice);
   return slice;
