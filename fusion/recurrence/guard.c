@@ -7,7 +7,7 @@
  *                                        leaf y[t - 1]
  *
  * What the bands around say is not asked again, and most guards are peeled off before (peel.c). A definition of one kind of
- * rows runs in blocks of that kind (kinds.c). */
+ * rows runs in blocks of that kind (rows.c). */
 #include "fusion/recurrence/internal.h"
 
 neo_expr outline_guard(const outliner *o, neo_def d) {

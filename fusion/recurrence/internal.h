@@ -11,7 +11,7 @@
  *     simplify.c   what they are there
  *     guard.c      whether they run
  *     split.c      parts of them
- *     rows.c       what is known of them in a block of rows; kinds.c: in one of a kind
+ *     rows.c       what is known of them in a block of rows
  *     needed.c     in which iterations somebody needs them
  *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
  *   early_exit.c where loops end early (early_exit.h)
@@ -265,7 +265,7 @@ void outline_note_level(const outliner *o, outline_instance *x);
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before);
 
-/* kinds.c: the expression of instance x where kinds of rows are known: its own row is `own`. */
+/* The expression of instance x where kinds of rows are known: its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
 /* The outermost block around; null: there is none. */
 const outline_around *outline_block_around(const outliner *o);

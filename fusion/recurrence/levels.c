@@ -44,7 +44,7 @@ static void assume_block(outliner *o, const outline_around *block) {
   }
 }
 
-/* The steps of a block, for each kind those that it runs (kinds.c). */
+/* The steps of a block, for each kind those that it runs (rows.c). */
 static void add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                       const outline_around *block, neo_size index) {
   neo_module *m = o->m;
