@@ -17,13 +17,12 @@ import os
 import re
 import sys
 
-import gpu_prepare
-import gpu_report
-import gpu_rows
-import gpu_static
-import report
-from build import ROOT
-from sides import Missing
+from gpu import prepare, static
+from measure.compare import build_folder
+from measure.process import Missing, run
+from report import gpu as gpu_report
+from report import stored
+from rows import gpu as gpu_rows
 
 
 def options():
@@ -45,15 +44,15 @@ def options():
 
 def import_records(o, rows, build):
     """Folders of candidates that were measured, named for their rows."""
-    p, failed = gpu_prepare.Preparation(build, "", o.target), 0
+    p, failed = prepare.Preparation(build, "", o.target), 0
     records = [] if o.records == "user" else ["--records=" + o.records]
     for row in rows:
         folder = os.path.join(o.folder, row.folder())
         if os.path.exists(os.path.join(folder, "results")):
             try:
-                target = gpu_prepare.target_of(row, o.target)
-                text = gpu_prepare.run([p.neoc, "tune", *p.options(row), "--target=" + target,
-                                        "--import=" + folder, *records])
+                target = prepare.target_of(row, o.target)
+                text = run([p.neoc, "tune", *p.options(row), "--target=" + target,
+                            "--import=" + folder, *records])
                 print(f"{row.name}: {(text.strip().splitlines() or ['nothing'])[-1]}")
             except Missing as why:
                 failed = 1
@@ -63,18 +62,18 @@ def import_records(o, rows, build):
 
 def main():
     o = options()
-    build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
+    build = build_folder()
     rows = [row for row in gpu_rows.all_rows(o.check) if re.search(o.rows, row.name)]
     if o.list:
         print("\n".join(f"{row.part} {row.name}" for row in rows))
     elif o.show and o.json:
-        print(gpu_report.table(report.read(o.json)))
+        print(gpu_report.table(stored.read(o.json)))
     elif o.static:
-        return gpu_static.main(o, rows, build)
+        return static.main(o, rows, build)
     elif o.folder:
         return import_records(o, rows, build)
     elif o.prepare and rows:
-        return gpu_prepare.prepare(o, rows, build)
+        return prepare.prepare(o, rows, build)
     else:
         print("bench: --prepare FILE with rows that exist, --import FOLDER, --show --json FILE, or "
               "--list: see --help", file=sys.stderr)

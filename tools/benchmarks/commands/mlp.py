@@ -1,9 +1,22 @@
-"""One epoch of the digit model of models/mnist/mlp.expr, ours against PyTorch's, alternating in one run.
+"""tools/bench mlp: an epoch of the digit model of models/mnist/mlp.expr beside PyTorch's, in turns.
 
-    mlp.py MNIST_PROGRAM DATA_FOLDER [--threads N] [--rounds N] [--json FILE]
+The digits are those of $NEO_DATA/mnist (../shared/data/mnist). Peer time over ours: above 1 we are faster.
+"""
+import gzip
+import os
+import re
+import statistics
+import struct
+import sys
+import tempfile
+import time
 
-MNIST_PROGRAM is models/mnist/main.c linked with the compiled model. Peer time over ours: above 1 we are faster."""
-import argparse, gzip, json, os, re, statistics, struct, subprocess, sys, tempfile, time
+from measure import entries
+from measure.build import ROOT
+from measure.process import run
+from report import stored
+from rows.data import path
+from rows.row import Row
 
 try:
     import torch
@@ -40,38 +53,38 @@ def peer(x, y):
     return epoch
 
 
-def ours(program, data, threads):
+def ours(builder, data, threads):
+    made = entries.compiled(builder, "models/mnist/mlp.expr")
+    folder, lib = os.path.dirname(made["library"]), os.path.join(builder.build, "lib")
+    program = os.path.join(folder, "mnist")
+    run(["cc", "-O2", "-o", program, "models/mnist/main.c", "-I" + folder, "-I.", "-Iinclude", "-L" + folder,
+         "-L" + lib, "-Wl,--no-as-needed", "-lneort", "-lm", "-ldl", "-lnet", f"-Wl,-rpath,{lib}:{folder}"], cwd=ROOT)
+
     def epoch():
-        with tempfile.TemporaryDirectory() as folder:
-            out = subprocess.run([program, data, "1", str(threads)], cwd=folder, check=True, capture_output=True)
-        return float(re.search(rb"epoch 1: loss \S+ ([0-9.]+) s", out.stdout).group(1))
+        with tempfile.TemporaryDirectory() as here:
+            out = run([program, data, "1", str(threads)], cwd=here)
+        return float(re.search(r"epoch 1: loss \S+ ([0-9.]+) s", out)[1])
 
     return epoch
 
 
-def main():
-    args = argparse.ArgumentParser()
-    args.add_argument("program")
-    args.add_argument("data")
-    args.add_argument("--threads", type=int, default=1)
-    args.add_argument("--rounds", type=int, default=5)
-    args.add_argument("--json")
-    o = args.parse_args()
+def work(o, builder):
     torch.set_num_threads(o.threads)
-    x = idx(o.data + "/train-images-idx3-ubyte.gz").reshape(-1, 784).float() / 255
-    y = idx(o.data + "/train-labels-idx1-ubyte.gz").long()
-    runs = {"ours": ours(o.program, os.path.abspath(o.data), o.threads), "torch": peer(x, y)}
+    data = os.path.abspath(path("mnist"))
+    x = idx(data + "/train-images-idx3-ubyte.gz").reshape(-1, 784).float() / 255
+    y = idx(data + "/train-labels-idx1-ubyte.gz").long()
+    runs = {"ours": ours(builder, data, o.threads), "torch": peer(x, y)}
     times = {name: [] for name in runs}
     for _ in range(o.rounds):
         for name, epoch in runs.items():
-            times[name].append(epoch())
-    median = {name: statistics.median(t) for name, t in times.items()}
-    row = {"name": "mnist mlp epoch", "peer": "torch " + torch.__version__, "threads": o.threads,
-           "ratio": median["torch"] / median["ours"], "must": 0.5, "times": times}
-    print("mnist mlp epoch, %d thread(s): ours %.2f s, torch %.2f s, ratio %.2f" %
-          (o.threads, median["ours"], median["torch"], row["ratio"]))
-    if o.json:
-        json.dump([row], open(o.json, "w"), indent=1)
+            times[name].append(1e6 * epoch())
+    us = {name: statistics.median(t) for name, t in times.items()}
+    row = Row("mnist mlp epoch", "mnist", "epoch", "models/mnist/mlp.expr", "step", ("torch",), o.threads)
+    result = stored.result(row, peer="torch " + torch.__version__, ratio=us["torch"] / us["ours"], must=0.5)
+    result["times"] = {name: dict(median_us=us[name], us=t) for name, t in times.items()}
+    print(f"mnist mlp epoch, {o.threads} thread(s): ours {us['ours'] / 1e6:.2f} s, "
+          f"torch {us['torch'] / 1e6:.2f} s, ratio {result['ratio']:.2f}")
+    return [result]
 
 
-main()
+sys.exit(entries.main("mlp", __doc__, 15, work))

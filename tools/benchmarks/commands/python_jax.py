@@ -16,9 +16,6 @@ import re
 import sys
 import time
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(here, "..", "..", "python", "tests"))
-
 if "--threads=1" in sys.argv: # XLA has no other way, and reads it when it is loaded
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

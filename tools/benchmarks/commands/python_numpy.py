@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """neoc in Python with numpy alone: the cost of a call, of a first result, and of a second compilation.
 
-    python_numpy.py [--rows REGEX] [--json FILE] [--rounds N]
+    tools/bench python numpy [--rows REGEX] [--json FILE] [--rounds N]
 
 Runs with a Python that has numpy; PYTHONPATH is BUILD/python. Rows, and what each must be at most:
 
@@ -29,7 +29,8 @@ from typing import Any, Callable, List, NamedTuple
 
 import numpy as np
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from measure.build import ROOT
+
 TEXT = "C[i, j] = sum[k] A[i, k]*B[k, j]"
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """neoc.torch against PyTorch: the cost of a call, and ten operators that PyTorch has no kernel for.
 
-    python_torch.py [--rows REGEX] [--json FILE] [--rounds N] [--threads N] [--no-compile]
+    tools/bench python torch [--rows REGEX] [--json FILE] [--rounds N] [--threads N] [--no-compile]
 
 Runs with the interpreter that has PyTorch; PYTHONPATH is BUILD/python. What is compared alternates
 within one run after a first call of each, and a row is the median of its ratios, peer over ours.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traced functions against jax.jit: a training step of a perceptron, and of an LSTM.
 
-    python_trace.py [--rows REGEX] [--json FILE] [--rounds N]
+    tools/bench python trace [--rows REGEX] [--json FILE] [--rounds N]
 
 Runs with the Python that has JAX; PYTHONPATH is BUILD/python. Both sides get numpy arrays of the same
 values, and their results are compared first. Steps alternate within one run, and a row is the median of
@@ -31,6 +31,7 @@ import numpy as np  # noqa: E402
 
 import neoc  # noqa: E402
 
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of tools/benchmarks
 Params = Dict[str, np.ndarray]
 rng = np.random.default_rng(0)
 
@@ -140,7 +141,7 @@ def growth(row: str, batches: List[int]) -> int:
 def memory_ratio(row: str, batch: int) -> float:
     """The growth of a process with two sizes over that of one with the second alone."""
     def grown(batches: List[int]) -> int:
-        words = [sys.executable, __file__, "--growth", row, *map(str, batches)]
+        words = [sys.executable, FOLDER, "python_trace", "--growth", row, *map(str, batches)]
         return int(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
     return grown([batch*2//3, batch])/grown([batch])
 

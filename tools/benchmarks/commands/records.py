@@ -28,9 +28,10 @@ import subprocess
 import sys
 import time
 
-from build import ROOT, Builder, last_line
-from rows import Row, all_rows
-from sides import Missing, Side, alternate
+from measure.build import ROOT, Builder, last_line
+from measure.compare import build_folder
+from measure.process import Missing, Side, alternate
+from rows.cpu import Row, all_rows
 
 SHARES = {  # of a model's time by its group, the most valuable first
     "residual networks": 80, "small networks": 50, "encoder": 40, "capsules": 30,
@@ -79,7 +80,7 @@ def jobs_of(rows, builder):
     found = {}
     for row in sorted((r for r in rows if r.group in SHARES),
                       key=lambda r: list(SHARES).index(r.group)):
-        key = row.model, *builder.options(row)
+        key = row.model, *row.flags()
         job = found.setdefault(key, Job(row, [], SHARES[row.group]))
         job.entries += [e for e in row.entries.split(",") if e not in job.entries]
     return list(found.values())
@@ -112,7 +113,7 @@ class Maker:
         return out
 
     def arguments(self, job):
-        return [os.path.join(ROOT, job.row.model), *self.builder.options(job.row), *self.common]
+        return [os.path.join(ROOT, job.row.model), *job.row.flags(), *self.common]
 
     def side(self, job, name, records):
         """Of the library that is compiled with these records."""
@@ -122,7 +123,7 @@ class Maker:
         return os.path.join(out, "libnet.so")
 
     def start(self, job, name, library):
-        command = [self.builder.program("ours"), library, "net", ",".join(job.entries), "1"]
+        command = [self.builder.program("sides/ours"), library, "net", ",".join(job.entries), "1"]
         return Side(name, command + [f"{k}={v}" for k, v in job.row.settings.items()], 1)
 
     def tune(self, job, seconds):
@@ -257,8 +258,7 @@ def make(o, maker, jobs):
 
 def main():
     o = options()
-    build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
-    builder = Builder(build, None, 0)
+    builder = Builder(build_folder(), None, 0)
     jobs = jobs_of([r for r in all_rows() if re.search(o.rows, r.name)], builder)
     if not jobs:
         print("records: no row has such a name: see tools/bench cpu --list", file=sys.stderr)

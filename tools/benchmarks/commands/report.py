@@ -16,14 +16,10 @@ import subprocess
 import sys
 import time
 
-import page_text
-import plot
-import ratios
-import report
-from build import ROOT
-from rows import GROUPS
+from measure.build import HERE, ROOT
+from report import page_text, plot, ratios, stored
+from rows.cpu import GROUPS
 
-HERE = os.path.join(ROOT, "tools", "benchmarks")
 FILES = ("cpu.json", "dynamic.json")
 # Rows against peers, in the order in which --measure takes them: part, pattern. A few of each group
 # come first, so that a short run has something of all.
@@ -92,9 +88,9 @@ def run_part(o, part, pattern, seconds):
 # ---- the page
 
 
-def stored(folder):
+def results_of(folder):
     """All results of peers, by groups in the order of the suite."""
-    found = [r for name in FILES for r in report.read(os.path.join(folder, name))]
+    found = [r for name in FILES for r in stored.read(os.path.join(folder, name))]
     order = {group: k for k, group in enumerate(GROUPS)}
     found = [r for r in found if r["group"] in page_text.GROUPS and r["group"] in order]
     return sorted(found, key=lambda r: order[r["group"]])
@@ -140,7 +136,7 @@ def main():
     o = options()
     if o.measure:
         measure(o)
-    write(o.out, stored(o.results))
+    write(o.out, results_of(o.results))
     return 0
 
 

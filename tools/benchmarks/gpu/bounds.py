@@ -7,7 +7,7 @@ divided by what programs reach of that resource. How far this is from the truth 
 import dataclasses
 import math
 
-import sass
+from gpu import sass
 
 CLOCK = 1.83e9  # Hz at which the data sheet's rates of matrix units hold
 PROCESSORS, PARTS = 132, 4

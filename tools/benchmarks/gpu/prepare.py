@@ -1,6 +1,6 @@
 """`tools/bench gpu --prepare`: where neoc is, everything that the rows need becomes one file.
 
-The file is a program for Python: gpu_unpack.py and an archive, with the layout of this tree,
+The file is a program for Python: unpack.py and an archive, with the layout of this tree,
 
     rows.json               the rows, their order, what could not be prepared
     libneort.so.0           for all rows' libraries
@@ -27,22 +27,14 @@ import tempfile
 import time
 import zipfile
 
-from build import ROOT
-from gpu_values import checking
-from sides import Missing
+from gpu.values import checking
+from measure.build import HERE, ROOT
+from measure.process import Missing, run
 
 MOST_BYTES = 25 << 20  # what travels to a machine that has nothing
 SOURCES = ("ours_gpu.c", "gpu_side.c", "gpu_values.c", "gpu_reference.c", "gpu_samples.c")
-TRAVEL = (("tools/benchmarks", ".py"), ("tests/oracle", ".py"), ("models/zoo", ".expr"))
+TRAVEL = ("tools/benchmarks/**/*.py", "tests/oracle/*.py", "models/zoo/*.expr")
 TUNE_S = 600  # to make a row's candidates
-
-
-def run(command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    if done.returncode:
-        first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-        raise Missing(f"{os.path.basename(command[0])} {command[1]}: {first}")
-    return done.stdout
 
 
 def target_of(row, target):
@@ -61,8 +53,8 @@ def identity(build):
     paths = [os.path.join(build, "bin", "neoc"), os.path.join(build, "lib", "libneort.so.0")]
     for pattern in ("records/*", "std/*.expr"):
         paths += sorted(glob.glob(os.path.join(share, pattern)))
-    for pattern in ("models/zoo/*.expr", "tests/gpu/*.expr", "tools/benchmarks/*.expr",
-                    "tools/benchmarks/gpu_*.[ch]", "tools/benchmarks/arrays.h"):
+    for pattern in ("models/zoo/*.expr", "tests/gpu/*.expr", "tools/benchmarks/models/*.expr",
+                    "tools/benchmarks/sides/*gpu*.[ch]", "tools/benchmarks/sides/arrays.h"):
         paths += sorted(glob.glob(os.path.join(ROOT, pattern)))
     for path in paths:
         sha.update(read(path))
@@ -81,25 +73,22 @@ class Preparation:
         return os.path.join(self.folder, *names)
 
     def options(self, row):
-        return [os.path.join(ROOT, row.model), *row.options,
-                *(f"--define={k}={v}" for k, v in row.sizes().items())]
+        return [os.path.join(ROOT, row.model), *row.flags()]
 
     def programs(self):
         for name in ("libneort.so.0", "libneort.so"):
             shutil.copy(os.path.join(self.build, "lib", name), self.folder)
         shutil.copy(os.path.join(self.build, "bin", "neo-measure"), self.folder)
         run(["cc", "-O2", "-I.", "-Iinclude", "-o", self.path("ours_gpu"),
-             *("tools/benchmarks/" + name for name in SOURCES), "-L" + self.folder, "-lneort",
+             *("tools/benchmarks/sides/" + name for name in SOURCES), "-L" + self.folder, "-lneort",
              "-ldl", "-lm", "-Wl,-rpath,$ORIGIN"], cwd=ROOT)
         os.remove(self.path("libneort.so"))  # for the linker alone
         for program in ("ours_gpu", "neo-measure", "libneort.so.0"):
             with contextlib.suppress(OSError, Missing):
                 run(["strip", "--strip-unneeded", self.path(program)])
-        for folder, ending in TRAVEL:
-            os.makedirs(self.path(folder), exist_ok=True)
-            for name in sorted(os.listdir(os.path.join(ROOT, folder))):
-                if name.endswith(ending):
-                    shutil.copy(os.path.join(ROOT, folder, name), self.path(folder))
+        for name in (name for pattern in TRAVEL for name in glob.glob(pattern, root_dir=ROOT, recursive=True)):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, name), self.path(name))
 
     def compile(self, row, to, *more):
         run([self.neoc, "compile", "-q", *self.options(row), "--prefix=net", "--emit=so", *more,
@@ -111,7 +100,7 @@ class Preparation:
 
     def stamp(self, row):
         """Of all that the row's library and values follow from."""
-        told = json.dumps([self.identity, target_of(row, self.target), self.options(row), row.entry,
+        told = json.dumps([self.identity, target_of(row, self.target), self.options(row), row.entries,
                            checking(row, ""), row.reference])
         return hashlib.sha256(told.encode()).hexdigest()
 
@@ -135,7 +124,7 @@ class Preparation:
     def values(self, row, to):
         host = os.path.join(to, "host")
         self.compile(row, host)
-        run([self.path("ours_gpu"), os.path.join(host, "libnet.so"), "net", row.entry,
+        run([self.path("ours_gpu"), os.path.join(host, "libnet.so"), "net", row.entries,
              *checking(row, os.path.join(to, "values")), "quit=1"], stdin=subprocess.DEVNULL)
         shutil.rmtree(host)
 
@@ -168,8 +157,7 @@ def pack(folder, path):
     with open(path + ".part", "wb") as f:
         f.write(b"#!/usr/bin/env python3\n")
         with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as z:
-            z.write(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_unpack.py"),
-                    "__main__.py")
+            z.write(os.path.join(HERE, "gpu", "unpack.py"), "__main__.py")
             z.writestr("bench.tar.xz", tar.getvalue())
     os.replace(path + ".part", path)
     return os.path.getsize(path)

@@ -24,15 +24,16 @@ import sys
 import tempfile
 import time
 
-import gpu_report
-import gpu_values
-import report
-from gpu_rows import PARTS, Row
-from measure import same, same_change
-from sides import Missing, Side, TooLong, alternate
+from gpu import values
+from measure.bench import same, same_change
+from measure.build import HERE
+from measure.build import ROOT as FOLDER  # of what was unpacked
+from measure.process import Missing, Side, TooLong, alternate
+from report import gpu as gpu_report
+from report import stored
+from rows.gpu import PARTS
+from rows.row import Row
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.dirname(os.path.dirname(HERE))  # of what was unpacked
 ARCHIVE = os.path.basename(FOLDER)  # a name by its content
 OUTPUTS_AGREE = {"bf16": 0.02, "f16": 0.02, "tf32": 5e-3}  # means, by the precision of products
 OWN_S, LEAST_S = 120, 25  # limit of our side; time that is worth beginning something
@@ -45,7 +46,7 @@ class Stop(Exception):
 
 
 def options():
-    o = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=__doc__,
+    o = argparse.ArgumentParser(prog="FILE.pyz", description=__doc__.splitlines()[0], epilog=__doc__,
                                 formatter_class=argparse.RawTextHelpFormatter)
     o.add_argument("--json", metavar="FILE", default="gpu.json")
     o.add_argument("--rows", metavar="REGEX", default="")
@@ -94,7 +95,7 @@ class Bench:
         if not os.path.exists(library):
             raise Missing(self.missing.get(row.name, "was not prepared"))
         settings = [f"{k}={v}" for k, v in row.settings.items()]
-        return self.side(stack, "ours", [os.path.join(FOLDER, "ours_gpu"), library, "net", row.entry,
+        return self.side(stack, "ours", [os.path.join(FOLDER, "ours_gpu"), library, "net", row.entries,
                                          *settings, *more], OWN_S)
 
     def copy(self, stack, size):
@@ -102,9 +103,9 @@ class Bench:
 
     def peer(self, stack, row, name, folder):
         library, _, variant = name.partition(" ")
-        spec = {**row.torch, "variant": variant, "folder": folder, "threads": 1, "device": "cuda"}
-        return self.side(stack, name, [self.python[library],
-                                       os.path.join(HERE, library + "_side.py"), json.dumps(spec)],
+        spec = {**row.arguments[library], "variant": variant, "folder": folder, "threads": 1, "device": "cuda"}
+        return self.side(stack, name, [self.python[library], HERE, "peers." + row.side.format(library),
+                                       json.dumps(spec)],
                          self.o.peer_seconds)
 
     # ---- units of work
@@ -113,21 +114,21 @@ class Bench:
         """Values, our time, and the share of the bandwidth."""
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             got = os.path.join(folder, "values")
-            side = self.ours(stack, row, *gpu_values.checking(row, got))
+            side = self.ours(stack, row, *values.checking(row, got))
             want = os.path.join(FOLDER, "rows", row.folder(), "values")
-            r["values"] = gpu_values.verdict(got, want, row)
+            r["values"] = values.verdict(got, want, row)
             if row.what != "time":
                 return
             sides = [side] + ([self.copy(stack, row.bytes // 2)] if row.bytes else [])
             alternate(sides, min(self.o.rounds, 7), 10)
-            r["ours_us"] = statistics.median(side.times_us)
-            r["times"]["ours"] = [round(t, 3) for t in side.times_us]
+            r["times"]["ours"] = stored.timed(side)
+            us = r["times"]["ours"]["median_us"]
             if row.bytes:
                 rate = sides[1].about["bytes"] / statistics.median(sides[1].times_us)
-                r["ratios"]["bandwidth"] = round(row.bytes / r["ours_us"] / rate, 4)
+                r["ratios"]["bandwidth"] = round(row.bytes / us / rate, 4)
                 r["copy_gb_s"] = round(rate / 1e3, 1)
             side.close()
-            if r["ours_us"] < self.o.graph_below:
+            if us < self.o.graph_below:
                 self.own_in_graphs(row, r, stack)
 
     def own_in_graphs(self, row, r, stack):
@@ -139,13 +140,12 @@ class Bench:
             return
         r["graph"] = GRAPH_CALLS
         r["times"]["ours call by call"] = r["times"]["ours"]
-        r["times"]["ours"] = [round(t, 3) for t in side.times_us]
-        r["ours_us"] = statistics.median(side.times_us)
+        r["times"]["ours"] = stored.timed(side)
 
     def agrees(self, row, side, ours):
         what = "losses" if "losses" in side.about else "outputs"
         here, there = ours.about[what], side.about[what]
-        within = OUTPUTS_AGREE.get(row.torch.get("kind"))
+        within = OUTPUTS_AGREE.get(row.arguments["torch"].get("kind"))
         if within:
             good = len(here) == len(there) and all(
                 abs(a - b) <= within * max(abs(a), abs(b)) for a, b in zip(here, there))
@@ -164,7 +164,7 @@ class Bench:
             self.agrees(row, side, ours)
             alternate([ours, side], self.o.rounds, 20)
             for s, key in ((side, name), (ours, "ours beside " + name)):
-                r["times"][key] = [round(t, 3) for t in s.times_us]
+                r["times"][key] = stored.timed(s)
             ratio = statistics.median(side.times_us) / statistics.median(ours.times_us)
             r["ratios"][name] = round(ratio, 4)
             r["ratios"]["best"] = min(v for k, v in r["ratios"].items() if k in row.peers)
@@ -193,8 +193,8 @@ class Bench:
 
 
 def new_result(row):
-    return dict(name=row.name, part=row.part, group=row.group, unit=row.unit, ratios={}, times={},
-                missing={}, musts=row.musts, paths=list(row.paths), state={}, archive=ARCHIVE)
+    return stored.result(row, part=row.part, ratios={}, musts=row.musts, paths=list(row.paths), state={},
+                         archive=ARCHIVE)
 
 
 def new_tuning(name, row):
@@ -207,7 +207,7 @@ class Results:
     def __init__(self, path, anew):
         """`anew`: names of rows that are forgotten."""
         self.path = path
-        self.all = {r["name"]: r for r in report.read(path)
+        self.all = {r["name"]: r for r in stored.read(path)
                     if r["name"] not in anew and r.get("tuned") not in anew}
 
     def of(self, name, make):
@@ -217,11 +217,11 @@ class Results:
         return self.all[name]
 
     def write(self):
-        report.write(self.path, list(self.all.values()))
+        stored.write(self.path, list(self.all.values()))
 
     def mark(self, r, what, state):
         r["state"][what] = state
-        r["when"] = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+        r["when"] = stored.now()
         self.write()
 
 
@@ -300,7 +300,7 @@ def main():
         print("\n".join(f"{row.part} {row.name}" for row in rows))
         return 0
     if o.show:
-        print(gpu_report.table(report.read(o.json)))
+        print(gpu_report.table(stored.read(o.json)))
         return 0
     bench = Bench(o, made["missing"])
     results = Results(o.json, set() if o.resume else {row.name for row in rows})

@@ -6,7 +6,7 @@ turn (ELECT) are none that work is in.
 import dataclasses
 import re
 
-import flow
+from gpu import flow
 
 KINDS = {  # by the first word of an instruction's name
     "fma": "FFMA FMUL FADD FFMA2 HFMA2 HADD2 HMUL2 FSWZADD",

@@ -1,7 +1,7 @@
 """tools/bench gpu --static: what the rows' kernels are made of and what bounds them, without a GPU.
 
 Of each row a library is compiled, its record says what a call launches, a disassembly what that
-executes, loop IR how often (gpu_bounds.py). All of it is kept in BUILD/gpu-static by what it comes
+executes, loop IR how often (bounds.py). All of it is kept in BUILD/gpu-static by what it comes
 from, so that a second run compiles only what changed. nvdisasm is looked for in PATH and in
 $NEO_NVDISASM; it comes with the CUDA toolkit, and as the package nvidia-cuda-nvdisasm of PyPI.
 """
@@ -15,24 +15,13 @@ import shutil
 import subprocess
 import time
 
-import gpu_bounds
-import gpu_prepare
-import gpu_rows
-import looptext
-import sass
-from build import ROOT, Builder
-from sides import Missing
+from gpu import bounds, looptext, prepare, sass
+from measure.build import ROOT, Builder
+from measure.process import Missing, run
+from rows.gpu import PARTS
 
 COMPILE_S = 1800
 MANY = 0.5  # a row whose first kernel takes less of the kernels' time has others told of
-
-
-def run(command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise Missing(f"{os.path.basename(command[0])}: {last}")
-    return done.stdout
 
 
 def tool(name):
@@ -64,13 +53,13 @@ class Store:
                                     models_hash()).encode())
 
     def arguments(self, row):
-        return [os.path.join(ROOT, row.model), "--prefix=net", "--target=" + gpu_prepare.target_of(row, self.target),
-                *self.builder.options(row)]
+        return [os.path.join(ROOT, row.model), "--prefix=net", "--target=" + prepare.target_of(row, self.target),
+                *row.flags()]
 
     def files(self, row):
         """The folder with cubin, record.json and explain.txt of the row's library and entry."""
         key = self.base.copy()
-        key.update(repr((self.arguments(row), row.entry)).encode())
+        key.update(repr((self.arguments(row), row.entries)).encode())
         folder = os.path.join(self.folder, key.hexdigest()[:16])
         if not os.path.exists(os.path.join(folder, "record.json")):
             self.make(row, folder)
@@ -78,13 +67,13 @@ class Store:
 
     def make(self, row, folder):
         os.makedirs(folder, exist_ok=True)
-        neoc, program = self.builder.neoc, self.builder.program("kernels")
+        neoc, program = self.builder.neoc, self.builder.program("sides/kernels")
         run([neoc, "compile", "-q", *self.arguments(row), "--emit=so", "-o", folder], timeout=COMPILE_S)
         library = os.path.join(folder, "libnet.so")
         with open(os.path.join(folder, "explain.txt"), "w") as f:
             f.write(run([neoc, "explain", *self.arguments(row), "--groups", "--schedule", "--kernels"],
                         timeout=COMPILE_S))
-        record = run([program, library, "net", row.entry, os.path.join(folder, "cubin")])
+        record = run([program, library, "net", row.entries, os.path.join(folder, "cubin")])
         os.remove(library)
         with open(os.path.join(folder, "record.json"), "w") as f:
             f.write(record)
@@ -96,7 +85,7 @@ class Store:
 def models_hash():
     """Of all texts that a row's model may import."""
     sha = hashlib.sha256()
-    for top in ("models", os.path.join("tools", "benchmarks")):
+    for top in ("models", os.path.join("tools", "benchmarks", "models")):
         for path, _, names in sorted(os.walk(os.path.join(ROOT, top))):
             for name in sorted(names):
                 if name.endswith(".expr"):
@@ -135,7 +124,7 @@ def launch_of(step, code, registers, counted, schedule):
     blocks = max(1, -(-units // max(1, step["block_units"])))
     counts = counted.get(symbol, looptext.Counts())
     loaded, stored, least = traffic(step, counts, blocks)
-    return gpu_bounds.Launch(
+    return bounds.Launch(
         symbol, blocks, step["threads"], step["shared"], registers.get(symbol, 32), code[symbol],
         schedule.get(int(re.search(r"_k(\d+)_", symbol)[1]), {}), units * counts.products(),
         {kind: n * units for kind, n in counts.kinds.items()}, loaded, loaded + stored, least)
@@ -150,24 +139,24 @@ class Call:
     waits_s: float  # of grids, between their phases
 
     def launched_s(self):
-        return (self.waits_s + self.levels * gpu_bounds.LAUNCH_S +
-                (self.nodes - self.levels) * gpu_bounds.BESIDE_S)
+        return (self.waits_s + self.levels * bounds.LAUNCH_S +
+                (self.nodes - self.levels) * bounds.BESIDE_S)
 
     def seconds(self):
-        return sum(gpu_bounds.expected(x)[0] for x in self.launches) + self.launched_s()
+        return sum(bounds.expected(x)[0] for x in self.launches) + self.launched_s()
 
     def roof(self):
-        return sum(gpu_bounds.roof(x) for x in self.launches)
+        return sum(bounds.roof(x) for x in self.launches)
 
     def kernels(self):
         """Those that take most of the time, first; launches of a kernel together: (its longest, share
         of all kernels' time, how many)."""
         total, of = collections.Counter(), collections.defaultdict(list)
         for x in self.launches:
-            total[x.symbol] += gpu_bounds.expected(x)[0]
+            total[x.symbol] += bounds.expected(x)[0]
             of[x.symbol].append(x)
         every = sum(total.values())
-        return [(max(of[symbol], key=lambda x: gpu_bounds.expected(x)[0]), t / every, len(of[symbol]))
+        return [(max(of[symbol], key=lambda x: bounds.expected(x)[0]), t / every, len(of[symbol]))
                 for symbol, t in total.most_common()]
 
 
@@ -186,8 +175,8 @@ def read_call(store, row):
     called = [s for s in steps if kept or not s["keep"]]
     launches = [launch_of(s, code, registers, counted, schedule) for s in called if "symbol" in s]
     nodes = sum(i not in inside and s in called for i, s in enumerate(steps)) + len(record["grids"])
-    waits = sum(g["phases"] - 1 for g in record["grids"]) * gpu_bounds.BARRIER_S
-    chain = re.search(rf"^{row.entry}: \d+ steps, (\d+) of them one behind", text, re.M)
+    waits = sum(g["phases"] - 1 for g in record["grids"]) * bounds.BARRIER_S
+    chain = re.search(rf"^{row.entries}: \d+ steps, (\d+) of them one behind", text, re.M)
     return Call(launches, nodes, min(nodes, int(chain[1]) if chain else nodes), waits)
 
 
@@ -197,12 +186,12 @@ def read_call(store, row):
 def row_roof(row, call):
     """Of the row's work where it says how much that is, else of its kernels."""
     if row.bytes:
-        return row.bytes / gpu_bounds.DRAM
+        return row.bytes / bounds.DRAM
     flop = re.match(r"([\d.e+]+) GFLOP", row.unit)
     if flop:
         math = next((o.split("=")[1] for o in row.options if o.startswith("--math=")), "f32")
-        kind = math if math != "f32" else row.torch.get("kind", math)
-        return float(flop[1]) * 1e9 / gpu_bounds.PEAK[kind]
+        kind = math if math != "f32" else row.arguments.get("torch", {}).get("kind", math)
+        return float(flop[1]) * 1e9 / bounds.PEAK[kind]
     return call.roof()
 
 
@@ -221,24 +210,24 @@ def way_of(x):
 def facts(row, call):
     most = call.kernels()
     x, share, times = most[0]
-    n, loops = gpu_bounds.trips(x)
+    n, loops = bounds.trips(x)
     body = x.code.body(max(loops, key=lambda l: sass.weight(x.code.body(l)))) if loops else x.code.code
-    _, bound = gpu_bounds.expected(x)
+    _, bound = bounds.expected(x)
     seconds, roof = call.seconds(), row_roof(row, call)
     return dict(
         name=row.name, part=row.part, launches=call.nodes, kernel=x.symbol[4:], times=times,
         share=share, way=way_of(x), bound=bound, expected_us=1e6 * seconds, roof_us=1e6 * roof,
         ratio=roof / seconds, launched=call.launched_s() / seconds,
-        most=[(y.symbol[4:], n, part, way_of(y), gpu_bounds.expected(y)[1]) for y, part, n in most[:6]],
+        most=[(y.symbol[4:], n, part, way_of(y), bounds.expected(y)[1]) for y, part, n in most[:6]],
         kinds=sass.kinds(body), trips=round(n) if loops else 0,
-        in_flight=gpu_bounds.in_flight(x), registers=x.registers, shared=x.shared,
+        in_flight=bounds.in_flight(x), registers=x.registers, shared=x.shared,
         spills=sum(i.bytes() for k in {y.symbol: y for y in call.launches}.values()
                    for i in k.code.code if i.kind == "spill"),
-        blocks=x.blocks, resident=gpu_bounds.resident(x),
-        waves=x.blocks / (gpu_bounds.PROCESSORS * gpu_bounds.resident(x)),
-        bounds_us={name: round(1e6 * t, 3) for name, t in gpu_bounds.bounds(x).items()},
-        kernels=[dict(symbol=y.symbol, us=1e6 * gpu_bounds.expected(y)[0],
-                      bound=gpu_bounds.expected(y)[1], registers=y.registers, blocks=y.blocks)
+        blocks=x.blocks, resident=bounds.resident(x),
+        waves=x.blocks / (bounds.PROCESSORS * bounds.resident(x)),
+        bounds_us={name: round(1e6 * t, 3) for name, t in bounds.bounds(x).items()},
+        kernels=[dict(symbol=y.symbol, us=1e6 * bounds.expected(y)[0],
+                      bound=bounds.expected(y)[1], registers=y.registers, blocks=y.blocks)
                  for y in call.launches])
 
 
@@ -268,11 +257,11 @@ def spread(f):
 
 HEAD = """# GPU kernels, read without a GPU
 
-Made by `tools/bench gpu --static docs/gpu-static.md` on {date}: {compiler}, CUDA {cuda} (ptxas),
-{target}. Nothing here was measured: what a call launches is in its library's record, what it executes in
-its machine code, how often in the loop IR, and what bounds it follows from the rates of an H200 ({processors}
-multiprocessors, {clock:.2f} GHz, 4.8 TB/s). [measuring.md](measuring.md#without-a-gpu) says how it is
-counted; read it to see what a change does to the instructions, not how long a call takes.
+Made by `tools/bench gpu --static FILE.md` on {date}: {compiler}, CUDA {cuda} (ptxas), {target}. Nothing
+here was measured: what a call launches is in its library's record, what it executes in its machine code,
+how often in the loop IR, and what bounds it follows from the rates of an H200 ({processors} multiprocessors,
+{clock:.2f} GHz, 4.8 TB/s). docs/measuring.md says how it is counted; read it to see what a change does to
+the instructions, not how long a call takes.
 
 - *launches*: nodes of a call's graph; *kernel*: the one that takes most of the kernels' time, *share* of that;
 - *bound*: the resource that is busy longest; *expected*: all kernels one after the other, and their launches;
@@ -287,7 +276,7 @@ counted; read it to see what a change does to the instructions, not how long a c
 
 def markdown(found, missing, head):
     out = [head]
-    for part, name in gpu_rows.PARTS.items():
+    for part, name in PARTS.items():
         rows = [f for f in found if f["part"] == part]
         if not rows:
             continue
@@ -311,8 +300,8 @@ def main(o, rows, build):
         store = Store(build, o.target)
         compiler = run([store.builder.neoc, "--version"]).splitlines()[0]
         head = HEAD.format(date=time.strftime("%Y-%m-%d", time.gmtime()), compiler=compiler,
-                           cuda=version("ptxas"), target=o.target, clock=gpu_bounds.CLOCK / 1e9,
-                           processors=gpu_bounds.PROCESSORS)
+                           cuda=version("ptxas"), target=o.target, clock=bounds.CLOCK / 1e9,
+                           processors=bounds.PROCESSORS)
     except Missing as why:
         print(f"bench: {why}")
         return 4

@@ -27,6 +27,6 @@ if not os.path.exists(whole):
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:xz") as archive:
         archive.extractall(folder)
     open(whole, "w").close()
-program = os.path.join(folder, "tools", "benchmarks", "gpu_run.py")
+program = os.path.join(folder, "tools", "benchmarks")
 sys.stdout.flush()
-os.execv(sys.executable, [sys.executable, program, *arguments])
+os.execv(sys.executable, [sys.executable, program, "gpu.run", *arguments])

@@ -14,7 +14,7 @@ measured against a thousandth of those.
 """
 import math
 
-import peer
+from peers import peer
 
 FORMATS = {"F32": "f", "F64": "d"}
 SMALL = 1e-3  # of the row's largest tensor

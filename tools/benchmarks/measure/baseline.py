@@ -1,7 +1,7 @@
 """tools/bench cpu --baseline: this version of neoc beside the one of another build folder.
 
 Both compile the same rows without records. Each library runs with its own version's libneort, in a
-process of its own, and the two take turns as ours and its peers do (measure.py). A row whose two
+process of its own, and the two take turns as ours and its peers do (bench.py). A row whose two
 objects have the same machine code is as quick on both sides, and is measured only where that is
 asked for. The time of compiling is measured in turns as well.
 """
@@ -10,12 +10,12 @@ import os
 import re
 import statistics
 import struct
-import time
 
-from build import ROOT, Builder
-from measure import ROW_S, Bench
-from report import mean
-from sides import Missing, alternate
+from measure.bench import ROW_S, Bench
+from measure.build import ROOT, Builder
+from measure.process import Missing, alternate
+from report import stored
+from report.table import mean
 
 LEAST_MEAN, LEAST, MOST_COMPILE = 0.99, 0.95, 1.05  # of speeds, of a row's, of a row's compile time
 AGAIN = 2  # times that what falls short is measured again: the machine may have had other work
@@ -67,10 +67,8 @@ class Versions:
 
     def measure(self, row):
         """The row's result, in the form of the file of results."""
-        result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
-                      clock=self.options.clock, peer="baseline", ratio=None, compile_ratio=None,
-                      functions=None, differ=None, times={}, missing={}, starts_s={},
-                      when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
+        result = stored.result(row, clock=self.options.clock, peer="baseline", ratio=None,
+                               compile_ratio=None, functions=None, differ=None, starts_s={})
         compiled = self.compile(row)
         result["missing"].update(compiled["missing"])
         if not result["missing"]:
@@ -87,7 +85,7 @@ class Versions:
     def compile(self, row):
         """Both libraries, the seconds of each round and the ratio of their medians. Rows of one
         model at one size share that."""
-        key = (row.model, *self.benches["ours"].builder.options(row))
+        key = (row.model, *row.flags())
         if key not in self.compiled:
             self.compiled[key] = self.compile_in_turns(row)
         return self.compiled[key]
@@ -121,7 +119,7 @@ class Versions:
 
     def compile_once(self, row, builder):
         return self.seconds(builder.compile(
-            os.path.join(ROOT, row.model), [*builder.options(row), "--records=none"],
+            os.path.join(ROOT, row.model), [*row.flags(), "--records=none"],
             os.path.join(builder.work, "again")))
 
     def seconds(self, made):

@@ -8,13 +8,13 @@ import statistics
 import tempfile
 import time
 
-import machine
-from build import ROOT
-from peers import PYTHON
-from rows import AGREE, CHANGE_AGREES, GROUPS
-from sides import Missing, Side, alternate
+from measure import machine
+from measure.build import HERE
+from measure.process import Missing, Side, alternate
+from peers.pythons import PYTHON
+from report import stored
+from rows.cpu import AGREE, CHANGE_AGREES, GROUPS
 
-HERE = os.path.join(ROOT, "tools", "benchmarks")
 ROW_S = 90  # a row takes no more than this, but for its first and its least number of rounds
 COLUMNS = {"default": "ratio", "tuned": "tuned", "analytic": "analytic"}  # variants of ours
 
@@ -69,7 +69,7 @@ class Bench:
         return side
 
     def command(self, row, library):
-        return [self.builder.program("ours"), library, "net", row.entries, str(row.threads)]
+        return [self.builder.program("sides/ours"), library, "net", row.entries, str(row.threads)]
 
     def peer(self, row, name, folder, cold=False):
         first, _, variant = name.partition(" ")
@@ -77,7 +77,7 @@ class Bench:
             return self.ours(dataclasses.replace(row, options=row.baseline), "default", name=name)
         if first in PYTHON:
             return self.python(row, name, first, variant, folder, cold)
-        command = [self.builder.program(first), str(row.threads), *row.arguments[first]]
+        command = [self.builder.program("peers/" + first), str(row.threads), *row.arguments[first]]
         return Side(name, command, row.threads)
 
     def python(self, row, name, first, variant, folder, cold):
@@ -95,7 +95,7 @@ class Bench:
             env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold")}
         else:
             env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
-        command = [python, os.path.join(HERE, row.side.format(PYTHON[first])), json.dumps(spec)]
+        command = [python, HERE, "peers." + row.side.format(PYTHON[first]), json.dumps(spec)]
         return Side(name, command, row.threads, env, all_cores=cold)
 
     def spec(self, row, first):
@@ -107,12 +107,11 @@ class Bench:
     def measure(self, row):
         """The row's result, in the form of the file of results."""
         must, must_tuned, stretch = GROUPS[row.group]
-        result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
-                      clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
-                      must=row.must or must, must_tuned=must_tuned, stretch=stretch, times={},
-                      missing={}, starts_s={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
-                      machine=machine.about(), load=round(os.getloadavg()[0], 1),
-                      versions={"ours": self.builder.version()})
+        result = stored.result(row, clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
+                               must=row.must or must, must_tuned=must_tuned, stretch=stretch,
+                               starts_s={}, machine=machine.about(),
+                               load=round(os.getloadavg()[0], 1),
+                               versions={"ours": self.builder.version()})
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             getattr(self, "measure_" + row.what)(row, result, folder, stack)
         return result
@@ -164,11 +163,8 @@ class Bench:
         return False
 
     def median_us(self, side, result):
-        times = side.cpu_us if self.clock == "cpu" else side.times_us
-        median = statistics.median(times)
-        result["times"][side.name] = dict(median_us=round(median, 3), calls=side.calls,
-                                          us=[round(t, 3) for t in times])
-        return median
+        result["times"][side.name] = stored.timed(side, self.clock)
+        return result["times"][side.name]["median_us"]
 
     def measure_time(self, row, result, folder, stack):
         ours, peers = self.sides(row, result, folder, stack)
@@ -195,7 +191,7 @@ class Bench:
                     result[key] = round(best / us[variant], 4)
 
     def bandwidth(self, row, how, stack):
-        command = [self.builder.program("bandwidth"), how, str(row.threads)]
+        command = [self.builder.program("sides/bandwidth"), how, str(row.threads)]
         side = Side("memory " + how, command, row.threads)
         stack.callback(side.close)
         return side

@@ -1,4 +1,4 @@
-"""Makes what the sides run: our libraries in their variants, and the programs of this folder."""
+"""Makes what the sides run: our libraries in their variants, and the programs of sides/ and peers/."""
 import dataclasses
 import hashlib
 import json
@@ -7,12 +7,12 @@ import resource
 import subprocess
 import time
 
-from sides import Missing
+from measure.process import Missing
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 NEEDS = {  # library, header and Debian's package of what a program needs
-    "onednn": ("-ldnnl", "oneDNN", "libdnnl-dev"),
+    "peers/onednn": ("-ldnnl", "oneDNN", "libdnnl-dev"),
 }
 SURVEY_S = 600
 TUNE_EXTRA_S = 600  # beyond its budget, for compiling
@@ -62,7 +62,7 @@ class Builder:
         return told.splitlines()[0].strip() if told else "unknown"
 
     def program(self, name):
-        """One of the programs in C."""
+        """A program in C: its folder, "sides" or "peers", and its name."""
         if name not in self.made:
             self.made[name] = self.compile_program(name)
         if isinstance(self.made[name], Missing):
@@ -70,10 +70,10 @@ class Builder:
         return self.made[name]
 
     def compile_program(self, name):
-        if name == "dynamic_dynet":
+        if name == "peers/dynamic_dynet":
             return self.compile_dynet(name)
         library, product, package = NEEDS.get(name, ("", "", ""))
-        out, lib = os.path.join(self.work, name), os.path.join(self.build, "lib")
+        out, lib = os.path.join(self.work, os.path.basename(name)), os.path.join(self.build, "lib")
         command = ["cc", "-O3", "-march=native", "-I.",
                    "-I" + os.path.join(self.build, "include"), "-Iinclude", "-o", out,
                    f"tools/benchmarks/{name}.c", "-L" + lib, "-Wl,--no-as-needed", "-lneort", "-lm",
@@ -87,7 +87,7 @@ class Builder:
 
     def compile_dynet(self, name):
         """With DyNet as it is installed below $NEO_BENCH_DYNET, and its Eigen, as pkg-config knows it."""
-        prefix, out = os.environ.get("NEO_BENCH_DYNET"), os.path.join(self.work, name)
+        prefix, out = os.environ.get("NEO_BENCH_DYNET"), os.path.join(self.work, "dynamic_dynet")
         if not prefix:
             return Missing("$NEO_BENCH_DYNET names no folder in which DyNet is installed")
         lib = os.path.join(prefix, "lib")
@@ -99,14 +99,9 @@ class Builder:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         return Missing(f"{name}.cc does not compile: {last_line(done)}") if done.returncode else out
 
-    def options(self, row):
-        """Of all commands: the model's sizes, and what the row asks for."""
-        sizes = {**row.defines, **({"B": row.batch} if row.batch else {})}
-        return list(row.options) + [f"--define={name}={value}" for name, value in sizes.items()]
-
     def library(self, row, variant):
         """The row's library: its path, seconds to compile it, and what tuning said."""
-        options = self.options(row)
+        options = row.flags()
         name = f"{row.model} {options} {row.threads}"
         key = hashlib.sha256(name.encode()).hexdigest()[:12], variant
         if key not in self.made:
@@ -147,7 +142,7 @@ class Builder:
     def rounds(self, row, count, folder):
         """Compiles the row's model with so many rounds."""
         how = dataclasses.replace(row, defines={**row.defines, "T": count})
-        return self.compile(os.path.join(ROOT, row.model), self.options(how), folder)
+        return self.compile(os.path.join(ROOT, row.model), how.flags(), folder)
 
     def tune(self, source, options, threads, records):
         """Searches for the time of --tuned; what is recorded is of no use to other models."""
@@ -157,7 +152,7 @@ class Builder:
 
     def survey(self, row, folder):
         """Of the row's kernel C: a space's size, how much of it was measured, what search needs."""
-        told = self.ask_tune([os.path.join(ROOT, row.model), *self.options(row), "--survey",
+        told = self.ask_tune([os.path.join(ROOT, row.model), *row.flags(), "--survey",
                               "--kernel=^C$", "--log=none", f"--threads={row.threads}",
                               "--records=" + os.path.join(folder, "records")], SURVEY_S)
         if not told["surveyed"]:

@@ -1,4 +1,4 @@
-"""Measures the rows of dynamic_rows.py: as measure.py does, over batches in a file, with figures a
+"""Measures the rows of rows/dynamic.py: as bench.py does, over batches in a file, with figures a
 second; and of a step the shares of what finds the order of the vertices and of what only moves data.
 """
 import collections
@@ -10,11 +10,10 @@ import os
 import re
 import subprocess
 
-import dynamic_data
-import dynamic_rows
-from build import ROOT
-from measure import Bench
-from sides import Missing, Side
+from measure.bench import Bench
+from measure.build import ROOT
+from measure.process import Missing, Side
+from rows import data, dynamic
 
 SHARES = ("construction", "moves", "arithmetic", "between steps")
 
@@ -45,11 +44,11 @@ class DynamicBench(Bench):
         key = hashlib.sha256(repr(row.workload).encode()).hexdigest()[:12]
         file = os.path.join(self.builder.work, key + ".batches")
         if not os.path.exists(file):
-            dynamic_data.make(row.workload, file)
+            data.make(row.workload, file)
         return file
 
     def command(self, row, library):
-        return [self.builder.program("ours_batches"), library, "net", row.entries,
+        return [self.builder.program("sides/ours_batches"), library, "net", row.entries,
                 str(row.threads), self.batches(row)]
 
     def python(self, *arguments):
@@ -73,7 +72,7 @@ class DynamicBench(Bench):
         if self.device != "cpu" or row.threads > 1:
             raise Missing("DyNet runs on one thread of the processor here")
         model, lr = row.arguments["dynet"]
-        command = [self.builder.program("dynamic_dynet"), model, self.batches(row),
+        command = [self.builder.program("peers/dynamic_dynet"), model, self.batches(row),
                    os.path.join(folder, "params.safetensors"), str(lr)]
         return Side("dynet", command, row.threads)
 
@@ -83,7 +82,7 @@ class DynamicBench(Bench):
         """The row's result; without its data, it says so."""
         why = None
         try:
-            known = dynamic_rows.known(row, self.common)
+            known = dynamic.known(row, self.common)
             self.batches(known)
         except Missing as missing:
             known, why = dataclasses.replace(row, what="nothing"), str(missing)
@@ -101,13 +100,13 @@ class DynamicBench(Bench):
     def note(self, row, result):
         """Figures a second, and how they compare with DyNet's."""
         us = {k: t["median_us"] for k, t in result["times"].items() if t.get("median_us")}
-        count = row.count or (dynamic_data.vertices(self.batches(row)) if us else 0)
+        count = row.count or (data.vertices(self.batches(row)) if us else 0)
         result["per_s"] = {k: round(1e6 * count / t, 1) for k, t in us.items()}
         shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
                  if k not in ("ours tuned", "ours analytic")}
         notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
-        if "dynet" in us and row.name in dynamic_rows.DYNET:
-            must, stretch = dynamic_rows.DYNET[row.name]
+        if "dynet" in us and row.name in dynamic.DYNET:
+            must, stretch = dynamic.DYNET[row.name]
             times = result["by_hand"]["dynet"]
             result["dynet"] = dict(must=must, stretch=stretch, ratio=times)
             wants = f"must {must:g}" + (f", stretch {stretch:g}" if stretch else "")
@@ -146,7 +145,7 @@ class DynamicBench(Bench):
     def kinds(self, row):
         """What kernels do that do no arithmetic, by their names."""
         done = subprocess.run([self.builder.neoc, "explain", os.path.join(ROOT, row.model),
-                               *self.builder.options(row), "--prefix=net", "--kernels"],
+                               *row.flags(), "--prefix=net", "--kernels"],
                               capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError("neoc explain: " + done.stderr[-300:])

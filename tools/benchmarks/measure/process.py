@@ -1,4 +1,4 @@
-"""The sides of a comparison: processes that answer as tools/benchmarks/serve.h says.
+"""The sides of a comparison: processes that answer as sides/serve.h says.
 
 A side that waits is stopped (SIGSTOP), so that no pool of threads spins while another is timed. All
 run on the same processors, as many as there are threads.
@@ -23,6 +23,15 @@ class Missing(Exception):
 
 class TooLong(Missing):
     """It did not answer within its limit."""
+
+
+def run(command, **more):
+    """What it prints; missing with the first line of its complaint."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise Missing(f"{os.path.basename(command[0])} {command[1]}: {first}")
+    return done.stdout
 
 
 def processors(threads):

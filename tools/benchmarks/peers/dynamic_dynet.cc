@@ -1,4 +1,4 @@
-/* DyNet's side of dynamic_rows.py: trees and sentences as graphs that are built anew for each batch and
+/* DyNet's side of rows/dynamic.py: trees and sentences as graphs that are built anew for each batch and
  * batched by DyNet (autobatch), one training step for each batch.
  *
  *   dynamic_dynet MODEL BATCHES PARAMETERS LR
@@ -7,7 +7,7 @@
  * with the weights that our side starts with, f32. A tensor [from, to] of ours is the matrix (to, from)
  * of DyNet, which keeps columns, with the same memory. The answer `ready` has the mean loss of the
  * first two passes. Gradients are not clipped, as ours are not. */
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <cstdint>
 #include <cstring>
 #include <dynet/dynet.h>

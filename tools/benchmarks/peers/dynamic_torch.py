@@ -1,4 +1,4 @@
-"""PyTorch's side of dynamic_rows.py: trees and sequences batched by hand (tests/oracle/levels.py), in
+"""PyTorch's side of rows/dynamic.py: trees and sequences batched by hand (tests/oracle/levels.py), in
 one of the variants
 
     levels       batches are arranged before the time that counts
@@ -7,15 +7,15 @@ one of the variants
 A call is a pass over all batches, each with a training step: forward, backward, Adam or SGD in its
 fused form, and of tables SparseAdam on gradients of the rows that were read.
 """
-import peer
+from peers import peer
 
 try:
     import torch
 except ImportError as e:
     peer.missing(e)
-import batches
+from rows import batches
 import levels
-import recurrent_given as given
+from peers import given
 
 SPEC = peer.spec()
 

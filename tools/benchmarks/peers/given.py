@@ -1,6 +1,6 @@
-"""What the sides of recurrent_rows.py share: tensors of our side as their users would have them."""
+"""What the sides of rows/recurrent.py share: tensors of our side as their users would have them."""
 import numpy as np
-import peer
+from peers import peer
 
 TYPES = {"F32": np.float32, "I32": np.int32}
 FAR = 1e10  # what a path costs that there is none of

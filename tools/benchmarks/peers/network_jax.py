@@ -1,7 +1,7 @@
 """JAX's side of a comparison: a network's training step, jitted whole, its tensors donated."""
 import os
 
-import peer
+from peers import peer
 
 SPEC = peer.spec()
 ON_GPU = SPEC.get("device") == "cuda"
@@ -16,7 +16,7 @@ try:
 except ImportError as e:
     peer.missing(e)
 import jax.numpy as jnp
-import jax_ops
+from peers import jax_ops
 import numpy as np
 from networks import NETWORKS, Net, sizes_of
 

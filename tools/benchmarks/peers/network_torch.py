@@ -19,7 +19,7 @@ backward. On a GPU nothing waits for the device before the last call.
 """
 import time
 
-import peer
+from peers import peer
 
 try:
     import torch

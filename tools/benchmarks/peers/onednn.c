@@ -6,7 +6,7 @@
  *
  * OMP_NUM_THREADS must be the number of threads. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <oneapi/dnnl/dnnl.h>
 
 enum { MAX_TENSORS = 3 };

@@ -2,7 +2,7 @@
  *
  *   openblas THREADS M N K TRANSPOSED_A TRANSPOSED_B */
 #define _GNU_SOURCE
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <unistd.h>
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,

@@ -1,4 +1,4 @@
-"""What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors of our side.
+"""What the sides in Python share: answers as sides/serve.h says, tensors of our side.
 
 A side is started with one argument, JSON: "what" to run, in which "variant", with how many
 "threads", on which "device" (the processor; "cuda"), and the "folder" with params.safetensors and
@@ -7,14 +7,9 @@ of memory.expr has its inputs, "args", and its gradient's, "seed".
 """
 import json
 import mmap
-import os
 import struct
 import sys
 import time
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "tests", "oracle"))
-sys.dont_write_bytecode = True
 
 
 def missing(why):

@@ -1,7 +1,7 @@
 """numpy's side of a product: `matmul` by the OpenBLAS that numpy's package brings."""
 import os
 
-import peer
+from peers import peer
 
 SPEC = peer.spec()
 os.environ["OPENBLAS_NUM_THREADS"] = str(SPEC["threads"])
@@ -9,7 +9,7 @@ try:
     import numpy as np
 except ImportError as e:
     peer.missing(e)
-import recurrent_given as given
+from peers import given
 
 
 def blas():

@@ -1,13 +1,13 @@
 """PyTorch's side of a product, by MKL or by oneDNN, whichever PyTorch takes. Operands of 16 bits are
 rounded before, and so is what comes out."""
-import peer
+from peers import peer
 
 SPEC = peer.spec()
 try:
     import torch
 except ImportError as e:
     peer.missing(e)
-import recurrent_given as given
+from peers import given
 
 
 def main():

@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from build import ROOT
+from measure.build import ROOT
 
 TORCH_CPU = "https://download.pytorch.org/whl/cpu"  # without gigabytes for graphics cards
 # First words of peers that are programs in Python, and the module that each needs. JAX after 0.4.31

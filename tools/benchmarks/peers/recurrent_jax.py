@@ -1,4 +1,4 @@
-"""JAX's side of recurrent_rows.py, jitted whole. Variants
+"""JAX's side of rows/recurrent.py, jitted whole. Variants
 
     scan, unrolled      lax.scan, as it is and with rounds unrolled
     associative         lax.associative_scan
@@ -11,7 +11,7 @@ A training step's tensors are donated.
 """
 import os
 
-import peer
+from peers import peer
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 try:
@@ -19,11 +19,11 @@ try:
 except ImportError as e:
     peer.missing(e)
 import jax.numpy as jnp
-import jax_ops
+from peers import jax_ops
 import numpy as np
-import recurrent_given as given
+from peers import given
 from jax import lax, nn
-from recurrent_cells import CELLS, logits
+from peers.cells import CELLS, logits
 
 SPEC = peer.spec()
 UNROLLED = dict(unrolled=8, pairs=2)  # rounds at once

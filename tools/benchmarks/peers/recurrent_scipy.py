@@ -1,10 +1,10 @@
-"""SciPy's side of recurrent_rows.py: lfilter along the samples of each channel (rows) or of all
+"""SciPy's side of rows/recurrent.py: lfilter along the samples of each channel (rows) or of all
 (columns), and the LAPACK and BLAS that SciPy brings, OpenBLAS, in the quickest of their forms. What
 these overwrite is copied first, as ours leaves its inputs as they are."""
 import os
 import time
 
-import peer
+from peers import peer
 
 SPEC = peer.spec()
 os.environ["OPENBLAS_NUM_THREADS"] = str(SPEC["threads"])
@@ -13,7 +13,7 @@ try:
 except ImportError as e:
     peer.missing(e)
 import numpy as np
-import recurrent_given as given
+from peers import given
 from scipy.linalg import blas, lapack
 from scipy.signal import lfilter
 

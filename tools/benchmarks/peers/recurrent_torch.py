@@ -1,15 +1,15 @@
-"""PyTorch's side of recurrent_rows.py: loops in Python, as they are written (eager) or with each
+"""PyTorch's side of rows/recurrent.py: loops in Python, as they are written (eager) or with each
 round through torch.compile (compile); and the layers that PyTorch has."""
-import peer
+from peers import peer
 
 try:
     import torch
 except ImportError as e:
     peer.missing(e)
-import recurrent_given as given
+from peers import given
 import torch.nn.functional as F
 import torch_ops
-from recurrent_cells import CELLS, logits
+from peers.cells import CELLS, logits
 
 SPEC = peer.spec()
 

@@ -1,6 +1,6 @@
 """What the results of `tools/bench gpu` say, as text."""
-import report
-from gpu_rows import PARTS
+from report.table import held, mean
+from rows.gpu import PARTS
 
 MEANS = ("best", "torch eager", "torch compile", "jax", "bandwidth")
 
@@ -14,14 +14,14 @@ def values_text(v):
 def ratio_text(name, ratio, must):
     text = f"{name} {ratio:.2f}"
     if must:
-        text += f" (must {must[0]:g}: {report.held(ratio >= must[0])}, stretch {must[1]:g})"
+        text += f" (must {must[0]:g}: {held(ratio >= must[0])}, stretch {must[1]:g})"
     return text
 
 
 def line(r):
     said = [values_text(r["values"])] if "values" in r else []
-    if "ours_us" in r:
-        said.append(f"{r['ours_us']:.1f} us" + (f" in graphs of {r['graph']}" if r.get("graph") else
+    if "ours" in r.get("times", ()):
+        said.append(f"{r['times']['ours']['median_us']:.1f} us" + (f" in graphs of {r['graph']}" if r.get("graph") else
                                                 "") + (f" ({r['timed']})" if r.get("timed") else ""))
     said += [ratio_text(name, ratio, r["musts"].get(name)) for name, ratio in r["ratios"].items()]
     said += [f"{name}: {why}" for name, why in r["missing"].items()]
@@ -36,7 +36,7 @@ def group_lines(results):
             ratios = [r["ratios"][key] for r in results if r["group"] == group and
                       key in r["ratios"] and r.get("values", {}).get("equal")]
             if len(ratios) > 1:
-                yield (f"{group}: {key} {report.mean(ratios):.2f}, the geometric mean of "
+                yield (f"{group}: {key} {mean(ratios):.2f}, the geometric mean of "
                        f"{len(ratios)}, worst {min(ratios):.2f}")
 
 

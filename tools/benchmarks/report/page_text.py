@@ -2,8 +2,8 @@
 import re
 import textwrap
 
-import ratios
-import report
+from report import ratios
+from report.table import mean as mean_of
 
 FIGURES = "benchmarks"  # the folder of figures, beside the page
 GROUPS = {  # groups with peers, and the unit of work of a row of each
@@ -57,7 +57,7 @@ def file(group):
 
 
 def mean(rows):
-    return report.mean([of[0].value for _, _, of in rows])
+    return mean_of([of[0].value for _, _, of in rows])
 
 
 def span(rows):

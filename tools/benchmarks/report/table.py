@@ -1,28 +1,7 @@
-"""The file of results, and what it says: a table with geometric means of groups."""
-import json
+"""What results say: a table with geometric means of groups."""
 import math
-import os
 
-from rows import ANALYTIC_OF_TUNED, GROUPS
-
-
-def read(path):
-    if not path or not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return json.load(f)
-
-
-def add(path, result):
-    """Replaces the result of that name, keeps the others; the file is whole at any time."""
-    results = [r for r in read(path) if r["name"] != result["name"]] + [result]
-    write(path, results)
-
-
-def write(path, results):
-    with open(path + ".part", "w") as f:
-        f.write("[\n" + ",\n".join(json.dumps(r) for r in results) + "\n]\n")
-    os.replace(path + ".part", path)
+from rows.cpu import ANALYTIC_OF_TUNED, GROUPS
 
 
 def number(v, form="%.2f"):

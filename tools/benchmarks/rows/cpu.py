@@ -8,10 +8,9 @@ import dataclasses
 import os
 import re
 
-import dynamic_rows
-import recurrent_rows
-from build import ROOT
-from row import ALL, BENCHMARKS, IMAGES, TORCH, ZOO, Row
+from measure.build import ROOT
+from rows import dynamic, recurrent
+from rows.row import ALL, IMAGES, MODELS, Row, convolution, memory_bound, network
 
 GROUPS = {  # must, must_tuned, stretch
     "gemm f32": (0.9, 1.0, 1.1),
@@ -26,8 +25,8 @@ GROUPS = {  # must, must_tuned, stretch
     "encoder": (0.9, 1.05, 1.3),
     "branches": (1 / 1.15, 1 / 1.15, None),
     "concatenations": (1.0, 1.0, None),
-    **recurrent_rows.GROUPS,
-    **dynamic_rows.GROUPS,
+    **recurrent.GROUPS,
+    **dynamic.GROUPS,
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
     "search": (None, None, None),
@@ -51,11 +50,11 @@ def gemm(threads, kind="f32"):
         args = [str(v) for v in (m, n, k)]
         peers = (("openblas", "numpy") if kind == "f32" else ()) + ("onednn", "torch eager")
         yield Row(f"gemm {kind} {m}x{n}x{k} threads {threads}", f"gemm {kind}",
-                  f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers,
+                  f"{2e-9 * m * n * k:.4g} GFLOP", MODELS + "gemm.expr", "forward", peers,
                   threads, defines=dict(M=m, N=n, K=k), worst=0.75 if kind == "f32" else None,
                   options=() if kind == "f32" else ("--math=" + kind,),
                   features=() if kind == "f32" else ("amx_" + kind, "avx512_" + kind),
-                  side="products_{}.py", arguments=dict(openblas=[*args, "0", "0"], numpy={},
+                  side="products_{}", arguments=dict(openblas=[*args, "0", "0"], numpy={},
                                                         onednn=["gemm", kind, *args],
                                                         torch=dict(kind=kind)))
 
@@ -65,63 +64,36 @@ def gemm_forms(threads):
     for form in ("nn", "tn", "nt"):
         args = ["512"] * 3 + ["1" if c == "t" else "0" for c in form]
         yield Row(f"gemm form {form} 512x512x512 threads {threads}", "gemm forms", "0.268 GFLOP",
-                  f"{BENCHMARKS}gemm_{form}.expr", "forward", ("openblas",), threads,
+                  f"{MODELS}gemm_{form}.expr", "forward", ("openblas",), threads,
                   arguments=dict(openblas=args))
 
 
 def convolutions(threads):
     for batch in (1, 16):
-        for c, h, k, r, stride, pad in LAYERS:
-            out = (h + 2 * pad - r) // stride + 1
+        for layer in LAYERS:
             for entry in ("forward", "data", "weights"):
-                stem = c == 3 and entry == "data"
-                shape = [str(v) for v in (batch, c, h, k, r, stride, pad)]
-                yield Row(f"conv f32 n{batch} {c}x{h}x{k} {r}x{r}/{stride} {entry}", "convolution",
-                          f"{2e-9 * batch * k * out**2 * c * r**2:.4g} GFLOP",
-                          BENCHMARKS + "conv.expr", entry, ("onednn",), threads,
-                          defines=dict(B=batch, C=c, H=h, K=k, R=r, STRIDE=stride, PAD=pad),
-                          arguments=dict(onednn=["conv", entry, *shape]),
-                          must=3.0 if stem else None)
-
-
-def memory_bound(threads):
-    """Bytes are the least that one call moves: each matrix that is read, once, each that is written,
-    once. X and D in, the value and X's gradient out make four; of cross entropy XL and its gradient.
-    A channel of the batch norm's images, or a row, stays in a cache between passes over it."""
-    wide, image, words = 16384 * 1024, 64 * 64 * 56 * 56, 4096 * 4096
-    for name, args, seed, elements, passes in [
-        ("softmax", ["X"], "D", wide, 4), ("layer_norm", ["X", "g", "b"], "D", wide, 4),
-        ("batch_norm", ["XC", "gc", "bc"], "DC", image, 4), ("gelu", ["X"], "D", wide, 4),
-        ("cross_entropy", ["XL", "YL"], "", words, 2)]:
-        yield Row(f"{name} forward and backward", "memory bound",
-                  f"{4e-6 * elements * passes:.4g} MB", BENCHMARKS + "memory.expr",
-                  f"{name}_fb", TORCH, threads, bytes=4 * elements * passes, bandwidth=0.8,
-                  arguments=dict(torch=dict(what=name, args=args, seed=seed)))
-
-
-def step(model, group, peers, threads, batch, name=None, lr=0.002, **more):
-    arguments = dict(what=model, defines=more.get("defines", {}), batch=batch, lr=lr)
-    return Row(name or f"{model} batch {batch}", group, "training step", f"{ZOO}{model}.expr",
-               "step", peers, threads, batch=batch, settings=dict(lr=lr),
-               arguments=dict(torch=arguments, jax=arguments), **more)
+                stem = layer[0] == 3 and entry == "data"
+                yield convolution(f"conv f32 n{batch}", "convolution", layer, batch, entry, ("onednn",),
+                                  threads=threads, must=3.0 if stem else None,
+                                  arguments=dict(onednn=["conv", entry, *map(str, (batch, *layer))]))
 
 
 def networks(threads):
     for model in ("milstm", "scrnn", "sublstm", "lltm"):
         for batch in (1, 16, 64):
-            yield step(model, "cells", ALL, threads, batch)
+            yield network(model, "cells", ALL, batch, threads=threads)
     for model in ("capsule_conv", "capsulenet", "capsulenet_conv"):
         for batch in (1, 16):
-            yield step(model, "capsules", ALL, threads, batch, by_hand=("torch joined",))
+            yield network(model, "capsules", ALL, batch, threads=threads, by_hand=("torch joined",))
     for model in ("shufflenet", "mobilenet"):
         for batch in (1, 16):
-            yield step(model, "small networks", IMAGES, threads, batch, lr=IMAGES_LR)
+            yield network(model, "small networks", IMAGES, batch, threads=threads, lr=IMAGES_LR)
     for model in ("resnet18", "resnet50"):
         for batch in (1, 16):
-            yield step(model, "residual networks", IMAGES, threads, batch, lr=IMAGES_LR)
+            yield network(model, "residual networks", IMAGES, batch, threads=threads, lr=IMAGES_LR)
     for words in (128, 512):
-        yield step("bert", "encoder", ALL, threads, 1, f"bert layer sequence {words}",
-                   defines=dict(T=words, LAYERS=1, DROPOUT=0))
+        yield network("bert", "encoder", ALL, 1, threads=threads, name=f"bert layer sequence {words}",
+                      defines=dict(T=words, LAYERS=1, DROPOUT=0))
 
 
 def branches(threads):
@@ -131,14 +103,14 @@ def branches(threads):
             (name, "forward pass", "experts", "forward", 64),
             (f"{name} an iteration", "forward pass", "experts_loop", "forward", 1),
             (f"{name} an iteration, step", "training step", "experts_loop", "step", 1)):
-        yield Row(name, "branches", unit, f"{BENCHMARKS}{model}.expr", entry, ("baseline",),
+        yield Row(name, "branches", unit, f"{MODELS}{model}.expr", entry, ("baseline",),
                   threads, batch=batch, baseline=("--define=ALONE=1",))
 
 
 def concatenations(threads):
     """Over the same network with kernels that copy what it puts together."""
     for model, batch in (("densenet", 16), ("googlenet", 1), ("unet", 1)):
-        yield Row(f"{model} batch {batch}", "concatenations", "training step", f"{BENCHMARKS}{model}.expr",
+        yield Row(f"{model} batch {batch}", "concatenations", "training step", f"{MODELS}{model}.expr",
                   "step", ("baseline",), threads, batch=batch,
                   settings=dict(lr=IMAGES_LR), baseline=("--no-fuse=concat",))
 
@@ -146,16 +118,16 @@ def concatenations(threads):
 def others(threads):
     for model, batch, limit, stretch in (("mlp", 100, 0.5, 0.2), ("capsulenet", 1, 2, 1),
                                          ("resnet50", 1, 10, 4)):
-        yield step(model, "compile time", ("torch compile", "jax"), threads, batch,
-                   f"compile {model}", what="compile", limit_s=limit, stretch_s=stretch)
-    yield step("resnet50", "peak memory", ("torch eager",), threads, 16, "memory resnet50 batch 16",
-               lr=IMAGES_LR, what="memory")
+        yield network(model, "compile time", ("torch compile", "jax"), batch, threads=threads,
+                      name=f"compile {model}", what="compile", limit_s=limit, stretch_s=stretch)
+    yield network("resnet50", "peak memory", ("torch eager",), 16, threads=threads,
+                  name="memory resnet50 batch 16", lr=IMAGES_LR, what="memory")
 
 
 def search(threads):
     for m, n, k in ((384, 768, 512), (192, 2304, 288), (64, 768, 2304)):
         yield Row(f"search gemm {m}x{n}x{k}", "search", "measurements to 99 % of the best",
-                  BENCHMARKS + "gemm.expr", "forward", (), threads, what="search", most=25,
+                  MODELS + "gemm.expr", "forward", (), threads, what="search", most=25,
                   defines=dict(M=m, N=n, K=k))
 
 
@@ -180,19 +152,19 @@ def alone(threads):
     """What each transformation brings, by itself and all together, over none of them."""
     for model, batch in (("milstm", 16), ("capsulenet", 1), ("resnet18", 1)):
         for name, how in transformations():
-            yield step(model, "alone", ("baseline",), threads, batch,
-                       f"alone {name}: {model} batch {batch}", lr=IMAGES_LR, options=how,
-                       baseline=("--passes=", "--no-fuse=all"))
+            yield network(model, "alone", ("baseline",), batch, threads=threads,
+                          name=f"alone {name}: {model} batch {batch}", lr=IMAGES_LR, options=how,
+                          baseline=("--passes=", "--no-fuse=all"))
 
 
 def versions(threads, levels):
     """What two versions of the compiler are compared by: products, convolutions, layers, each
     network's training step and its forward; all of it for each of these levels of processors."""
     models = ["mlp", *(cell + "_unrolled" for cell in ("milstm", "scrnn", "sublstm", "lltm"))]
-    steps = [*networks(threads), *(step(m, "cells", (), threads, 1) for m in models)]
+    steps = [*networks(threads), *(network(m, "cells", (), 1, threads=threads) for m in models)]
     forwards = [dataclasses.replace(row, name=row.name + " forward", entries="test",
                                     unit="forward pass") for row in steps]
-    rows = [*gemm(threads), *gemm_forms(threads), *convolutions(threads), *memory_bound(threads),
+    rows = [*gemm(threads), *gemm_forms(threads), *convolutions(threads), *memory_bound({}, threads=threads, bandwidth=0.8),
             *steps, *forwards]
     return [dataclasses.replace(row, name=f"{row.name}, {level}", peers=(),
                                 options=(*row.options, "--mcpu=" + level))
@@ -206,8 +178,8 @@ def all_rows(threads=None):
     for n in counts:
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    rows += [*convolutions(n), *memory_bound(n), *networks(n), *branches(n),
+    rows += [*convolutions(n), *memory_bound({}, threads=n, bandwidth=0.8), *networks(n), *branches(n),
              *concatenations(n)]
     for count in counts:
-        rows += recurrent_rows.lstm(count)
-    return rows + [*recurrent_rows.rows(n), *others(n), *search(n), *alone(n)]
+        rows += recurrent.lstm(count)
+    return rows + [*recurrent.rows(n), *others(n), *search(n), *alone(n)]

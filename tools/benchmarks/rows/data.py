@@ -1,4 +1,4 @@
-"""Batches of the rows of dynamic_rows.py, as sizes and arrays by the names of the models' inputs. Trees,
+"""Batches of the rows of dynamic.py, as sizes and arrays by the names of the models' inputs. Trees,
 sentences and lattices are those of files below $NEO_DATA (../shared/data); where they are not there,
 a row is missing."""
 import collections
@@ -8,10 +8,9 @@ import os
 import re
 import sys
 
-from build import ROOT
-from sides import Missing
+from measure.build import ROOT
+from measure.process import Missing
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
 DATA = os.environ.get("NEO_DATA") or os.path.join(ROOT, os.pardir, "shared", "data")
 
 
@@ -156,7 +155,7 @@ MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, edges=ed
 
 def make(workload, file):
     """Writes the batches of a workload, (maker, arguments...)."""
-    batches = needed("batches")
+    batches = needed("rows.batches")
     maker, *arguments = workload
     batches.write(file, MAKERS[maker](*arguments))
 

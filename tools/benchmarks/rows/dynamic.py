@@ -6,9 +6,9 @@ is told beside.
 """
 import dataclasses
 
-import dynamic_data
-from row import BENCHMARKS, ZOO, Row
-from sides import Missing
+from rows import data
+from rows.row import MODELS, ZOO, Row
+from measure.process import Missing
 
 GROUPS = {  # must, must_tuned, stretch
     "Tree-LSTM": (2.0, 2.0, 4),
@@ -39,13 +39,6 @@ TREES = {1: 128, 16: 512, 64: 1024}  # of a pass, by the batch
 BATCHES = tuple(TREES)
 
 
-@dataclasses.dataclass
-class DynamicRow(Row):
-    workload: tuple = ()  # of dynamic_data.py
-    of: str = "trees"
-    count: int = 0  # of these in a pass; 0: as many as vertices
-
-
 def known(row, common=()):
     """With sizes that follow from data, and options of all rows."""
     return dataclasses.replace(row, baseline=(*common, *row.baseline),
@@ -68,15 +61,16 @@ def versions(rows, common=()):
 def row(name, group, model, workload, count, threads, *, of="trees", peers=PEERS, lr=0.001,
         by_hand=None, **more):
     by_hand = BY_HAND if by_hand is None and peers == PEERS else by_hand or ()
-    return DynamicRow(name, group, f"training steps over all {of}", f"{ZOO}{model}.expr", "step",
-                      peers, threads, workload=workload, of=of, count=count, by_hand=by_hand,
-                      side="dynamic_{}.py", arguments=dict(torch=dict(what=model, lr=lr), dynet=(model, lr)), **more)
+    return Row(name, group, f"training steps over all {of}", f"{ZOO}{model}.expr", "step",
+               peers, threads, workload=workload, of=of, count=count, by_hand=by_hand,
+               side="dynamic_{}", arguments=dict(torch=dict(what=model, lr=lr), dynet=(model, lr)),
+               **more)
 
 
 def tree_lstm(name, group, batch, threads, model="tree_lstm", hidden=128, trees="sst", **more):
     count = TREES.get(batch, 4 * batch)
     return row(name, group, model, (trees, batch, count), count, threads,
-               defines=dict(WORDS=dynamic_data.sst_words if trees == "sst" else 20000, E=128,
+               defines=dict(WORDS=data.sst_words if trees == "sst" else 20000, E=128,
                             D=hidden), **more)
 
 
@@ -150,7 +144,7 @@ def kinds(threads):
                 "batches of kinds", "two_cells", ("complete", leaves, batch, hidden, 2, 2),
                 2 * batch, threads, peers=("baseline",), defines=dict(D=hidden),
                 options=("--batches=kind",), baseline=())
-        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/two_cells.expr")
+        yield dataclasses.replace(r, model=f"{MODELS}recurrences/two_cells.expr")
 
 
 def edges(threads):
@@ -160,7 +154,7 @@ def edges(threads):
                 ("edges", 8000, 80000, 32, 16), 2 * 80000, threads, of="edges",
                 peers=("baseline",), options=(f"--define=FORM={form}",),
                 baseline=("--define=FORM=2",))
-        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/gat.expr")
+        yield dataclasses.replace(r, model=f"{MODELS}recurrences/gat.expr")
 
 
 def lists(threads):
@@ -169,7 +163,7 @@ def lists(threads):
         r = row(f"lists: beside {places} places", "lists over places", "lists",
                 ("listed", 64, 64, 64, places), 128, threads, peers=("baseline",),
                 defines=dict(K=places), options=("--define=FORM=1",), baseline=("--define=FORM=0",))
-        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/lists.expr")
+        yield dataclasses.replace(r, model=f"{MODELS}recurrences/lists.expr")
 
 
 def shares(threads):

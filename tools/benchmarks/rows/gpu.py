@@ -2,19 +2,19 @@
 
 A row's `must` and `stretch` are least ratios, peer time over ours, for each peer or for the best of
 them ("best"); of rows that memory bounds, least shares of the bandwidth that a copy reaches. How its
-values are checked, gpu_values.py says.
+values are checked, gpu/values.py says.
 """
 import dataclasses
 import glob
 import os
 
-from build import ROOT
+from measure.build import ROOT
+from rows.row import MODELS, PROGRAMS, TORCH, ZOO, Row, convolution, network
+from rows.row import memory_bound as memory_rows
 
 PARTS = {1: "correctness", 2: "products", 3: "convolutions", 4: "capsules", 5: "cells",
          6: "memory bound", 7: "networks", 8: "attention", 9: "inference"}
-ZOO, BENCHMARKS, PROGRAMS = "models/zoo/", "tools/benchmarks/", "tests/gpu/"
 EXPECTED = os.path.join(ROOT, "tests", "zoo", "expected")
-GRAPHS = ("torch eager", "torch compile")
 CELLS = {"torch eager": (8, 30), "torch compile": (2.5, 6), "jax": (2.5, 6)}
 LAYERS = [  # of ResNet-50: channels, size, filters, filter size, stride, padding
     (3, 224, 64, 7, 2, 3), (64, 56, 64, 1, 1, 0), (64, 56, 64, 3, 1, 1), (64, 56, 256, 1, 1, 0),
@@ -23,44 +23,6 @@ LAYERS = [  # of ResNet-50: channels, size, filters, filter size, stride, paddin
     (256, 14, 256, 3, 1, 1), (1024, 14, 512, 1, 1, 0), (512, 14, 512, 3, 2, 1),
     (512, 7, 512, 3, 1, 1), (512, 7, 2048, 1, 1, 0)
 ]
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    part: int
-    group: str
-    unit: str
-    model: str
-    entry: str
-    peers: tuple = ()
-    musts: dict = dataclasses.field(default_factory=dict)  # peer or "best" -> (must, stretch)
-    what: str = "time"  # or "values": its time is of no interest
-    defines: dict = dataclasses.field(default_factory=dict)
-    batch: int = 0
-    options: tuple = ()
-    settings: dict = dataclasses.field(default_factory=dict)
-    torch: dict = dataclasses.field(default_factory=dict)
-    bytes: int = 0
-    level: str = ""  # of the target, where it is another one than the bench's
-    reference: str = ""  # gpu_reference.h; without one, beside a processor's library:
-    measure: str = "element"
-    agree: float = 1e-3
-    samples: int = 2048  # of a tensor
-    paths: tuple = ()  # set when it is prepared: how its products are made
-
-    def folder(self):
-        """Of what is prepared for it."""
-        return "".join(c if c.isalnum() else "_" for c in self.name)
-
-    def sizes(self):
-        return {**self.defines, **({"B": self.batch} if self.batch else {})}
-
-    def makes_products(self):
-        return bool(self.reference.startswith("product") or PROGRAMS in self.model)
-
-    def trains(self):
-        return self.entry == "step"
 
 
 # ---- 1: correctness
@@ -84,7 +46,7 @@ def zoo(small):
         if any("." in size for size in defines):
             continue
         if not small or name in ("milstm", "mlp"):
-            yield Row(f"values of {name}", 1, "correctness", "loss and gradients",
+            yield Row(f"values of {name}", "correctness", "loss and gradients",
                       f"{ZOO}{model}.expr", "grad", what="values", defines=defines,
                       measure="tensor")
 
@@ -97,7 +59,7 @@ KINDS = {"f32": ("gemm", ()), "bf16": ("gemm", ("--math=bf16",)), "tf32": ("gemm
 def product(kind, m, n, k, **more):
     model, options = KINDS[kind]
     rounded = "f32" if "tensors" in kind else kind
-    return dict(model=f"{BENCHMARKS}{model}.expr", entry="forward", defines=dict(M=m, N=n, K=k),
+    return dict(model=f"{MODELS}{model}.expr", entries="forward", defines=dict(M=m, N=n, K=k),
                 options=options, reference="product:" + rounded, **more)
 
 
@@ -108,14 +70,14 @@ def matrix_units(small):
         on = f" for {level}" if level else ""
         for kind in KINDS:
             for m, n, k in [(72, 56, 96)] if small else [(1537, 2056, 520), (2048, 4096, 1024)]:
-                yield Row(f"values of gemm {kind} {m}x{n}x{k}{on}", 1, "correctness", "product",
+                yield Row(f"values of gemm {kind} {m}x{n}x{k}{on}", "correctness", "product",
                           what="values", level=level, **product(kind, m, n, k))
         for math in ("bf16", "tf32", "3xtf32"):
-            yield Row(f"values of products {math}{on}", 1, "correctness", "products",
+            yield Row(f"values of products {math}{on}", "correctness", "products",
                       PROGRAMS + "products.expr", "forward", what="values", level=level,
                       options=("--math=" + math,), agree=1e-4)
         if not small:
-            yield Row(f"values of large products{on}", 1, "correctness", "products",
+            yield Row(f"values of large products{on}", "correctness", "products",
                       PROGRAMS + "large.expr", "forward", what="values", level=level, agree=1e-7,
                       samples=16384)
 
@@ -131,44 +93,34 @@ def products(small):
     for kind, sizes, musts in kinds:
         theirs = "f32" if kind == "3xtf32" else kind.split()[0]
         for n in (40,) if small else sizes:
-            yield Row(f"gemm {kind} {n}", 2, f"gemm {kind}", f"{2e-9 * n**3:.4g} GFLOP",
+            yield Row(f"gemm {kind} {n}", f"gemm {kind}", f"{2e-9 * n**3:.4g} GFLOP",
                       peers=("torch cublas",), musts={"best": musts},
-                      torch=dict(what="gemm", kind=theirs), **product(kind, n, n, n))
+                      arguments=dict(torch=dict(what="gemm", kind=theirs)), **product(kind, n, n, n))
 
 
 def convolutions(small):
-    layers = [(3, 12, 4, 3, 2, 1)] if small else LAYERS
-    for c, h, k, r, stride, pad in layers:
-        out = (h + 2 * pad - r) // stride + 1
-        batch = 2 if small else 16
+    batch = 2 if small else 16
+    for layer in [(3, 12, 4, 3, 2, 1)] if small else LAYERS:
+        c, h, _, _, stride, pad = layer
         for entry in ("forward", "data", "weights"):
-            yield Row(f"conv {c}x{h}x{k} {r}x{r}/{stride} {entry}", 3, "conv " + entry,
-                      f"{2e-9 * batch * k * out**2 * c * r**2:.4g} GFLOP",
-                      BENCHMARKS + "conv.expr", entry, ("torch cudnn",), {"best": (0.7, 1.0)},
-                      defines=dict(B=batch, C=c, H=h, K=k, R=r, STRIDE=stride, PAD=pad),
-                      reference=f"conv:{entry}:{stride}:{pad}",
-                      torch=dict(what="conv", entry=entry, stride=stride, pad=pad,
-                                 shape=[batch, c, h, h]))
+            arguments = dict(what="conv", entry=entry, stride=stride, pad=pad, shape=[batch, c, h, h])
+            yield convolution("conv", "conv " + entry, layer, batch, entry, ("torch cudnn",),
+                              musts={"best": (0.7, 1.0)}, reference=f"conv:{entry}:{stride}:{pad}",
+                              arguments=dict(torch=arguments))
 
 
 # ---- 4 to 9
 
 
-def network(part, group, model, batch, peers, musts, lr=0.002, defines=None, name=None,
-            entry="step", agree=2e-3, samples=256, options=()):
-    defines = defines or {}
-    trains = entry == "step"
-    return Row(name or f"{model} batch {batch}", part, group,
-               "training step" if trains else "inference", f"{ZOO}{model}.expr", entry, peers, musts,
-               defines=defines, batch=batch, settings=dict(lr=lr) if trains else {},
-               measure="change" if trains else "tensor", agree=agree, samples=samples,
-               options=options,
-               torch=dict(what=model, entry=entry, defines=defines, batch=batch, lr=lr))
+def checked(model, group, batch, peers, musts, entry="step", agree=2e-3, samples=256, **more):
+    """A network whose values are checked too."""
+    return network(model, group, peers, batch, entry=entry, musts=musts, agree=agree, samples=samples,
+                   measure="change" if entry == "step" else "tensor", **more)
 
 
 def capsules(small):
     for batch in (1,) if small else (1, 16, 64):
-        yield network(4, "capsule convolution", "capsule_conv", batch, GRAPHS,
+        yield checked("capsule_conv", "capsule convolution", batch, TORCH,
                       {"torch eager": (4, 8)},
                       defines=dict(H=8, C=2, M=2, R=3, J=2) if small else {})
 
@@ -176,29 +128,18 @@ def capsules(small):
 def cells(small):
     for model in ("milstm",) if small else ("milstm", "scrnn", "sublstm", "lltm"):
         for batch in (1,) if small else (1, 16, 64):
-            yield network(5, "cells", model, batch, (*GRAPHS, "jax"), CELLS,
+            yield checked(model, "cells", batch, (*TORCH, "jax"), CELLS,
                           defines=dict(I=12, H=8) if small else {})
 
 
 def memory_bound(small):
-    """Bytes as in rows.py: each matrix that is read or written, once."""
-    sizes = dict(R=8, C=64, N=2, K=4, H=6, L=64) if small else {}
-    r, c = sizes.get("R", 16384), sizes.get("C", 1024)
-    image = sizes.get("N", 64) * sizes.get("K", 64) * sizes.get("H", 56)**2
-    words = sizes.get("L", 4096)**2
-    for name, args, seed, elements, passes in [
-        ("softmax", ["X"], "D", r * c, 4), ("layer_norm", ["X", "g", "b"], "D", r * c, 4),
-        ("batch_norm", ["XC", "gc", "bc"], "DC", image, 4), ("gelu", ["X"], "D", r * c, 4),
-        ("cross_entropy", ["XL", "YL"], "", words, 2)]:
-        yield Row(f"{name} forward and backward", 6, "memory bound",
-                  f"{4e-6 * elements * passes:.4g} MB", BENCHMARKS + "memory.expr", f"{name}_fb",
-                  GRAPHS, {"bandwidth": (0.85, 0.9)}, defines=sizes, bytes=4 * elements * passes,
-                  agree=2e-4, torch=dict(what=name, args=args, seed=seed))
+    return memory_rows(dict(R=8, C=64, N=2, K=4, H=6, L=64) if small else {}, agree=2e-4,
+                       musts={"bandwidth": (0.85, 0.9)})
 
 
 def networks(small):
     if small:
-        yield network(7, "small networks", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16))
+        yield checked("mlp", "small networks", 2, TORCH, {}, defines=dict(WIDTH=16))
         return
     # Roundings grow with depth: two libraries for processors, which add in other orders, are 0.008
     # apart in resnet18 with one image, 0.02 in mobilenet with 16, 0.08 in resnet50; an H200 was 0.07
@@ -206,15 +147,15 @@ def networks(small):
     deep = dict(agree=5e-2, samples=32)
     deeper = {"mobilenet": 0.2, "resnet50": 0.3}
     for batch in (1, 16):
-        yield network(7, "small networks", "capsulenet", batch, GRAPHS, {"torch compile": (1.7, 3)},
+        yield checked("capsulenet", "small networks", batch, TORCH, {"torch compile": (1.7, 3)},
                       **deep)
-        yield network(7, "small networks", "shufflenet", batch, GRAPHS, {"torch compile": (1.3, 4)},
+        yield checked("shufflenet", "small networks", batch, TORCH, {"torch compile": (1.3, 4)},
                       lr=1e-4, **deep)
         for model in ("resnet18", "resnet50", "mobilenet"):
-            yield network(7, "large networks", model, batch, GRAPHS, {"torch compile": (0.8, 1.05)},
+            yield checked(model, "large networks", batch, TORCH, {"torch compile": (0.8, 1.05)},
                           lr=1e-4, **{**deep, "agree": deeper.get(model, 5e-2)})
     for words in (128, 512):
-        yield network(7, "large networks", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
+        yield checked("bert", "large networks", 1, TORCH, {"torch compile": (0.8, 1.05)},
                       defines=dict(T=words, DROPOUT=0), name=f"bert sequence {words}", **deep)
 
 
@@ -226,29 +167,34 @@ def attention(small):
             for entry, what, products in (("forward", "forward", 4), ("both", "both ways", 14)):
                 sizes = dict(B=b, T=t, H=h, K=k)
                 flop = products * b * h * t * t * k / (1 + causal)
-                yield Row(f"attention {b}x{t}x{h}x{k}{' causal' if causal else ''} {what}", 8,
+                spec = dict(what="attention", kind="bf16", entry=entry, causal=causal)
+                yield Row(f"attention {b}x{t}x{h}x{k}{' causal' if causal else ''} {what}",
                           f"attention {what}", f"{1e-9 * flop:.4g} GFLOP",
-                          BENCHMARKS + "attention.expr", entry, ("torch attention",),
-                          {"best": (0.5, 1.0)}, defines=dict(**sizes, CAUSAL=causal),
+                          MODELS + "attention.expr", entry, ("torch attention",),
+                          musts={"best": (0.5, 1.0)}, defines=dict(**sizes, CAUSAL=causal),
                           options=("--math=bf16", "--store=bf16"), agree=4e-2,
-                          torch=dict(what="attention", kind="bf16", entry=entry, causal=causal))
+                          arguments=dict(torch=spec))
 
 
 def inference(small):
     if small:
-        yield network(9, "inference", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16), entry="forward",
+        yield checked("mlp", "inference", 2, TORCH, {}, defines=dict(WIDTH=16), entry="forward",
                       name="mlp inference batch 2")
         return
     for batch in (1, 16):
-        yield network(9, "inference", "resnet50", batch, GRAPHS, {"torch compile": (0.8, 1.05)},
+        yield checked("resnet50", "inference", batch, TORCH, {"torch compile": (0.8, 1.05)},
                       entry="forward", name=f"resnet50 inference batch {batch}")
     for words in (128, 512):
-        yield network(9, "inference", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
+        yield checked("bert", "inference", 1, TORCH, {"torch compile": (0.8, 1.05)},
                       defines=dict(T=words, DROPOUT=0), entry="forward",
                       name=f"bert inference sequence {words}")
 
 
 def all_rows(small=False):
     """`small`: a few, of sizes for an emulated GPU."""
-    return [row for part in (zoo, matrix_units, products, convolutions, capsules, cells,
-                             memory_bound, networks, attention, inference) for row in part(small)]
+    return [dataclasses.replace(row, part=part) for part, makers in MAKERS.items()
+            for maker in makers for row in maker(small)]
+
+
+MAKERS = {1: (zoo, matrix_units), 2: (products,), 3: (convolutions,), 4: (capsules,), 5: (cells,),
+          6: (memory_bound,), 7: (networks,), 8: (attention,), 9: (inference,)}

@@ -1,6 +1,6 @@
 """Rows of recurrences: definitions that read themselves, and rounds of `scan`."""
-from peers import OLD_JAX, PYTHON
-from row import BENCHMARKS, ZOO, Row
+from peers.pythons import OLD_JAX, PYTHON
+from rows.row import MODELS, ZOO, Row
 
 GROUPS = {  # must, must_tuned, stretch
     "LSTM": (1.0, 1.0, 1.3),
@@ -26,11 +26,11 @@ LOOPS = SCANS + ("torch eager", "torch compile")
 
 def row(name, group, unit, entries, peers, threads, *, what, model=None, **more):
     """`what`: the function of the peers' programs; a model of this folder, that of its name."""
-    model = model or f"{BENCHMARKS}recurrences/{what}.expr"
+    model = model or f"{MODELS}recurrences/{what}.expr"
     lr = more.get("settings", {}).get("lr")
     arguments = dict(what=what, lr=lr, **more.pop("given", {}))
     sides = {PYTHON[peer.split()[0]]: arguments for peer in peers if peer != "baseline"}
-    return Row(name, group, unit, model, entries, peers, threads, side="recurrent_{}.py",
+    return Row(name, group, unit, model, entries, peers, threads, side="recurrent_{}",
                arguments=sides, **more)
 
 
@@ -87,7 +87,7 @@ def linear_algebra(threads):
         ("log-determinant 512 gradient", "log-determinant", "logdet",
          ("jax cholesky", "jax slogdet"))):
         yield row(name, group, "512x512", entry, peers, threads, what=entry,
-                  model=BENCHMARKS + "recurrences/dense.expr")
+                  model=MODELS + "recurrences/dense.expr")
 
 
 def rounds(threads):
@@ -95,7 +95,7 @@ def rounds(threads):
     but for what must be there once a round. That is nothing where only the last state counts. A
     training step keeps the states, and the gradients of which one product over all rounds makes the
     weights' gradients: of 16 examples and 64 units, in f32."""
-    model = BENCHMARKS + "recurrences/rounds.expr"
+    model = MODELS + "recurrences/rounds.expr"
     for name, entry, kept in (("compile time", "", 0), ("memory of the last state", "last", 0),
                               ("memory of a training step", "step", 2 * 16 * 64 * 4)):
         yield Row("rounds: " + name, "rounds", "16 beside 100000 rounds", model, entry, (), threads,
@@ -108,7 +108,7 @@ def checkpoints(threads):
               ("baseline",), threads, what="lstm", defines=dict(T=10000, B=16, H=64),
               options=("--memory=28672000",), settings=dict(lr=1.0))
     yield row("32 layers, a fifth kept", "checkpoints", "training step", "step", ("baseline",), threads,
-              what="layers", model=BENCHMARKS + "layers.expr", options=("--memory=13421772",), settings=dict(lr=0.1))
+              what="layers", model=MODELS + "layers.expr", options=("--memory=13421772",), settings=dict(lr=0.1))
 
 
 def rows(threads):

@@ -3,7 +3,7 @@
  * seed alone. */
 #ifndef NEO_TOOLS_ARRAYS_H
 #define NEO_TOOLS_ARRAYS_H
-#include "tools/benchmarks/bench.h"
+#include "tools/benchmarks/sides/bench.h"
 
 /* 24 random bits: an integer hash (the finalizer of MurmurHash3) of the index, seeded twice. */
 static inline uint32_t bench_random(uint32_t seed, uint32_t index) {

@@ -5,7 +5,7 @@
  * copy: c = a by memcpy, which streams; triad: c = a + 3 b in a plain loop. Bytes are those that
  * the program names: lines that a store fetches first are not counted. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <pthread.h>
 
 enum { MAX_THREADS = 256 };

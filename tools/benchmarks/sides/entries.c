@@ -6,7 +6,7 @@
  * Run-time sizes are the largest ones; floats are uniform in [-1, 1), integers in their bounds.
  * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/arrays.h"
+#include "tools/benchmarks/sides/arrays.h"
 
 enum { MAX_ENTRIES = 256, MAX_ARGS = 64, MAX_SIZES = 32 };
 

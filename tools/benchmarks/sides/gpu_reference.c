@@ -1,5 +1,5 @@
-#include "tools/benchmarks/gpu_reference.h"
-#include "tools/benchmarks/arrays.h"
+#include "tools/benchmarks/sides/gpu_reference.h"
+#include "tools/benchmarks/sides/arrays.h"
 #include <math.h>
 
 enum { MOST_WORK = 400 * 1000 * 1000, FEWEST = 256, MOST = 1 << 16, RUN = 1 << 13 };

@@ -1,5 +1,5 @@
-#include "tools/benchmarks/gpu_samples.h"
-#include "tools/benchmarks/arrays.h"
+#include "tools/benchmarks/sides/gpu_samples.h"
+#include "tools/benchmarks/sides/arrays.h"
 #include <stdlib.h>
 
 enum { MOST_RANK = 16, FEWEST_LINES = 4 };

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
-#include "tools/benchmarks/gpu_side.h"
+#include "tools/benchmarks/sides/gpu_side.h"
 #include "include/neo/dlpack.h"
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/serve.h"
 
 void gpu_must(int bad, const char *what, const char *why) {
   if (bad)

@@ -3,7 +3,7 @@
 #ifndef NEO_TOOLS_GPU_SIDE_H
 #define NEO_TOOLS_GPU_SIDE_H
 #include "runtime/cuda_api.h"
-#include "tools/benchmarks/arrays.h"
+#include "tools/benchmarks/sides/arrays.h"
 #include <stdio.h>
 
 enum { GPU_MOST_TENSORS = 4096, GPU_MOST_SIZES = 32, GPU_MOST_RANK = 16 };

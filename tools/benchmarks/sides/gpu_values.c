@@ -1,6 +1,6 @@
-#include "tools/benchmarks/gpu_values.h"
-#include "tools/benchmarks/gpu_reference.h"
-#include "tools/benchmarks/gpu_samples.h"
+#include "tools/benchmarks/sides/gpu_values.h"
+#include "tools/benchmarks/sides/gpu_reference.h"
+#include "tools/benchmarks/sides/gpu_samples.h"
 
 enum { LINE = 64, WHOLE_LINE = 1 << 14 };
 

@@ -6,7 +6,7 @@
  *   NAME want, NAME bound   with a reference (gpu_reference.h): f64, and the most that it is off by */
 #ifndef NEO_TOOLS_GPU_VALUES_H
 #define NEO_TOOLS_GPU_VALUES_H
-#include "tools/benchmarks/gpu_side.h"
+#include "tools/benchmarks/sides/gpu_side.h"
 
 typedef struct {
   const char *reference; /* null: none */

@@ -8,8 +8,8 @@
  * `ready` has what shows that others compute the same: values of the output `loss` at the first two
  * calls, or, where there is none, the mean size of each f32 output. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/arrays.h"
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/arrays.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <math.h>
 
 enum { MAX_ENTRIES = 8, MAX_TENSORS = 4096, MAX_SIZES = 32 };

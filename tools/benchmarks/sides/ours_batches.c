@@ -8,8 +8,8 @@
  * FOLDER/params.safetensors before the first call; with trace=, the pass after the first one is traced.
  * The answer `ready` has the mean of the output `loss` over the batches, for the first two passes. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/arrays.h"
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/arrays.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <inttypes.h>
 
 enum { MAX_BATCHES = 4096, MAX_ARGS = 256, MAX_SIZES = 32, ALIGN = 64 };

@@ -18,9 +18,9 @@
  * A library for a processor is called on the host, which gives the values that a GPU's are compared
  * with. `copy` is a copy on the device, which tells its bandwidth. */
 #define _GNU_SOURCE
-#include "tools/benchmarks/gpu_reference.h"
-#include "tools/benchmarks/gpu_values.h"
-#include "tools/benchmarks/serve.h"
+#include "tools/benchmarks/sides/gpu_reference.h"
+#include "tools/benchmarks/sides/gpu_values.h"
+#include "tools/benchmarks/sides/serve.h"
 #include <math.h>
 
 enum { SAMPLES = 4096, CAPTURE_RELAXED = 2 };

@@ -1,4 +1,4 @@
-/* A side of a comparison as a process of its own: tools/benchmarks/sides.py starts it, stops it
+/* A side of a comparison as a process of its own: tools/benchmarks/measure/process.py starts it, stops it
  * while another side runs, and talks to it over its standard input and output, a line each:
  *
  *   (start)    ready {JSON}              or: missing WHY
@@ -8,7 +8,7 @@
  * Where N > 1, a call that is not counted comes first: the others have had the caches. */
 #ifndef NEO_TOOLS_SERVE_H
 #define NEO_TOOLS_SERVE_H
-#include "tools/benchmarks/bench.h"
+#include "tools/benchmarks/sides/bench.h"
 
 static inline void serve_missing(const char *why) {
   printf("missing %s\n", why);
