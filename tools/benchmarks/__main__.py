@@ -1,4 +1,4 @@
-"""Runs a module of this folder: python3 tools/benchmarks MODULE ARGUMENT..., a command by its name alone.
+"""python3 tools/benchmarks MODULE ARGUMENT... runs a module of this folder, a command by its name.
 
     commands/   what tools/bench and tools/records run, a module each
     rows/       what is measured: rows of the processor, of recurrences, of dynamic structures, of
@@ -22,4 +22,5 @@ ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "t
 sys.dont_write_bytecode = True
 sys.path.append(ORACLE)  # networks, trees and batches of them in Python
 module = sys.argv.pop(1)
-runpy.run_module(module if "." in module else "commands." + module, run_name="__main__", alter_sys=True)
+module = module if "." in module else "commands." + module
+runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,12 +1,13 @@
-"""Loops in loops: what they need today, beside what they need where memory and time follow the iterations that run.
+"""tools/bench loops: loops in loops, what they need beside what they need by the iterations that run.
 
     tools/bench loops [--threads N] [--rounds N] [--json FILE]
 
-The first table has the memory that calls of models/recurrences/nested.expr need by plan, for 5, 20 and 50 iterations of the
-innermost loop, and how many kernels copy a carry; the second one the time of models/recurrences/early_exit.expr, whose solver
-leaves after a few iterations, for limits of 10, 50 and 500. The column "bound" says what is aimed at: memory of three
-vectors of 4 MiB and no copies at any depth; the time and the memory of limit 10 at every limit. What is over its bound is
-marked, and is no failure: rows are here to be read.
+The first table has the memory that calls of models/recurrences/nested.expr need by plan, for 5, 20
+and 50 iterations of the innermost loop, and how many kernels copy a carry; the second one the time of
+models/recurrences/early_exit.expr, whose solver leaves after a few iterations, for limits of 10, 50
+and 500. The column "bound" says what is aimed at: memory of three vectors of 4 MiB and no copies at
+any depth; the time and the memory of limit 10 at every limit. What is over its bound is marked, and
+is no failure: rows are here to be read.
 """
 import os
 import sys
@@ -46,7 +47,8 @@ def copies(builder):
 def memory_rows(builder):
     made = [entries.compiled(builder, model("nested"), f"--define=R={n}") for n in ITERATIONS]
     for entry in ("one", "two", "three"):
-        yield result(f"{entry} deep", "MiB", "nested", [planned_mib(m, entry) for m in made], VECTORS_MIB)
+        memory = [planned_mib(m, entry) for m in made]
+        yield result(f"{entry} deep", "MiB", "nested", memory, VECTORS_MIB)
     yield result("copies of carries", "kernels", "nested", [copies(builder)], 0)
 
 
@@ -65,7 +67,8 @@ def show(title, columns, rows):
     print(f"{title:20} {'':8}" + "".join(f"{c:>12}" for c in columns) + f"{'bound':>12}")
     for r in rows:
         cells = [f"{v:12.4g}" for v in r["values"]] + [" " * 12] * (len(columns) - len(r["values"]))
-        print(f"{r['name']:20} {r['unit']:8}{''.join(cells)}{r['bound']:12.4g}{'' if r['within'] else '  over'}")
+        print(f"{r['name']:20} {r['unit']:8}{''.join(cells)}{r['bound']:12.4g}"
+              f"{'' if r['within'] else '  over'}")
 
 
 def work(o, builder):

@@ -1,6 +1,7 @@
 """tools/bench mlp: an epoch of the digit model of models/mnist/mlp.expr beside PyTorch's, in turns.
 
-The digits are those of $NEO_DATA/mnist (../shared/data/mnist). Peer time over ours: above 1 we are faster.
+The digits are those of $NEO_DATA/mnist (../shared/data/mnist). Peer time over ours: above 1 we are
+faster.
 """
 import gzip
 import os
@@ -57,8 +58,9 @@ def ours(builder, data, threads):
     made = entries.compiled(builder, "models/mnist/mlp.expr")
     folder, lib = os.path.dirname(made["library"]), os.path.join(builder.build, "lib")
     program = os.path.join(folder, "mnist")
-    run(["cc", "-O2", "-o", program, "models/mnist/main.c", "-I" + folder, "-I.", "-Iinclude", "-L" + folder,
-         "-L" + lib, "-Wl,--no-as-needed", "-lneort", "-lm", "-ldl", "-lnet", f"-Wl,-rpath,{lib}:{folder}"], cwd=ROOT)
+    run(["cc", "-O2", "-o", program, "models/mnist/main.c", "-I" + folder, "-I.", "-Iinclude",
+         "-L" + folder, "-L" + lib, "-Wl,--no-as-needed", "-lneort", "-lm", "-ldl", "-lnet",
+         f"-Wl,-rpath,{lib}:{folder}"], cwd=ROOT)
 
     def epoch():
         with tempfile.TemporaryDirectory() as here:
@@ -79,8 +81,10 @@ def work(o, builder):
         for name, epoch in runs.items():
             times[name].append(1e6 * epoch())
     us = {name: statistics.median(t) for name, t in times.items()}
-    row = Row("mnist mlp epoch", "mnist", "epoch", "models/mnist/mlp.expr", "step", ("torch",), o.threads)
-    result = stored.result(row, peer="torch " + torch.__version__, ratio=us["torch"] / us["ours"], must=0.5)
+    row = Row("mnist mlp epoch", "mnist", "epoch", "models/mnist/mlp.expr", "step", ("torch",),
+              o.threads)
+    result = stored.result(row, peer="torch " + torch.__version__, must=0.5,
+                           ratio=us["torch"] / us["ours"])
     result["times"] = {name: dict(median_us=us[name], us=t) for name, t in times.items()}
     print(f"mnist mlp epoch, {o.threads} thread(s): ours {us['ours'] / 1e6:.2f} s, "
           f"torch {us['torch'] / 1e6:.2f} s, ratio {result['ratio']:.2f}")

@@ -1,5 +1,5 @@
-"""What commands that compare rows with their peers, or with another version of neoc, have in common:
-options, the choice of rows, measuring one after the other, and the table."""
+"""What commands that compare rows with peers or another version of neoc have in common: options, the
+choice of rows, measuring one after the other, and the table."""
 import argparse
 import os
 import re
@@ -49,8 +49,8 @@ def bench_of(o, work, rows, keep, kind, more):
     """What measures a row."""
     if o.baseline:
         return baseline.Versions(build_folder(), o.baseline, work, o, kind)
-    return kind(Builder(build_folder(), work, o.tuned), pythons.find(o.peers, rows), o.rounds, o.clock,
-                keep, **more)
+    builder = Builder(build_folder(), work, o.tuned)
+    return kind(builder, pythons.find(o.peers, rows), o.rounds, o.clock, keep, **more)
 
 
 def measured(results, row, build):

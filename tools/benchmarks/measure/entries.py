@@ -1,4 +1,4 @@
-"""What commands that time entries of a library alone, without peers, have in common: options, a folder,
+"""What commands that time entries of a library without peers have in common: options, a folder,
 compiling, the program sides/entries.c, results."""
 import argparse
 import os

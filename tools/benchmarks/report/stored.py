@@ -1,5 +1,5 @@
-"""Results, in one form for all rows, and the file that has them: what a side took by its name, what is
-missing and why; a bench adds what it knows of the row."""
+"""Results in one form for all rows, and the file that has them: what each side took, what is missing
+and why; a bench adds what it knows of the row."""
 import json
 import os
 import statistics
@@ -7,8 +7,8 @@ import time
 
 
 def result(row, **more):
-    return dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads, **more, times={},
-                missing={}, when=now())
+    return dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads, **more,
+                times={}, missing={}, when=now())
 
 
 def now():
