@@ -1,4 +1,4 @@
-/* Kernels of groups: lowering, the passes over a kernel, and the checks of what came out. */
+/* Kernels of groups: lowering, the passes over a kernel, and the checks of the result. */
 #ifndef NEO_CODEGEN_MAKE_H
 #define NEO_CODEGEN_MAKE_H
 #include "codegen/loop/loop.h"
@@ -8,7 +8,7 @@
  * are aligned and the protocol of copies is checked. After a failure `why` has a text. */
 neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s, bool gpu,
                            neo_arena *a, neo_kernel **out, neo_str *why) NEO_MUST_CHECK;
-/* How a GPU launches a kernel: threads of a block, and the units that those run. */
+/* The launch of a kernel on a GPU: threads of a block, and the units that a block runs. */
 void neo_kernel_launch(const neo_kernel *k, int32_t *block, int32_t *units);
 
 #endif

@@ -39,7 +39,7 @@ neo_span neo_prover_at(neo_prover *p, neo_span at);
 /* Suppresses remarks for proofs that are given up from here on: no compiled code depends on
  * them. */
 void neo_prover_be_quiet(neo_prover *p);
-/* The number of answers that were given up for the quota. */
+/* The number of questions that were given up because the quota was used up. */
 uint64_t neo_prover_given_up(const neo_prover *p);
 /* Switches insisting on or off. An insisting prover answers questions that decide whether a program
  * is valid, such as the order of a recurrence: each proof has at least NEO_PROOF_QUOTA operations.
@@ -62,7 +62,7 @@ neo_prover_stats neo_prover_statistics(const neo_prover *p);
  * question, and the sum of their statistics, to which a prover adds its own when it is freed. */
 enum { NEO_PROOF_QUOTA = 300000 };
 void neo_proofs_limit(neo_module *m, uint64_t max_operations); /* 0: NEO_PROOF_QUOTA */
-uint64_t neo_proofs_most(const neo_module *m);                 /* that quota */
+uint64_t neo_proofs_most(const neo_module *m);                 /* the quota */
 neo_prover_stats neo_proofs_total(const neo_module *m);
 void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 

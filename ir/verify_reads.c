@@ -20,7 +20,7 @@ typedef struct {
   neo_prover *p;
   neo_str *why;
   const bool *all; /* by tensor: check its reads */
-  uint64_t key;    /* of the present definition */
+  uint64_t key;    /* key of the present definition */
 } reads_check;
 
 /* ---- memo of proofs */
@@ -35,7 +35,8 @@ static void mix_list(reads_check *c, neo_list l) {
     mix(c, neo_list_at(c->m, l, k));
 }
 
-/* Mixes in a tensor that is read: the id of an expression determines everything else in it. */
+/* Mixes a load's tensor into the key: its extents and bounds. The rest of an expression is determined
+ * by its id. */
 static void mix_tensor(void *ctx, neo_expr e) {
   reads_check *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
@@ -87,7 +88,7 @@ static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_rea
   return f;
 }
 
-/* *given_up: but for the quota, it might be. */
+/* Whether the read is in range. *given_up: it could not be decided within the prover's quota. */
 static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r, bool *given_up) {
   neo_module *m = c->m;
   neo_axis_rec axes[64];

@@ -1,4 +1,4 @@
-/* How legality reports what is wrong. Private to schedule. */
+/* Reports of legality: the reason why a schedule is illegal. Private to schedule. */
 #ifndef NEO_SCHEDULE_REJECT_H
 #define NEO_SCHEDULE_REJECT_H
 #include "base/str.h"

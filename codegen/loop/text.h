@@ -2,7 +2,7 @@
 #ifndef NEO_CODEGEN_LOOP_TEXT_H
 #define NEO_CODEGEN_LOOP_TEXT_H
 
-/* Words that no name may be, besides those of operators and types; the last is null. */
+/* Reserved words, besides those of operators and types; the last is null. */
 extern const char *const neo_loop_words[];
 
 #endif

@@ -3,7 +3,8 @@
  * value. */
 #include "frontend/sema/parts.h"
 
-/* The state, or in an optimizer the parameter; reported if it is none. */
+/* Finds the target of an update: a state, or in an optimizer the parameter. Reports anything
+ * else. */
 bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   neo_ast_path path = {(neo_ast_name *)&var->name, 1, var->name.span};
   neo_sym *s = neo_path_find(in, &path, false);
@@ -46,7 +47,8 @@ static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   return NULL;
 }
 
-/* The number of the present iterations' element, among the leading dimensions. */
+/* The row-major index of the present iterations of the `lead` unrolled loops around: the piece of
+ * the tensor that they update. */
 static int64_t piece_number(const neo_inst *in, uint32_t lead) {
   int64_t at = 0;
   for (uint32_t k = 0; k < lead; k++)

@@ -1,12 +1,12 @@
 /* copy.c: copies to the device, on it, and from it, in the context's stream.
  *
  * Copies between host and device go by way of pinned memory, which the device reads and writes by
- * itself (DMA). It is a ring: each copy, in pieces where it is large, takes the next bytes, so that
- * the processor copies one piece while the device copies the one before. A piece is in use until its
- * copy is done, which an event after it tells; bytes from the device are then copied to their
- * destination. Pieces end in the order in which they began.
+ * itself (DMA). The memory is a circular buffer: each copy, divided into pieces if it is large, takes
+ * the next bytes, so that the processor copies one piece while the device copies the previous one. A
+ * piece is in use until its copy is done, which an event after the copy shows; bytes from the device
+ * are then copied to their destination. Pieces end in the order in which they began.
  *
- * The host waits only if the ring is full, and in neo_rti_cuda_finish, at the end of a call. Without
+ * The host waits only if the buffer is full, and in neo_rti_cuda_finish, at the end of a call. Without
  * pinned memory the driver copies, and the host waits for each copy. */
 #include "runtime/cuda/cuda.h"
 #include <string.h>
@@ -149,7 +149,7 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const 
   return s;
 }
 
-/* Is there a piece whose bytes the host waits for? */
+/* Whether the host waits for the bytes of a piece. */
 static bool owes(const cuda_ring *r) {
   for (unsigned i = 0; i < r->n; i++)
     if (r->piece[(r->first + i) % CUDA_PIECES].to)

@@ -6,10 +6,10 @@
 typedef struct {
   neo_rt_ctx *c;
   const neo_rt_entry *e;
-  const int64_t *grid; /* of the entry's steps, as in cached_graph */
+  const int64_t *grid; /* by step of the entry, as in cached_graph */
   cuda_visit *visit;
   void *ctx;
-  int32_t rounds; /* so far */
+  int32_t rounds; /* iterations so far */
 } walker;
 
 static cuda_result walk_steps(walker *w, int32_t first, int32_t end, int32_t round);

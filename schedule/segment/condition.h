@@ -1,4 +1,4 @@
-/* Private to schedule/segment: which part of a condition says what (segment.h). */
+/* Private to schedule/segment: the parts of a condition (segment.h). */
 #ifndef NEO_SCHEDULE_SEGMENT_CONDITION_H
 #define NEO_SCHEDULE_SEGMENT_CONDITION_H
 #include "schedule/segment/segment.h"

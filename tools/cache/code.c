@@ -44,7 +44,7 @@ void neo_code_close(neo_code_cache *x) {
     neo_code_count(x);
 }
 
-/* With those above it, for the user alone. */
+/* Makes the folder and missing parent folders, accessible to the user alone. */
 static bool make_folder(const char *folder) {
   char above[PATH_MAX];
   const char *slash = strrchr(folder, '/');
@@ -106,7 +106,8 @@ static bool read_all(const neo_code_cache *x, int fd, char *to, size_t n) {
   return true;
 }
 
-/* Null where memory ends: the file is open, and nothing may be left by a jump. */
+/* Allocates n bytes; null if memory ends. A file is open here, so the arena's jump must not leave
+ * this function. */
 static char *room(neo_arena *a, size_t n) {
   jmp_buf here;
   jmp_buf *volatile outer = a->on_fail;
@@ -123,7 +124,7 @@ static bool usable(int fd, struct stat *st) {
          (size_t)st->st_size >= head_bytes();
 }
 
-/* The whole file; it has been used just now. */
+/* Reads a whole file, and marks it as used now. */
 static char *read_file(neo_code_cache *x, const char *path, neo_arena *a, size_t *n) {
   struct stat st;
   int fd = x->io->open(x->io->ctx, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -193,7 +194,8 @@ static bool write_entry(const neo_code_cache *x, int fd, neo_code_key key, const
          (!synced || x->io->fsync(x->io->ctx, fd) == 0);
 }
 
-/* The new name is on the disk when its folder is; some file systems cannot tell. */
+/* Flushes the folder: a new name is safe on the disk only then. Some file systems do not support
+ * this. */
 static bool sync_folder(const neo_code_cache *x) {
   int fd = x->io->open(x->io->ctx, x->folder, O_RDONLY | O_DIRECTORY, 0);
   if (fd < 0)
@@ -230,7 +232,7 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
   return false;
 }
 
-/* Whether the folder is the user's own: it may have existed before. */
+/* Whether the folder belongs to this user: another user may have created it. */
 static bool is_own_folder(const char *folder) {
   struct stat st;
   if (stat(folder, &st) != 0)

@@ -43,9 +43,9 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* of the model; for a model given as text, its name in
+  const char *path;                /* file of the model; for a model given as text, its name in
                                       messages */
-  const char *text;                /* of the model; null: read it from the file */
+  const char *text;                /* text of the model; null: read it from the file */
   size_t text_bytes;
   const neo_module_source *modules; /* modules that are found before files */
   int n_modules;
@@ -70,7 +70,8 @@ typedef struct {
   bool check_facts;        /* compare the results of passes and kernels with interpreters
                               (facts.h) */
   neo_fuse_options fusion; /* profile null: that of the target */
-  neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
+  neo_precision math, store; /* precision of contractions' operands; of intermediate tensors in
+                                memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
   bool pure;                 /* entries have no state (pure.c) */
@@ -85,9 +86,9 @@ typedef struct {
   /* Chooses a group's schedule instead of records and model, for tests; may be null. */
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
   neo_segment_schedule *segment_schedule; /* inside of recurrences; null: the model's */
-  void *schedule_ctx;                     /* of both */
+  void *schedule_ctx;                     /* for both functions */
   bool every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
-  neo_loops loops; /* of recurrences, in the plan */
+  neo_loops loops; /* kind of loops for recurrences in the plan */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
    * costs say. */
   uint32_t tile_rounds;
@@ -141,7 +142,7 @@ typedef struct { /* a kernel of a recurrence, by what it does */
  * larger one. */
 typedef struct {
   const neo_group *of; /* the recurrence */
-  uint32_t number;     /* of the schedule, among those of the recurrence */
+  uint32_t number;     /* number among the schedules of the recurrence */
   const neo_group *g;
   const neo_machine *machine; /* as the group may use it */
   neo_schedule schedule;
@@ -166,7 +167,7 @@ typedef struct neo_compilation {
   const char *prefix;
   neo_module *module;
   neo_target target;
-  neo_target host; /* of the record and the thin entries: the target, or a GPU's host */
+  neo_target host; /* target of the record and the thin entries: the target, or a GPU's host */
   NEO_VEC(neo_plan_image) images;
   neo_machine machine;
   neo_grouping grouping;
@@ -183,7 +184,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_loop_kernel) loop_kernels; /* kernels of recurrences */
   NEO_VEC(neo_segment) segments;         /* groups in recurrences */
   struct neo_searched *searched; /* results of the model's search; null: none (searched.h) */
-  neo_decisions decisions;       /* of fusion */
+  neo_decisions decisions;       /* decisions of fusion */
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: facts are not checked */
   neo_llvm *llvm;
@@ -278,7 +279,7 @@ int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
 /* Sizes in the order of kernels (neo_size_number), in the arena; an index of a loop is in the
  * middle of its range. (sizes.c) */
 int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes);
-/* The ends of the elements of an integer tensor (ir/element.h) at these sizes. */
+/* The bounds of the elements of an integer tensor (ir/element.h) at these sizes. */
 typedef struct {
   bool given;
   uint32_t rank;
@@ -289,9 +290,9 @@ typedef struct {
   int64_t lists, edges;
 } neo_ends_at;
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
-/* The ends of one element, by its number in row-major order. */
+/* The bounds of one element, by its number in row-major order. */
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
-/* The ends that hold for all elements. */
+/* The bounds that hold for all elements. */
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
 /* The positions of a tensor's elements at these sizes, in the memory that holds it. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* Running sums by keys (schedule/keyed_scan/keyed_scan.h). */
+/* Lowering of keyed scans (schedule/keyed_scan/keyed_scan.h): the loop over the scan's axis in the block. */
 #ifndef NEO_CODEGEN_LOWER_KEYED_SCAN_H
 #define NEO_CODEGEN_LOWER_KEYED_SCAN_H
 #include "codegen/lower/common/scope.h"
