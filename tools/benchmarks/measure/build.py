@@ -1,4 +1,4 @@
-"""Makes what the sides run: our libraries in their variants, and the programs of sides/ and peers/."""
+"""Makes what the sides run: our libraries in their variants, the programs of sides/ and peers/."""
 import dataclasses
 import hashlib
 import json

@@ -1,5 +1,5 @@
-"""What commands that compare rows with peers or another version of neoc have in common: options, the
-choice of rows, measuring one after the other, and the table."""
+"""What commands that compare rows with peers or another version of neoc have in common: options,
+the choice of rows, measuring one after the other, and the table."""
 import argparse
 import os
 import re
@@ -54,7 +54,7 @@ def bench_of(o, work, rows, keep, kind, more):
 
 
 def measured(results, row, build):
-    """Is there a whole result of this row by this build? Without a single peer that ran it is none."""
+    """Is there a whole result of this row by this build? Without a peer that ran it is none."""
     return any(r["name"] == row.name and r.get("build") == build and
                (r["peer"] or not r["missing"]) for r in results)
 

@@ -21,8 +21,9 @@ def ratio_text(name, ratio, must):
 def line(r):
     said = [values_text(r["values"])] if "values" in r else []
     if "ours" in r.get("times", ()):
-        said.append(f"{r['times']['ours']['median_us']:.1f} us" + (f" in graphs of {r['graph']}" if r.get("graph") else
-                                                "") + (f" ({r['timed']})" if r.get("timed") else ""))
+        graph = f" in graphs of {r['graph']}" if r.get("graph") else ""
+        timed = f" ({r['timed']})" if r.get("timed") else ""
+        said.append(f"{r['times']['ours']['median_us']:.1f} us{graph}{timed}")
     said += [ratio_text(name, ratio, r["musts"].get(name)) for name, ratio in r["ratios"].items()]
     said += [f"{name}: {why}" for name, why in r["missing"].items()]
     if r.get("paths"):
