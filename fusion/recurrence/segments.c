@@ -1,10 +1,10 @@
-/* Instances that follow one another and run in the same rounds are a segment. An instance joins the open
+/* Instances that follow one another and run in the same iterations are a segment. An instance joins the open
  * segment if what it reads of it is a slice, and begins another one if it may read in another way what
  * the segment makes.
  *
  * In a segment a value is computed where and as often as that pays, and nothing orders what it reads in memory and
  * what it stores. So nothing in it writes where another instance of it reads, and an instance that writes where
- * it reads itself, element by element (ring.c), has no readers there. */
+ * it reads itself, element by element (fold.c), has no readers there. */
 #include "fusion/recurrence/internal.h"
 
 /* ---- what is open */

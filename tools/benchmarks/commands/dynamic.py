@@ -23,8 +23,7 @@ from measure.dynamic import DynamicBench
 from rows import dynamic
 
 SERIAL = ("--skip-pass=levels",)
-SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",),
-            "lazy batching": ("--no-lazy-batching",), "streaming": ("--no-streaming",)}
+SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",)}
 
 
 def switch(text):

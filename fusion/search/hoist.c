@@ -1,11 +1,11 @@
-/* What leads a recurrence.
+/* Producers that are hoisted into a recurrence's group.
  *
  *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
- * A definition whose results only the recurrence reads, each position in its own round, becomes a part of its
- * group if they would go to memory behind the caches: there it is made for blocks of rounds
- * (fusion/recurrence/lead.c). What fits in a cache is made as a whole, which has more rows at a time and a
+ * A definition whose results only the recurrence reads, each position in its own iteration, becomes a part of its
+ * group if they would go to memory behind the caches: there it is made for blocks of iterations
+ * (fusion/recurrence/hoist.c). What fits in a cache is made as a whole, which has more rows at a time and a
  * schedule that can be tuned; so is everything on a GPU, which a block of few rows would leave idle. */
 #include "fusion/recurrence.h"
 #include "fusion/search/search.h"
@@ -16,12 +16,12 @@ typedef struct {
   uint32_t number; /* of the recurrence */
   uint32_t first;  /* place of its first definition */
   bool *read;      /* by tensor: by what is no part of the group */
-  uint32_t *of;    /* by definition: the number of the recurrence that it leads */
-  neo_def *group;  /* its definitions, and those that lead it */
+  uint32_t *of;    /* by definition: the number of the recurrence into which it is hoisted */
+  neo_def *group;  /* its definitions, and those that are hoisted into it */
   size_t n_group;
   neo_order_step loop;
-  NEO_VEC(neo_order_member) leads;
-} leader;
+  NEO_VEC(neo_order_member) taken;
+} hoister;
 
 static double bytes_of(const fuser *q, neo_tensor t) {
   double n = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
@@ -33,13 +33,13 @@ static double bytes_of(const fuser *q, neo_tensor t) {
 /* ---- whether it may */
 
 static void look_read(void *ctx, neo_expr e) {
-  leader *l = ctx;
+  hoister *l = ctx;
   const neo_node *n = neo_expr_node(l->q->m, e);
   if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
     l->read[n->attr] = true;
 }
 
-static void note_readers(leader *l) {
+static void note_readers(hoister *l) {
   fuser *q = l->q;
   l->read = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
   for (size_t k = 0; k < q->n_order; k++) {
@@ -50,7 +50,7 @@ static void note_readers(leader *l) {
 }
 
 /* Is the tensor large, and of nobody but the group? */
-static bool is_passing(const leader *l, neo_tensor t) {
+static bool is_passing(const hoister *l, neo_tensor t) {
   const fuser *q = l->q;
   const neo_tensor_rec *r = neo_tensor_at(q->m, t);
   double cached = q->profile->level[NEO_MACHINE_CACHES - 2].bytes;
@@ -58,7 +58,7 @@ static bool is_passing(const leader *l, neo_tensor t) {
          (q->recurrences.tile_rounds || bytes_of(q, t) > cached);
 }
 
-static bool is_candidate(const leader *l, uint32_t d) {
+static bool is_candidate(const hoister *l, uint32_t d) {
   const fuser *q = l->q;
   neo_list out = neo_def_at(q->m, (neo_def){d})->out;
   bool is = !q->def[d].recurrence && !l->of[d] && !q->def[d].call_invariant &&
@@ -70,20 +70,20 @@ static bool is_candidate(const leader *l, uint32_t d) {
 
 /* ---- taking */
 
-static void take(leader *l, uint32_t d) {
+static void take(hoister *l, uint32_t d) {
   fuser *q = l->q;
   neo_order_member x;
-  if (!neo_recurrence_leads(q->m, &l->loop, l->group, l->n_group, (neo_def){d}, &x))
+  if (!neo_recurrence_hoists(q->m, &l->loop, l->group, l->n_group, (neo_def){d}, &x))
     return;
-  NEO_PUSH(q->a, &l->leads, x);
+  NEO_PUSH(q->a, &l->taken, x);
   l->loop.member[l->loop.n_members++] = x;
   l->group[l->n_group++] = x.def;
   l->of[d] = l->number;
   note_readers(l);
 }
 
-/* The recurrence's loop, with room for what may lead it. */
-static bool find_loop(leader *l) {
+/* The recurrence's loop, with room for what may be hoisted into it. */
+static bool find_loop(hoister *l) {
   fuser *q = l->q;
   neo_prover *p = neo_prover_new(q->m);
   size_t n = 0;
@@ -102,14 +102,14 @@ static bool find_loop(leader *l) {
   return found;
 }
 
-static bool has_candidates(const leader *l) {
+static bool has_candidates(const hoister *l) {
   for (uint32_t k = 0; k < l->first; k++)
     if (is_candidate(l, l->q->order[k]))
       return true;
   return false;
 }
 
-static void lead_recurrence(leader *l) {
+static void hoist_into(hoister *l) {
   fuser *q = l->q;
   l->group = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   for (size_t k = 0; k < q->n_order; k++)
@@ -118,17 +118,15 @@ static void lead_recurrence(leader *l) {
   note_readers(l);
   if (!has_candidates(l) || !find_loop(l))
     return;
-  if (q->recurrences.no_streaming && neo_recurrence_has_blocks(q->m, &l->loop)) /* row_leads.c */
-    return;
   for (uint32_t k = l->first; k-- > 0;) /* readers first */
     if (is_candidate(l, q->order[k]))
       take(l, q->order[k]);
-  if (!neo_recurrence_block(q->m, l->leads.at, l->leads.n, q->recurrences.tile_rounds))
-    for (size_t k = 0; k < l->leads.n; k++)
-      l->of[l->leads.at[k].def.i] = 0;
+  if (!neo_recurrence_block(q->m, l->taken.at, l->taken.n, q->recurrences.tile_rounds))
+    for (size_t k = 0; k < l->taken.n; k++)
+      l->of[l->taken.at[k].def.i] = 0;
 }
 
-/* Those that lead come before the first definition of their recurrence. */
+/* Those that are hoisted come before the first definition of their recurrence. */
 static void reorder(fuser *q, const uint32_t *of) {
   uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   size_t n = 0;
@@ -149,14 +147,14 @@ static void reorder(fuser *q, const uint32_t *of) {
   }
 }
 
-void fuse_leads(fuser *q) {
+void fuse_hoist(fuser *q) {
   uint32_t before = 0, *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
   if (q->profile->threads > 0) /* a GPU's */
     return;
   for (uint32_t k = 0; k < q->n_order; k++) {
-    leader l = {.q = q, .number = q->def[q->order[k]].recurrence, .first = k, .of = of};
+    hoister l = {.q = q, .number = q->def[q->order[k]].recurrence, .first = k, .of = of};
     if (l.number && l.number != before)
-      lead_recurrence(&l);
+      hoist_into(&l);
     before = l.number;
   }
   reorder(q, of);
