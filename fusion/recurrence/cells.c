@@ -15,7 +15,7 @@
 #include "ir/element.h"
 #include "ir/out_map.h"
 
-neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_ring *r) {
+neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_storage *r) {
   neo_module *m = o->m;
   neo_tensor_rec t = *neo_tensor_at(m, of);
   uint32_t extent[OUTLINE_AXES];
@@ -32,7 +32,7 @@ neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_rin
 }
 
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n) {
-  outline_ring *r = &o->ring[t.i];
+  outline_storage *r = &o->storage[t.i];
   bool changed = false;
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].order == loop && r->fold[k].n != n) {
@@ -44,13 +44,13 @@ void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, i
 }
 
 neo_tensor outline_memory_of(const outliner *o, neo_tensor t) {
-  return o->ring[t.i].tensor.i ? o->ring[t.i].tensor : t;
+  return o->storage[t.i].tensor.i ? o->storage[t.i].tensor : t;
 }
 
 /* ---- positions */
 
 static const outline_fold *fold_along(const outliner *o, neo_tensor t, uint32_t axis) {
-  const outline_ring *r = &o->ring[t.i];
+  const outline_storage *r = &o->storage[t.i];
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].axis == axis)
       return &r->fold[k];
@@ -107,14 +107,14 @@ static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_te
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
                            uint32_t axis, neo_expr at, neo_tensor first) {
   neo_tensor t = {neo_expr_node(o->m, read)->attr};
-  return outline_is_by_level(&o->ring[t.i])
+  return outline_is_by_level(&o->storage[t.i])
              ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at)
              : outline_cell(o, t, axis, at);
 }
 
 neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
-  const outline_ring *r = &o->ring[t.i];
+  const outline_storage *r = &o->storage[t.i];
   neo_slice s = {.offset = outline_number(o, 0)};
   uint32_t id[OUTLINE_AXES], rank = neo_tensor_rank(m, t);
   bool one = true;
@@ -143,7 +143,7 @@ neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instan
 void outline_add_stores(outliner *o) {
   neo_module *m = o->m;
   for (uint32_t t = 1; t < o->n_tensors; t++) {
-    const outline_ring *r = &o->ring[t];
+    const outline_storage *r = &o->storage[t];
     neo_store s = {.tensor = {t}, .scope = o->out->tree.root};
     if (!r->n_folds || outline_is_by_level(r))
       continue;

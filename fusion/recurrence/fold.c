@@ -77,8 +77,8 @@ bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const o
 static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
   if (level)
     return outline_iteration_of(l->o, l->loop[level], l->x, at);
-  *at = l->x->round;
-  return l->x->rounds == 1;
+  *at = l->x->iteration;
+  return l->x->iterations == 1;
 }
 
 /* How many iterations of the loop lie between two, if it is a constant. */
@@ -90,7 +90,7 @@ static bool between(const outliner *o, const neo_order_step *loop, neo_expr firs
 /* Where along its axis the element lies that is read. */
 static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   const outline_instance *x = l->x;
-  const neo_order_member *own = x->rounds == 1 ? outline_member(l->loop[0], x->def) : NULL;
+  const neo_order_member *own = x->iterations == 1 ? outline_member(l->loop[0], x->def) : NULL;
   neo_expr by[OUTLINE_AXES] = {{0}};
   for (uint32_t k = 0; k < x->rec.n_out; k++)
     if (!x->fixed[k] && ((own && own->axis == k) || outline_has_one_position(l->o, x, k)))
@@ -171,7 +171,7 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = level_distance(l, read, &d);
   else if (in)
     l->good = distance_of(l, l->level, read, &d);
-  else if (l->x->rounds == 0 || l->x->rounds == 1)
+  else if (l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
     l->good = !l->level && !l->after; /* all that was computed before is there */
@@ -194,10 +194,10 @@ static void look_made(fold_look *l, bool outermost) {
     l->good = x->level.first.i && x->base[axis].i;
   } else if (!one) {
     bool from_start = neo_expr_is_int(l->o->m, x->base[axis], &first) && first >= 0;
-    l->good = !l->level && x->rounds > 1 && from_start && !l->loop[0]->down && !l->after;
-    need(l, from_start ? first + x->rounds : 0, from_start ? first + x->rounds : 0);
+    l->good = !l->level && x->iterations > 1 && from_start && !l->loop[0]->down && !l->after;
+    need(l, from_start ? first + x->iterations : 0, from_start ? first + x->iterations : 0);
   }
-  l->head += outermost && !l->level && !l->after ? x->rounds : 0;
+  l->head += outermost && !l->level && !l->after ? x->iterations : 0;
 }
 
 /* outermost: it is in no band. */
@@ -236,7 +236,7 @@ static bool is_hoisted(const outliner *o, neo_def d) {
   return false;
 }
 
-static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_ring *out) {
+static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_storage *out) {
   neo_facts none = {0};
   int64_t lo, hi;
   uint32_t axis = l->made[level]->axis;
@@ -245,8 +245,8 @@ static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_ring
 }
 
 /* What is in place of the element that it is computed of is folded along the outermost loop alone. */
-static void find_folds(fold_look *l, const neo_tree *tree, outline_ring *out) {
-  outline_ring inner = {0};
+static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
+  outline_storage inner = {0};
   if (is_hoisted(l->o, l->made[0]->def)) {
     add_fold(l, 0, l->o->hoist_block, out);
     return;
@@ -268,7 +268,7 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
                         neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
   fold_look l = {.o = o, .tensor = t};
-  outline_ring out = {.order = order};
+  outline_storage out = {.order = order};
   if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
     return;
   neo_def d = {neo_list_at(o->m, rec->pieces, 0)};
@@ -279,7 +279,7 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
   if (!out.n_folds)
     return;
   out.tensor = outline_cells_new(o, t, &out);
-  o->ring[t.i] = out;
+  o->storage[t.i] = out;
 }
 
 void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order) {
@@ -311,7 +311,7 @@ static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
 }
 
 /* Are both in the same iterations of the loops in the outermost one along which the storage is folded? */
-static bool are_together(const outliner *o, const outline_ring *r, const outline_instance *x,
+static bool are_together(const outliner *o, const outline_storage *r, const outline_instance *x,
                          const outline_instance *p) {
   bool together = true;
   for (uint32_t k = 0; k < r->n_folds && together; k++) {
@@ -327,14 +327,14 @@ static bool are_together(const outliner *o, const outline_ring *r, const outline
 
 static bool overwrites(const outliner *o, const outline_instance *x, const outline_instance *p,
                        uint32_t tensor) {
-  const outline_ring *r = &o->ring[tensor];
+  const outline_storage *r = &o->storage[tensor];
   bool makes = outline_makes(o, p, tensor);
   if (!r->n_folds)
     return false;
   overwrite_look l = {.reader = {.o = o, .tensor = {tensor}, .x = p}};
   l.n = outline_slices(r, r->order);
   find_loops(&l.reader, r->order, x->def);
-  if (!between(o, r->order, p->round, x->round, &l.later))
+  if (!between(o, r->order, p->iteration, x->iteration, &l.later))
     return true;
   outline_reads(o, p, look_overwritten, &l);
   if (!l.later && (l.reads || makes) && !are_together(o, r, x, p))
@@ -346,7 +346,8 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
 
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
   bool is = false;
-  if (x->rounds != 1 || p->rounds != 1) /* all that are made at once have slices of their own */
+  if (x->iterations != 1 ||
+      p->iterations != 1) /* all that are made at once have slices of their own */
     return false;
   for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
     is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));

@@ -40,13 +40,13 @@ typedef struct {
   neo_expr base[OUTLINE_AXES]; /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
-  neo_expr round; /* of the outermost loop that it is in; */
+  neo_expr iteration; /* of the outermost loop that it is in; */
   /* At most so many of them at once, from there on; 0: it is in none; -1: a number that is not known here. */
-  int64_t rounds;
+  int64_t iterations;
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
-  bool of_sum;             /* early exits added it: it is none of its definition's own */
+  bool added;              /* early exits added it: it is none of its definition's own */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
   outline_level level;     /* that its rows are of */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
@@ -80,8 +80,8 @@ typedef struct {               /* of a tensor: where its elements lie */
   const neo_order_step *order; /* the outermost loop */
   uint32_t n_folds;            /* loops along which the storage is folded, the outermost first */
   outline_fold fold[OUTLINE_FOLDS];
-} outline_ring;
-static inline bool outline_is_by_level(const outline_ring *r) {
+} outline_storage;
+static inline bool outline_is_by_level(const outline_storage *r) {
   return r->n_folds && r->fold[0].n == OUTLINE_TWO_LEVELS;
 }
 
@@ -91,11 +91,11 @@ typedef struct {
   neo_prover *p;
   const neo_def *defs;
   size_t n;
-  bool *own;          /* by tensor: a definition of the recurrence makes it */
-  bool *stored;       /* by tensor: it is in memory */
-  outline_ring *ring; /* by tensor */
-  uint32_t n_tensors; /* that may have a ring: more are made */
-  size_t room;        /* of what is by tensor */
+  bool *own;                /* by tensor: a definition of the recurrence makes it */
+  bool *stored;             /* by tensor: it is in memory */
+  outline_storage *storage; /* by tensor */
+  uint32_t n_tensors;       /* that may be folded: more are made */
+  size_t room;              /* of what is by tensor */
   /* Producers that are hoisted out of the outermost loop at hand, each before its readers: to blocks of so many iterations; 0:
    * of no blocks, and they run before it. */
   const neo_def *hoisted;
@@ -278,7 +278,7 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
 /* How many slices of the tensor there are along the loop; 0: all. */
-static inline int64_t outline_slices(const outline_ring *r, const neo_order_step *loop) {
+static inline int64_t outline_slices(const outline_storage *r, const neo_order_step *loop) {
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].order == loop)
       return r->fold[k].n;
@@ -289,7 +289,7 @@ static inline int64_t outline_slices(const outline_ring *r, const neo_order_step
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p);
 
 /* cells.c: a tensor for the cells of `of`. */
-neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_ring *r);
+neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_storage *r);
 /* Gives the tensor n slices along the loop, where it is folded along it. */
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
 /* The tensor that is in memory for t. */
@@ -304,7 +304,7 @@ neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instan
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
 
-/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
+/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->storage is known. */
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */

@@ -201,11 +201,11 @@ void outline_grow(outliner *o) {
   o->room = o->m->tensors.n;
   o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
   o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
-  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
+  o->storage = NEO_NEW_ARRAY(o->a, outline_storage, o->room);
   for (size_t t = 0; t < n; t++) {
     o->own[t] = from.own[t];
     o->stored[t] = from.stored[t];
-    o->ring[t] = from.ring[t];
+    o->storage[t] = from.storage[t];
   }
 }
 

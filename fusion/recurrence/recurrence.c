@@ -32,7 +32,7 @@ static void find_memory(outliner *o) {
     neo_def_visit(o->m, o->defs[k], look_outside, o);
     for (uint32_t j = 0; j < out.n; j++) {
       neo_tensor t = {neo_list_at(o->m, out, j)};
-      bool listed = !o->stored[t.i] || o->ring[t.i].tensor.i;
+      bool listed = !o->stored[t.i] || o->storage[t.i].tensor.i;
       for (size_t i = 0; i < o->out->roots.n && !listed; i++)
         listed = o->out->roots.at[i].i == t.i;
       if (listed)

@@ -88,7 +88,7 @@ static void close_segment(segmenter *s, neo_trees *to) {
     return;
   const outline_instance *x = s->open.at[0];
   for (size_t k = 0; k < s->open.n && s->write; k++)
-    if (!s->open.at[k]->of_sum)
+    if (!s->open.at[k]->added)
       NEO_PUSH(s->o->a, &s->leaf.instances, instance_of(s->o, s->open.at[k]));
   const neo_tree *t = neo_tree_of_leaf(s->o->a, s->leaf);
   if (x->when.i)

@@ -28,8 +28,8 @@ static void note_iterations(const outliner *o, outline_instance *x) {
     return;
   bool bounded = l->index.i || outline_distance(o, l->hi, l->lo, &n) ||
                  neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, l->hi, l->lo), &least, &n);
-  x->round = l->index.i ? l->index : l->lo;
-  x->rounds = bounded && n > 0 ? n : -1;
+  x->iteration = l->index.i ? l->index : l->lo;
+  x->iterations = bounded && n > 0 ? n : -1;
 }
 
 /* ---- expressions */

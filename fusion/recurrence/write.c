@@ -76,7 +76,7 @@ static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_
 static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
   neo_module *m = w->o->m;
   neo_tensor t = {n->attr}, copy = copy_of(w, t);
-  const outline_ring *r = &w->o->ring[t.i];
+  const outline_storage *r = &w->o->storage[t.i];
   uint32_t rank = neo_tensor_rank(m, t);
   neo_expr inside = {0};
   neo_tensor first = outline_is_by_level(r) ? copy_of(w, w->x->level.first) : (neo_tensor){0};
