@@ -410,6 +410,10 @@ static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k)
 }
 bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x); /* an integer or bool constant */
 bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float constant */
+/* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a sum as it is, and
+ * select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
+bool neo_expr_is_zero(const neo_module *m, neo_expr e);
+bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
@@ -503,6 +507,8 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * directly or through others. Inputs, params and states are not entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
+/* The definitions that the entries need; with `inits`, also what the first values of tensors are computed of. */
+size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
 /* Whether t is a state whose initial value depends on parameters. */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 

@@ -158,6 +158,23 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
   return found;
 }
 
+size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out) {
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t e = 0; e < m->entries.n; e++) {
+    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
+    for (int l = 0; l < 2; l++)
+      for (uint32_t k = 0; k < lists[l].n; k++)
+        NEO_PUSH(a, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
+  }
+  for (uint32_t t = 1; inits && t < m->tensors.n; t++) {
+    neo_def init = m->tensors.at[t].init;
+    neo_tensor *read;
+    for (size_t k = init.i ? neo_def_reads(m, init, a, &read) : 0; k-- > 0;)
+      NEO_PUSH(a, &roots, read[k]);
+  }
+  return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
+}
+
 static bool reads_param(const neo_module *m, neo_def d, neo_arena *scratch) {
   neo_tensor *read;
   size_t n = neo_def_reads(m, d, scratch, &read);

@@ -294,7 +294,7 @@ void levels_write_kinds(levels *s) {
         write_conditions(s, (neo_def){d}, s->vertex[d][k], k);
         any = true;
       }
-  size_t n = any ? levels_needed_defs(s, &defs) : 0;
+  size_t n = any ? neo_needed_defs(s->m, false, s->a, &defs) : 0;
   x.need = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n);
   x.in = levels_tensors_in_order(s);
   while (x.changed) {

@@ -304,7 +304,7 @@ void levels_leave_out_kinds(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
   kinds x = {.s = s, .changed = true};
-  x.n = levels_needed_defs(s, &defs);
+  x.n = neo_needed_defs(s->m, false, s->a, &defs);
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
   x.in = levels_tensors_in_order(s);
   while (x.changed) {

@@ -233,18 +233,6 @@ static void leave_out(const levels_needs *x, neo_def id) {
   neo_def_at(m, id)->finish = list;
 }
 
-size_t levels_needed_defs(levels *s, neo_def **out) {
-  neo_module *m = s->m;
-  NEO_VEC(neo_tensor) roots = {0};
-  for (size_t e = 0; e < m->entries.n; e++) {
-    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
-    for (int l = 0; l < 2; l++)
-      for (uint32_t k = 0; k < lists[l].n; k++)
-        NEO_PUSH(s->a, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
-  }
-  return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
-}
-
 levels_ordered levels_tensors_in_order(levels *s) {
   size_t n = s->m->tensors.n;
   levels_ordered x = {NEO_NEW_ARRAY(s->a, bool, n), NEO_NEW_ARRAY(s->a, levels_graph *, n),
@@ -263,7 +251,7 @@ void levels_leave_out(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
   levels_needs x = {.s = s, .changed = true};
-  x.n = levels_needed_defs(s, &defs);
+  x.n = neo_needed_defs(s->m, false, s->a, &defs);
   x.defs = defs;
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
   x.in = levels_tensors_in_order(s);

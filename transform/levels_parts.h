@@ -110,8 +110,7 @@ neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *r
 neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_expr e,
                                   neo_expr *vertex);
 /* Does the definition, in the order, reduce along a list of the vertex at this place? Leaves have no edges. */
-bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
-                         neo_expr at);
+bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d, neo_expr at);
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
 
@@ -150,7 +149,6 @@ levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
  * asks something else. */
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
-bool levels_is_zero(const neo_module *m, neo_expr e);
 typedef struct {
   const levels *s;
   void *ctx;
@@ -181,8 +179,6 @@ typedef struct { /* by tensor */
 
 /* levels_needed.c: leaves out what nobody reads. */
 void levels_leave_out(levels *s);
-/* The definitions that entries need, producers first; returns how many. */
-size_t levels_needed_defs(levels *s, neo_def **out);
 /* The tensors that lie in an order. */
 levels_ordered levels_tensors_in_order(levels *s);
 

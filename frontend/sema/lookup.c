@@ -191,7 +191,7 @@ neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v) 
   return neo_val_poison();
 }
 
-/* Only `..` of rank 0 may subscript a scalar. */
+/* Checks the subscripts of a scalar: only a `..` of rank 0 is allowed. */
 neo_val neo_scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v) {
   bool empty = e->u.ref.subs.n == 1 && !e->u.ref.subs.at[0].expr;
   if (empty && (!f->has_pack || f->n_pack == 0))

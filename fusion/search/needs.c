@@ -155,7 +155,7 @@ static void find_recurrences(fuser *q) {
  *     u[t, i] = ... u[t-1, i] ...,  last[i] = u[T-1, i]
  *
  * `last` becomes a part of the recurrence's group, where it runs behind the loops: then nobody outside
- * reads u, of which a few slices are enough (fusion/recurrence/ring.c). */
+ * reads u, of which a few slices are enough (fusion/recurrence/fold.c). */
 
 typedef struct {
   fuser *q;
@@ -247,7 +247,7 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
  * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
  * then nobody outside reads all of some tensor: of that a few slices are enough. One of several definitions does so if
  * it reads bools of the other one, as carries do that the condition of their `while` does not depend on: all of them end
- * early together (fusion/recurrence/leave.c). Others may have products that have the rows of all rounds outside. What stands
+ * early together (fusion/recurrence/early_exit.h). Others may have products that have the rows of all rounds outside. What stands
  * between the two joins with it. Those that share loops have one order: that each has one with the first says nothing of
  * all. */
 
@@ -265,8 +265,7 @@ typedef struct {
 
 /* What is needed under a condition may read what waits for it, and that may be made by the loops. */
 static bool is_needed_with(const sharing *s, uint32_t d) {
-  return !s->when ||
-         neo_conditions_same(&s->when[d], &s->when[s->q->order[s->f.first - 1]]);
+  return !s->when || neo_conditions_same(&s->when[d], &s->when[s->q->order[s->f.first - 1]]);
 }
 
 static bool makes_temporaries(const neo_module *m, neo_def d) {
@@ -292,8 +291,7 @@ static bool take_between(sharing *s, neo_tensor t) {
   neo_list pieces = neo_tensor_at(q->m, t)->pieces;
   neo_def d = {pieces.n == 1 ? neo_list_at(q->m, pieces, 0) : 0};
   if (!d.i || !q->def[d.i].needed || q->def[d.i].recurrence || q->wanted[t.i] ||
-      !is_needed_with(s, d.i) ||
-      neo_def_at(q->m, d)->chunk_loop || !makes_temporaries(q->m, d))
+      !is_needed_with(s, d.i) || neo_def_at(q->m, d)->chunk_loop || !makes_temporaries(q->m, d))
     return false;
   if (is_between(s, s->joiner, d.i))
     return true;
@@ -491,13 +489,11 @@ void fuse_needs(fuser *q) {
   find_recurrences(q);
   fuse_take_chunks(q);
   fuse_take_consumers(q);
-  fuse_take_row_sums(q);
   share_loops(q);
   take_followers(q);
   find_forward(q);
   find_call_invariant(q);
   fuse_find_flags(q);
-  fuse_take_row_leads(q);
-  fuse_leads(q);
+  fuse_hoist(q);
   fuse_find_branches(q);
 }

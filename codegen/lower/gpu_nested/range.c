@@ -17,11 +17,6 @@ typedef struct {
 
 /* ---- where a factor is not zero */
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double v;
-  return neo_expr_is_float(m, e, &v) && v == 0;
-}
-
 static neo_expr both_of(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
@@ -43,7 +38,8 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
     a = nonzero(m, a);
     return a.i && a.i == nonzero(m, b).i ? a : (neo_expr){0};
   case NEO_OP_SELECT:
-    return is_zero(m, neo_list_expr(m, n.arg, 2)) ? both_of(m, a, nonzero(m, b)) : (neo_expr){0};
+    return neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2)) ? both_of(m, a, nonzero(m, b))
+                                                           : (neo_expr){0};
   default:
     return (neo_expr){0};
   }
