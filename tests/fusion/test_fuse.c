@@ -395,26 +395,31 @@ static void what_reads_a_last_element_and_a_later_kernel_has_its_own(void **stat
   neo_arena_free(&w.arena);
 }
 
-/* h is a loop over chunks, d another in its iterations, which runs down. y and z read last elements, z is of another loop. */
+/* h, e and d are of a loop over chunks. y and z read last elements, z is of another loop. */
 #define CHUNKS                                                                    \
   "input x : f32 [4]\ninput s : f32 []\n"                                         \
   "temp h : f32 [3, 4]\ntemp e : f32 [3]\ntemp d : f32 [3, 4]\ntemp y : f32 []\n" \
   "temp z : f32 []\ntemp r : f32 []\n"
 
-static void a_loop_over_chunks_runs_beside_parts_of_others(void **state) {
+static void a_loop_over_chunks_runs_whole_beside_parts_of_others(void **state) {
   (void)state;
   world w;
-  fuse(&w, CHUNKS
-       "def chunk_loop 1 h[q: 3, t: 4] =\n"
-       "  0.5 * select(0 <= t - 1, (h[q, t - 1] else 0.0), (e[q - 1] else 1.0)) + x[t]\n"
-       "def chunk_loop 1 e[q: 3] = h[q, 3]\n"
-       "def chunk_loop 1 d[q: 3, t: 4] =\n"
-       "  0.5 * select(t + 1 < 4, (d[q, t + 1] else 0.0), (d[q - 1, 0] else 1.0)) + h[q, t]\n"
-       "def y[] = d[2, 0] + s[]\n"
-       "def chunk_loop 2 z[] = 2.0 * d[2, 1]\n"
-       "def r[] = y[] + z[]\n"
-       "entry forward forward: r = r\n");
-  assert_non_null(writer_of(&w, "r"));
+  neo_def *in;
+  fuse(&w, CHUNKS "def chunk_loop 1 h[q: 3, t: 4] = 0.5 * (h[q, t - 1] else s[]) + x[t]\n"
+                  "def chunk_loop 1 e[q: 3] = 2.0 * h[q, 3]\n"
+                  "def chunk_loop 1 d[q: 3, t: 4] = 0.5 * e[q] +\n"
+                  "  select(t + 1 < 4, (d[q, t + 1] else 0.0), (d[q - 1, 0] else 1.0)) + h[q, t]\n"
+                  "def y[] = d[2, 0] + s[]\n"
+                  "def chunk_loop 2 z[] = 2.0 * d[2, 1]\n"
+                  "def r[] = y[] + z[]\n"
+                  "entry forward forward: r = r\n");
+  const neo_group *g = writer_of(&w, "z");
+  g = g && g->recurrence ? g : writer_of(&w, "y");
+  assert_true(g && g->recurrence);
+  const neo_trees *all = &g->recurrence->tree.root->children;
+  const neo_tree *last = all->at[all->n - 1]; /* y and z, and not e, which d reads */
+  assert_int_equal(last->kind, NEO_TREE_LEAF);
+  assert_int_equal(neo_tree_defs(w.m, last, &w.arena, &in), 2);
   neo_arena_free(&w.arena);
 }
 
@@ -450,7 +455,7 @@ int main(void) {
       cmocka_unit_test(what_needs_a_later_kernel_does_not_share_a_loop),
       cmocka_unit_test(siblings_join_where_epilogues_may_not),
       cmocka_unit_test(what_reads_a_last_element_and_a_later_kernel_has_its_own),
-      cmocka_unit_test(a_loop_over_chunks_runs_beside_parts_of_others),
+      cmocka_unit_test(a_loop_over_chunks_runs_whole_beside_parts_of_others),
       cmocka_unit_test(a_part_of_a_loop_over_chunks_runs_behind_a_recurrence),
       cmocka_unit_test(what_each_iteration_reads_is_computed_in_blocks_of_all_iterations),
   };
