@@ -1,6 +1,5 @@
 /* What the files of autodiff/ share. */
-#ifndef NEO_AUTODIFF_INTERNAL_H
-#define NEO_AUTODIFF_INTERNAL_H
+#pragma once
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
 
@@ -66,7 +65,6 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
 /* ---- define.c: tensors and definitions that are written */
-neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 /* An expression that is the value where the condition holds (0: everywhere), else 0. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
 /* A new tensor for an adjoint of t. */
@@ -238,5 +236,3 @@ bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
 /* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at
  * its outputs. */
 bool ad_custom(ad_state *s, uint32_t number);
-
-#endif

@@ -4,8 +4,7 @@
  * statement, and lowers as it checks: functions are checked where they are called, with the ranks,
  * types and sizes of that call. What is wrong becomes a diagnostic; all of a program's are
  * reported in one run. */
-#ifndef NEO_FRONTEND_FRONTEND_H
-#define NEO_FRONTEND_FRONTEND_H
+#pragma once
 #include "base/diag.h"
 #include "base/file.h"
 #include "ir/ir.h"
@@ -34,11 +33,10 @@ typedef struct {
    * was looked for and is not; may be NULL. */
   void (*looked)(void *ctx, const char *path, const char *text, size_t n);
   void *looked_ctx;
-  uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
-  uint64_t proof_quota;             /* see neo_proofs_limit */
-  int64_t
-      unroll; /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one;
-                     0: the default */
+  uint32_t limit;       /* definitions, calls and rounds together; 0: the default */
+  uint64_t proof_quota; /* see neo_proofs_limit */
+  /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one; 0: the default */
+  int64_t unroll;
 } neo_frontend_options;
 
 enum { NEO_FRONTEND_LIMIT = 100000, NEO_FRONTEND_UNROLL = 2048 };
@@ -48,5 +46,3 @@ enum { NEO_FRONTEND_LIMIT = 100000, NEO_FRONTEND_UNROLL = 2048 };
  * `d`). `options` may be NULL. A file without outputs is fine: a module without entries. */
 neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                          const char *text, size_t n, const neo_frontend_options *options);
-
-#endif

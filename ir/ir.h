@@ -23,8 +23,7 @@
  * definitions has an order (ir/order.h), where reading a parameter or state means its value before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
-#ifndef NEO_IR_IR_H
-#define NEO_IR_IR_H
+#pragma once
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/map.h"
@@ -140,7 +139,7 @@ typedef struct {
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
   bool optimizer; /* STATE: of an optimizer, or an entry's own count of steps */
-  bool inner;    /* a reduction within the expression that reads it, of which it is a part */
+  bool inner;     /* a reduction within the expression that reads it, of which it is a part */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_rows rows;    /* it is a table of the order of a graph (neo_rows_rec); 0: of none */
@@ -149,10 +148,11 @@ typedef struct {
       offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
                          its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
                          Another one: its elements have these positions, and are below the number of their list */
-  neo_region in;    /* room for regions; 0 outside all */
-  neo_tensor within; /* its memory is a part of that of this one, which has its type and rank: element x
+  neo_region in; /* room for regions; 0 outside all */
+  neo_tensor
+      within;  /* its memory is a part of that of this one, which has its type and rank: element x
                         lies where element x + at does (ir/store.h); 0: it has memory of its own */
-  neo_list at;       /* an expr over constants and sizes for each dimension; empty without `within` */
+  neo_list at; /* an expr over constants and sizes for each dimension; empty without `within` */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;
@@ -213,7 +213,8 @@ typedef struct {
       chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
   uint32_t inner_loop; /* and those of one number here, in one loop inside of that; 0: none */
-  neo_tensor after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
+  neo_tensor
+      after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
 } neo_def_rec;
 
 /* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */
@@ -356,12 +357,22 @@ const char *neo_role_text(neo_role r);
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
+neo_list neo_list_one(neo_module *m, uint32_t id);
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
   assert(k < l.n); /* past it lies another list */
   return m->pool.at[l.at + k];
 }
 static inline neo_expr neo_list_expr(const neo_module *m, neo_list l, uint32_t k) {
   return (neo_expr){neo_list_at(m, l, k)};
+}
+static inline neo_list neo_list_first(neo_list l, uint32_t n) { /* its first n */
+  return (neo_list){l.at, n};
+}
+static inline neo_tensor neo_list_tensor(const neo_module *m, neo_list l, uint32_t k) {
+  return (neo_tensor){neo_list_at(m, l, k)};
+}
+static inline neo_def neo_list_def(const neo_module *m, neo_list l, uint32_t k) {
+  return (neo_def){neo_list_at(m, l, k)};
 }
 
 /* Hash-consed nodes. i64 arithmetic on constants folds, and so do x+0, x-0, x*1, x*0, x/1, x%1,
@@ -370,6 +381,7 @@ neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, c
                        size_t n, neo_span span);
 neo_expr neo_const_int(neo_module *m, neo_type t,
                        int64_t x); /* for a float type: the float of that value */
+neo_expr neo_const_i64(neo_module *m, int64_t x);
 neo_expr neo_const_float(neo_module *m, neo_type t, double x); /* rounded to the type */
 neo_expr neo_const_bool(neo_module *m, bool x);
 neo_expr neo_axis_ref(neo_module *m, uint32_t position);
@@ -378,14 +390,20 @@ neo_expr neo_acc_ref(neo_module *m, neo_type t, uint32_t k);
 neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a); /* type by the op's rule */
 neo_expr neo_op2(neo_module *m, neo_op op, neo_expr a, neo_expr b);
 neo_expr neo_op3(neo_module *m, neo_op op, neo_expr a, neo_expr b, neo_expr c);
+neo_expr neo_between(neo_module *m, neo_expr lo, neo_expr x, neo_expr hi); /* lo <= x < hi */
+neo_expr neo_both(neo_module *m, neo_expr a, neo_expr b); /* a and b, of which 0 always holds */
 neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has that type */
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span);
-neo_expr neo_load_else_zero(neo_module *m, neo_expr load); /* a LOAD that is 0 outside of its tensor */
+neo_expr neo_load_else_zero(neo_module *m,
+                            neo_expr load); /* a LOAD that is 0 outside of its tensor */
 
 static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
   return &m->nodes.at[e.i];
+}
+static inline bool neo_node_is_load(const neo_node *n) { /* with an `else`, or without */
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
 }
 static inline neo_type neo_expr_type(const neo_module *m, neo_expr e) {
   return (neo_type)m->nodes.at[e.i].type;
@@ -398,6 +416,7 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float c
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
+neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
 /* The number of the axis' points, which its bounds alone do not say where it is empty: max(hi - lo, 0). */
 neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x);
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* it keeps its name */
@@ -447,6 +466,20 @@ static inline bool neo_def_is_ordered(const neo_def_rec *d) {
 }
 /* The k-th axis record of a definition. */
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k);
+/* The k-th result of a definition. */
+static inline neo_tensor neo_def_out(const neo_module *m, neo_def d, uint32_t k) {
+  return neo_list_tensor(m, neo_def_at(m, d)->out, k);
+}
+static inline neo_type neo_tensor_type(const neo_module *m, neo_tensor t) {
+  return (neo_type)m->tensors.at[t.i].type;
+}
+static inline const char *neo_tensor_name(const neo_module *m, neo_tensor t) {
+  return neo_name_text(m->names, m->tensors.at[t.i].name);
+}
+/* The k-th definition of a tensor. */
+static inline neo_def neo_tensor_piece(const neo_module *m, neo_tensor t, uint32_t k) {
+  return neo_list_def(m, m->tensors.at[t.i].pieces, k);
+}
 uint32_t neo_tensor_rank(const neo_module *m, neo_tensor t);
 neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim);
 neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none */
@@ -454,6 +487,9 @@ neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none 
 /* ---- walking (ir/walk.c) */
 /* Calls f for every distinct node reachable from e, arguments first. */
 void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_expr e), void *ctx);
+/* Does `is` hold for a node of e? x is its own. */
+typedef bool neo_expr_is(const neo_module *m, neo_expr e, const void *x);
+bool neo_expr_any(const neo_module *m, neo_expr e, neo_expr_is *is, const void *x);
 /* Rebuilds e bottom-up: f gets each node with its arguments already rewritten and returns its
  * replacement (or itself). Shared nodes are rewritten once. */
 neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
@@ -462,16 +498,23 @@ neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
 /* `from`, wherever it is in e, becomes `to`. */
 neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to);
+/* The same of each expression of a list. */
+neo_list neo_list_rewrite(neo_module *m, neo_list l,
+                          neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
+neo_list neo_list_subst_axes(neo_module *m, neo_list l, const neo_expr *by, uint32_t n);
+neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to);
 /* Bit k: e holds AXIS k (positions >= 63 share bit 63). The value of an accumulator changes along
  * axes that e does not hold: expressions of a form are asked with neo_form_axes (fusion/form.h). */
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e);
 /* Bit k: e holds ACC k (numbers >= 63 share bit 63). */
 uint64_t neo_expr_accs(const neo_module *m, neo_expr e);
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
+bool neo_expr_has_loads(const neo_module *m, neo_expr e); /* with an `else`, or without */
 /* Every expression of a definition (axis bounds, where, body, finish), for passes that rewrite all
  * of them. */
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
+void neo_def_replace(neo_module *m, neo_def d, neo_expr from, neo_expr to);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* Tensors that a definition reads, each once, in order of first occurrence; then those that say where the blocks are
  * of the rows that it reads (neo_tensor_blocks). */
@@ -482,6 +525,13 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
+/* The same for what the entry returns and updates, and for what all entries do. */
+size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out);
+size_t neo_needed_defs(const neo_module *m, neo_arena *a, neo_def **out);
+/* Adds the tensors of the list, without those of 0; and all that an entry returns and updates. */
+typedef NEO_VEC(neo_tensor) neo_tensors;
+void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l);
+void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e);
 /* Is it a state whose first value depends on parameters? */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 
@@ -499,6 +549,7 @@ typedef struct {
 bool neo_linear_of(neo_module *m, neo_expr e,
                    neo_linear *out) NEO_MUST_CHECK; /* false: overflow or more than 32 terms */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
+neo_expr neo_linear_form(neo_module *m, neo_expr e); /* e, in linear form if it has one */
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
 /* Is the form so far within i64 that comparisons may be moved around it, at indices a little outside of their ranges, too:
  * a + c < x as a < x - c? Its atoms are indices, sizes, numbers of narrower types and data of declared bounds. Of other data
@@ -507,5 +558,3 @@ bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;
-
-#endif

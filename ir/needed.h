@@ -5,8 +5,7 @@
  * What is not needed may have any value, which a select does not take. An integer or bool that
  * is an index has to be in range wherever its reader runs, whether a select takes what is read
  * there or not. */
-#ifndef NEO_IR_NEEDED_H
-#define NEO_IR_NEEDED_H
+#pragma once
 #include "ir/condition.h"
 #include "ir/prove.h"
 
@@ -27,7 +26,8 @@ typedef struct {
   const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
   const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
                                all where one is needed; null: those of a recurrence do */
-  neo_prover *points; /* not null: conditions over axes of loops count, too: in which iterations is it needed? */
+  neo_prover *
+      points; /* not null: conditions over axes of loops count, too: in which iterations is it needed? */
 } neo_needed_input;
 
 /* By id, the conditions of the definitions; of all others none. Null: the module has no
@@ -42,5 +42,3 @@ const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in
 /* By tensor, is it an integer or bool that is an index of the definition, or a bound or an
  * equation of its reduction, or what such is made of? Of the arena. */
 bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a);
-
-#endif

@@ -1,8 +1,7 @@
 /* Passes: a pass is a function over the module; the runner verifies after each, prints what
  * changed, and can switch each off. The table of passes (passes.def) belongs to the driver, which
  * alone sees every folder. */
-#ifndef NEO_IR_PASS_H
-#define NEO_IR_PASS_H
+#pragma once
 #include "base/status.h"
 #include "ir/ir.h"
 
@@ -20,9 +19,8 @@ typedef struct {
   uint32_t gpu_threads; /* that run at once; 0: the target is a processor */
   bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
   int64_t l2_bytes;     /* of a core's second cache; 0: not known, or the target is no processor */
-  uint32_t
-      tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large;
-                           0: what pays */
+  /* rounds of a block where recurrences are treated as if they were long and large; 0: what pays */
+  uint32_t tile_rounds;
   int64_t
       memory; /* bytes that may be kept for the backward pass; 0: any number; -1: as few as possible */
   const struct neo_profile *profile; /* prices (base/machine.h); null: not known */
@@ -74,5 +72,3 @@ neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const ne
 
 /* A bug in a pass: reports at the definition what is not as it must be. Returns NEO_INTERNAL. */
 neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) NEO_MUST_CHECK;
-
-#endif

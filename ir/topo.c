@@ -156,6 +156,32 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
   return found;
 }
 
+/* ---- what entries need */
+
+void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    if (neo_list_at(m, l, k))
+      NEO_PUSH(a, to, neo_list_tensor(m, l, k));
+}
+
+void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e) {
+  neo_tensors_add(m, a, to, e->outputs);
+  neo_tensors_add(m, a, to, e->updates);
+}
+
+size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out) {
+  neo_tensors roots = {0};
+  neo_entry_roots(m, a, &roots, e);
+  return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
+}
+
+size_t neo_needed_defs(const neo_module *m, neo_arena *a, neo_def **out) {
+  neo_tensors roots = {0};
+  for (size_t k = 0; k < m->entries.n; k++)
+    neo_entry_roots(m, a, &roots, &m->entries.at[k]);
+  return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
+}
+
 static bool reads_param(const neo_module *m, neo_def d, neo_arena *scratch) {
   neo_tensor *read;
   size_t n = neo_def_reads(m, d, scratch, &read);

@@ -4,7 +4,6 @@
  * images are disjoint when in some dimension the progressions are; together they cover the tensor
  * when each lies inside, no two meet, and their volumes add up to the tensor's. */
 #include "base/whole.h"
-#include "ir/interp.h"
 #include "ir/out_map.h"
 #include "ir/verify_parts.h"
 

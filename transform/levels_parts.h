@@ -12,8 +12,7 @@
  *   levels_copies.c    reads of what is a copy there
  *   levels_gathers.c   what one value of a recurrence alone reads
  *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
-#ifndef NEO_TRANSFORM_LEVELS_PARTS_H
-#define NEO_TRANSFORM_LEVELS_PARTS_H
+#pragma once
 #include "ir/order.h"
 
 enum {
@@ -74,10 +73,7 @@ typedef struct {
 } levels;
 
 static inline neo_expr levels_int(const levels *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
-}
-static inline bool levels_is_load(const neo_node *n) {
-  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+  return neo_const_i64(s->m, x);
 }
 /* Is the axis one of all vertices? */
 static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint32_t axis,
@@ -110,8 +106,7 @@ neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *r
 neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_expr e,
                                   neo_expr *vertex);
 /* Does the definition, in the order, reduce along a list of the vertex at this place? Leaves have no edges. */
-bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
-                         neo_expr at);
+bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d, neo_expr at);
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
 
@@ -181,8 +176,6 @@ typedef struct { /* by tensor */
 
 /* levels_needed.c: leaves out what nobody reads. */
 void levels_leave_out(levels *s);
-/* The definitions that entries need, producers first; returns how many. */
-size_t levels_needed_defs(levels *s, neo_def **out);
 /* The tensors that lie in an order. */
 levels_ordered levels_tensors_in_order(levels *s);
 
@@ -194,5 +187,3 @@ void levels_leave_out_kinds(levels *s);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);
-
-#endif

@@ -1,7 +1,6 @@
 /* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
  * new; kernels, globals and entries; finish; then objects, text or jit. */
-#ifndef NEO_CODEGEN_LLVM_EMIT_H
-#define NEO_CODEGEN_LLVM_EMIT_H
+#pragma once
 #include "codegen/llvm/target.h"
 #include "codegen/loop/loop.h"
 
@@ -87,7 +86,7 @@ const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
 /* The object of one, which depends on name and target alone, in the arena. Once for each, after the
  * kernels. */
 neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
-                               const char **why) NEO_MUST_CHECK;
+                                  const char **why) NEO_MUST_CHECK;
 
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
@@ -106,5 +105,3 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NE
 /* Code callable in this process until neo_llvm_free, for tests and measuring: the address of a
  * symbol, or null and *why. */
 void *neo_llvm_jit(neo_llvm *l, const char *symbol, const char **why);
-
-#endif

@@ -2,7 +2,6 @@
  * most one of them is made in a call they lie where the result does, and no step takes it. Parts of
  * a concatenation (fusion/concat.h) lie where it does, too. */
 #include "codegen/plan/planner.h"
-#include "fusion/form.h"
 #include "ir/choice.h"
 
 /* The conditions under which t is written, which are the same for all of its pieces. */

@@ -11,8 +11,7 @@
  *                 branches.c vertices.c edge_values.c (statements)
  *
  * Functions that return bool say false after a report. */
-#ifndef NEO_FRONTEND_SEMA_PARTS_H
-#define NEO_FRONTEND_SEMA_PARTS_H
+#pragma once
 #include "frontend/sema/state.h"
 
 /* ---- built-in functions by name (builtins.c) */
@@ -21,17 +20,18 @@ typedef struct {
   const char *name;
   uint32_t arity;
   neo_op op;
-  neo_type to; /* CAST; bool, to which nothing converts: to the type in which the argument is summed */
+  neo_type
+      to; /* CAST; bool, to which nothing converts: to the type in which the argument is summed */
 } neo_builtin;
-const neo_builtin *neo_builtin_find(const char *name); /* NULL: none */
-const neo_builtin *neo_builtin_conversion(neo_type to); /* NULL: bool has none */
+const neo_builtin *neo_builtin_find(const char *name);           /* NULL: none */
+const neo_builtin *neo_builtin_conversion(neo_type to);          /* NULL: bool has none */
 static inline bool neo_builtin_is_wide(const neo_builtin *row) { /* wide(x) */
   return row->op == NEO_OP_CAST && row->to == NEO_BOOL_T;
 }
 static inline bool neo_builtin_is_cast(const neo_builtin *row) { /* f32(x), … */
   return row->op == NEO_OP_CAST && row->to != NEO_BOOL_T;
 }
-bool neo_builtin_is(const char *name);                 /* grad, too */
+bool neo_builtin_is(const char *name);    /* grad, too */
 const char *neo_builtin_name(uint32_t k); /* with training, step; NULL after the last */
 
 /* ---- errors (scope.c). A message inside a call gets notes that say which call. */
@@ -54,7 +54,7 @@ const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h
 /* Notes what the statements name: of a module functions and options, of the model's file everything
  * (written.c). */
 void neo_fe_note_written(neo_fe *fe, const neo_ast_stmts *stmts, bool is_main);
-bool neo_fe_is_written(neo_fe *fe, const char *full); /* is the last part of the full name? */
+bool neo_fe_is_written(neo_fe *fe, const char *full);    /* is the last part of the full name? */
 const char *neo_fe_unique(neo_fe *fe, const char *name); /* with 2, 3 where it is taken; takes it */
 const char *neo_inst_prefix(neo_inst *in, const char *name);     /* unique among the calls in it */
 const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of a local one */
@@ -94,8 +94,7 @@ bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 /* The number of the k-th of the rounds that the instance is in. */
 static inline neo_expr neo_round_index(const neo_inst *in, uint32_t k) {
   const neo_round *r = &in->round[k];
-  return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1)
-                 : neo_const_int(in->fe->m, NEO_I64_T, r->at);
+  return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1) : neo_const_i64(in->fe->m, r->at);
 }
 
 /* ---- sizes (sizes.c) */
@@ -139,7 +138,8 @@ void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *act
                     const neo_val *option);
 /* The type that is written: a variable's is that of the call. */
 neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
-neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 where none is written */
+neo_type neo_declared_type(const neo_inst *in,
+                           const neo_ast_type *t); /* f32 where none is written */
 const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t);
 
 /* ---- arithmetic (arith.c) */
@@ -361,5 +361,3 @@ neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
 bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
-
-#endif

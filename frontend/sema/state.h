@@ -15,8 +15,7 @@
  * Positions. In a frame the axes are a stack: ambient, output, then those of the reducers that are
  * open. A reducer is kept as the statement's own reduction or hoisted into a definition before it
  * is closed, so its positions can be given out again. */
-#ifndef NEO_FRONTEND_SEMA_STATE_H
-#define NEO_FRONTEND_SEMA_STATE_H
+#pragma once
 #include "base/map.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
@@ -219,10 +218,10 @@ struct neo_frame {
   NEO_VEC(neo_expr) assume;
   NEO_VEC(neo_read) reads;
   NEO_VEC(neo_expr) proofs;
-  NEO_VEC(neo_closed) closed; /* indices of reducers that are over */
-  neo_map calls;              /* REF node -> neo_results */
-  neo_map inferred;           /* REDUCE node -> its wants */
-  neo_map unrounded;          /* a hoisted sum of a narrow type -> the same before it is rounded */
+  NEO_VEC(neo_closed) closed;  /* indices of reducers that are over */
+  neo_map calls;               /* REF node -> neo_results */
+  neo_map inferred;            /* REDUCE node -> its wants */
+  neo_map unrounded;           /* a hoisted sum of a narrow type -> the same before it is rounded */
   bool has_pack, pack_is_open; /* open: a call that uses the other indices says how many `..` are */
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];
@@ -283,5 +282,3 @@ typedef struct {
   uint32_t n;
   neo_want *at;
 } neo_wants;
-
-#endif

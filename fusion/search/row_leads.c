@@ -62,7 +62,7 @@ static bool is_read_before(const row_leads *x, neo_def d) {
       continue;
     for (size_t n = neo_def_reads(q->m, reader, q->a, &in); n-- > 0;)
       for (uint32_t i = 0; i < neo_def_at(q->m, d)->out.n; i++)
-        if (in[n].i == neo_list_at(q->m, neo_def_at(q->m, d)->out, i))
+        if (in[n].i == neo_def_out(q->m, d, i).i)
           return true;
   }
   return false;
@@ -74,7 +74,7 @@ static bool is_candidate(const row_leads *x, neo_def d) {
   bool is = x->set.before[d.i] && !x->set.member[d.i] && !q->def[d.i].recurrence &&
             !q->def[d.i].call_invariant && !x->of_rows[d.i];
   for (uint32_t k = 0; k < out.n && is; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(q->m, neo_list_tensor(q->m, out, k));
     is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && neo_type_is_float((neo_type)t->type);
   }
   return is;

@@ -21,16 +21,12 @@ typedef struct {
   bool good, ends; /* look at the ends of sums, which may read other sums */
 } row_sums;
 
-static bool is_read(const neo_node *n) {
-  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
-}
-
 /* Is what is read there before the recurrence begins, or made in its loop? */
 static void look(void *ctx, neo_expr e) {
   row_sums *x = ctx;
   const neo_module *m = x->q->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (!is_read(n))
+  if (!neo_node_is_load(n))
     return;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
   for (uint32_t k = 0; k < pieces.n; k++) {
@@ -44,8 +40,8 @@ static bool can_read(row_sums *x, neo_def d) {
   neo_list out = neo_def_at(x->q->m, d)->out;
   x->good = !x->q->def[d.i].recurrence && !neo_def_at(x->q->m, d)->after.i;
   for (uint32_t k = 0; k < out.n; k++)
-    x->good = x->good && neo_tensor_at(x->q->m, (neo_tensor){neo_list_at(x->q->m, out, k)})->role ==
-                             NEO_ROLE_TEMP;
+    x->good =
+        x->good && neo_tensor_at(x->q->m, neo_list_tensor(x->q->m, out, k))->role == NEO_ROLE_TEMP;
   neo_def_visit(x->q->m, d, look, x);
   return x->good;
 }

@@ -5,8 +5,7 @@
  * frame, and outputs that the caller does not want). An arena that the caller gives has room for the
  * work at the largest sizes; else the work grows before an entry runs. What only its device needs is
  * the device's own, in `state`. */
-#ifndef NEO_RUNTIME_CORE_CTX_H
-#define NEO_RUNTIME_CORE_CTX_H
+#pragma once
 #include "runtime/files.h"
 #include "runtime/model.h"
 #include "runtime/watch.h"
@@ -29,7 +28,7 @@ typedef struct { /* which entries of `ptr` are caller's tensors, for one entry *
 } neo_rti_patch;
 
 typedef struct { /* an entry's frame */
-  bool known;    /* `bytes`, and the places of its buffers, are those for its sizes in frame_sizes */
+  bool known; /* `bytes`, and the places of its buffers, are those for its sizes in frame_sizes */
   bool resolved; /* and so are addresses */
   int64_t bytes;
 } neo_rti_frame;
@@ -56,14 +55,15 @@ struct neo_rt_ctx {
                            is separate, the places of all of the caller's tensors */
   int64_t scratch_stride;
 
-  neo_rti_frame *frame;  /* [n_entries] */
-  int64_t *frame_sizes;  /* [n_entries][n_sizes] */
-  neo_rti_place *place;  /* [n_places] */
-  int64_t *room;         /* [n_bufs] bytes at the sizes of this call; CALLER: where memory is separate */
-  int64_t *caller_bytes; /* [n_tensors] of the caller's tensor in this call, where memory is separate */
-  void **addr;           /* [n_bufs] address; null for CALLER */
-  void **ptr;            /* [positions in model->args] what kernels get */
-  int32_t *patches;      /* positions in ptr to fill with the caller's tensors */
+  neo_rti_frame *frame; /* [n_entries] */
+  int64_t *frame_sizes; /* [n_entries][n_sizes] */
+  neo_rti_place *place; /* [n_places] */
+  int64_t *room; /* [n_bufs] bytes at the sizes of this call; CALLER: where memory is separate */
+  int64_t
+      *caller_bytes; /* [n_tensors] of the caller's tensor in this call, where memory is separate */
+  void **addr;       /* [n_bufs] address; null for CALLER */
+  void **ptr;        /* [positions in model->args] what kernels get */
+  int32_t *patches;  /* positions in ptr to fill with the caller's tensors */
   neo_rti_patch *patch;  /* [n_entries] slice of patches */
   void **caller;         /* [n_tensors] the caller's tensor in this call */
   bool *fast;            /* [n_kernels] the kernel's variant is used */
@@ -85,10 +85,10 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
-  uint32_t flags;             /* of the configuration */
+  uint32_t flags;                 /* of the configuration */
   const volatile int32_t *cancel; /* the same; null: none */
-  neo_rti_trace *trace;       /* null: none */
-  const neo_rti_watch *watch; /* null: none */
+  neo_rti_trace *trace;           /* null: none */
+  const neo_rti_watch *watch;     /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
   size_t n_loaded;
@@ -131,5 +131,3 @@ static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, i
 static inline int64_t neo_rti_round_up(int64_t n) {
   return (n + NEO_RTI_ALIGN - 1) & ~(int64_t)(NEO_RTI_ALIGN - 1);
 }
-
-#endif

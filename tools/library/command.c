@@ -1,9 +1,7 @@
 /* The program neoc as a function. */
-#include "tools/library/build.h"
 #include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Reading moves the words. */
 static int run(int argc, const char *const *argv) {

@@ -11,8 +11,7 @@
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
  * c.why. Running out of memory in any stage returns NEO_MEMORY from it. */
-#ifndef NEO_TOOLS_COMPILE_H
-#define NEO_TOOLS_COMPILE_H
+#pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
 #include "frontend/frontend.h"
@@ -43,8 +42,8 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* of the model; with a text: its name in messages */
-  const char *text;                /* of the model; null: it is read from the file */
+  const char *path; /* of the model; with a text: its name in messages */
+  const char *text; /* of the model; null: it is read from the file */
   size_t text_bytes;
   const neo_module_source *modules; /* that are found before files */
   int n_modules;
@@ -86,20 +85,18 @@ typedef struct {
   bool
       every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
   neo_loops loops; /* of recurrences, in the plan */
-  uint32_t
-      tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large, for
-                           tests; 0: what pays */
-  uint32_t
-      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory`
-                            asks */
+  /* rounds of a block where recurrences are treated as if they were long and large, for tests; 0: what pays */
+  uint32_t tile_rounds;
+  /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory` asks */
+  uint32_t chunk_rounds;
   const char *cache; /* folder of the cache of compiled code; null: none */
   bool cache_named;  /* by the user, who is told if it cannot be written */
   /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
   const volatile int32_t *cancel; /* not 0: it ends soon, with NEO_INTERRUPTED; may be null */
-  neo_alloc alloc;  /* all zero: the default */
-  jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
+  neo_alloc alloc;                /* all zero: the default */
+  jmp_buf *on_fail;               /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
 
 typedef struct { /* what a stage or pass took */
@@ -183,12 +180,12 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
-  bool in_llvm; /* this thread has entered it (emit.h) */
+  bool in_llvm;                /* this thread has entered it (emit.h) */
   NEO_VEC(neo_output) outputs; /* what was asked for, but for libraries */
   NEO_VEC(neo_object) objects; /* of which libraries are linked, in this order */
   struct neo_code_use *code;   /* the cache; null: none (code.h) */
   const char *code_refused;    /* why there is none; null: nobody asked for one */
-  bool found; /* what follows the front is in outputs, objects and summary alone */
+  bool found;                  /* what follows the front is in outputs, objects and summary alone */
   neo_summary summary;
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */
@@ -221,7 +218,6 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
-double neo_cost_now(void);
 /* Tells who asked for it how far the compilation is. (cost.c) */
 void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of);
 /* Does who asked for it want no more of it? Stages look between passes, groups and parts, and end with
@@ -327,5 +323,3 @@ const char *neo_place_include(neo_arena *a);
 
 /* Why a library must not have this name; null: it may (names.c). */
 const char *neo_library_name_taken(neo_arena *a, const char *name);
-
-#endif

@@ -25,7 +25,6 @@
  * used again by the next block, so threads meet at a block's end where it has any. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
-#include <string.h>
 
 typedef struct {
   neo_llvm *l;
@@ -372,8 +371,7 @@ static void run_loop(grid *x, size_t i) {
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) {
   grid x = {.l = l, .part = part, .n = n, .threads = threads};
-  neo_str text;
-  neo_str_init(&text, l->arena);
+  neo_str text = neo_str_in(l->arena);
   *why = "";
   assert(l->target.sm && n > 0 && "kernels of a GPU");
   for (size_t i = 0; i < n; i++) {

@@ -24,7 +24,6 @@
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
-#include <assert.h>
 
 /* ---- planning */
 

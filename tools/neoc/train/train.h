@@ -12,8 +12,7 @@
  *   trainer.c  says which entries are due
  *
  * and below them all the data (data.h). */
-#ifndef NEO_TOOLS_TRAIN_H
-#define NEO_TOOLS_TRAIN_H
+#pragma once
 #include "tools/neoc/train/data.h"
 #include "tools/neoc/train/log.h"
 
@@ -158,7 +157,6 @@ void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
 /* ---- show.c */
-double neoc_now(void); /* seconds */
 void neoc_show_progress(neoc_trainer *t);
 /* The same in a test, of which so many rows are done. */
 void neoc_show_test(neoc_trainer *t, int64_t rows);
@@ -167,5 +165,3 @@ void neoc_clear_progress(const neoc_trainer *t);
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
 /* Says how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);
-
-#endif
