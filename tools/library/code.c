@@ -1,6 +1,7 @@
 /* Builds as code of this process. The record names functions of libneort: they are this
  * library's own, by the table below, so that what else the process has loaded does not matter. */
 #include "codegen/llvm/jit.h"
+#include "include/neo/neo_graph.h"
 #include "include/neo/neo_rt.h"
 #include "tools/library/build.h"
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* The program neoc as a function. */
+#include "tools/library/build.h"
 #include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
