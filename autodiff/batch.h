@@ -1,6 +1,5 @@
 /* Private to autodiff: a request with n_batch > 0 on its way. See batch.c. */
-#ifndef NEO_AUTODIFF_BATCH_H
-#define NEO_AUTODIFF_BATCH_H
+#pragma once
 #include "autodiff/internal.h"
 
 /* What a tensor is to the request, as bits. */
@@ -36,5 +35,3 @@ void ad_batch_path(ad_batch_state *b);
 /* Has the k-th tensor asked for the dimensions of the points itself? */
 bool ad_batch_is_own(const ad_batch_state *b, uint32_t k);
 neo_expr ad_batch_extent(const ad_batch_state *b, uint32_t k);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of autodiff/ share. */
-#ifndef NEO_AUTODIFF_INTERNAL_H
-#define NEO_AUTODIFF_INTERNAL_H
+#pragma once
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
 
@@ -238,5 +237,3 @@ bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
 /* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at
  * its outputs. */
 bool ad_custom(ad_state *s, uint32_t number);
-
-#endif

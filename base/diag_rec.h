@@ -1,6 +1,5 @@
 /* Inside of diagnostics: what diag.c collects and diag_print.c prints. */
-#ifndef NEO_BASE_DIAG_REC_H
-#define NEO_BASE_DIAG_REC_H
+#pragma once
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -45,5 +44,3 @@ neo_severity neo_diag_severity(neo_diag_id id);
 const char *neo_severity_text(neo_severity severity);
 /* All of them in the order of printing: file, offset, code; those without a place last. */
 const neo_diag_rec **neo_diags_sorted(neo_diags *d);
-
-#endif

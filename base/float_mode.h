@@ -1,8 +1,7 @@
 /* float_mode.h: the mode in which a thread computes: rounding to nearest, subnormal numbers as they
  * are, no traps. A caller may have another one, and a thread has that of its maker; what is computed
  * must depend on neither. */
-#ifndef NEO_BASE_FLOAT_MODE_H
-#define NEO_BASE_FLOAT_MODE_H
+#pragma once
 #include <stdint.h>
 
 typedef uint64_t neo_float_mode; /* the register of a thread that says its mode, with its flags */
@@ -45,5 +44,3 @@ static inline neo_float_mode neo_float_mode_enter(void) {
 static inline void neo_float_mode_leave(neo_float_mode before) {
   neo_float_mode_set(before);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Times are in seconds; instructions take cycles of the row's own clock, as vendors count them. A
  * row says what a typical machine of its name has: the same row gives the same code. `neoc doctor
  * --measure` fits one to the machine at hand, and --profile=FILE takes it (machine_text.c). */
-#ifndef NEO_BASE_MACHINE_H
-#define NEO_BASE_MACHINE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,5 +97,3 @@ const neo_machine *neo_machine_at(size_t k);
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
 /* Threads that keep the whole machine busy. */
 double neo_machine_busy_threads(const neo_machine *m);
-
-#endif

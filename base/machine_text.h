@@ -7,8 +7,7 @@
  *
  * What a profile does not say is as in the row of machine.def that it names; machine_fields.def
  * lists what it may say. */
-#ifndef NEO_BASE_MACHINE_TEXT_H
-#define NEO_BASE_MACHINE_TEXT_H
+#pragma once
 #include "base/machine.h"
 #include "base/str.h"
 
@@ -16,5 +15,3 @@
 void neo_machine_print(const neo_machine *m, neo_str *out);
 /* False, with the line and what is wrong with it in *why, if the text is no profile. */
 bool neo_machine_parse(const char *text, size_t n, neo_machine *out, neo_str *why);
-
-#endif

@@ -1,8 +1,7 @@
 /* Temporary files and folders: `.neo-PLACE-PID-N.tmp`, beside what they become, or in the folder for
  * temporaries. PLACE is a hash of the host and its namespace of processes, so that whoever finds one can tell
  * whether the process that made it is gone: a kill leaves them behind. */
-#ifndef NEO_BASE_TEMP_H
-#define NEO_BASE_TEMP_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void neo_temp_remove(const char *folder);
 /* Removes this user's temporaries of this host whose processes are gone from the folder. Failures are
  * passed over. Null: $TMPDIR or /tmp. */
 void neo_temp_sweep(const char *folder);
-
-#endif

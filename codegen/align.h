@@ -1,8 +1,7 @@
 /* Alignment of the buffers of a GPU's kernels. Its memory is handed out at multiples of 16 bytes, so
  * a buffer whose form begins at its tensor's start begins there too (schedule/vector_access.h), and neighbouring
  * elements can be read as one. */
-#ifndef NEO_CODEGEN_ALIGN_H
-#define NEO_CODEGEN_ALIGN_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "fusion/group.h"
 
@@ -11,5 +10,3 @@ void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k);
 /* Do the tensors of two groups that compute the same begin at the same multiples, so that one
  * kernel is right for both? */
 bool neo_align_matches(neo_module *m, const neo_group *a, const neo_group *b);
-
-#endif

@@ -6,8 +6,7 @@
  * loops are in the plan, which may run them in one persistent kernel (plan/cooperative.c), but those whose
  * rounds one thread makes alone. What is in one kernel,
  * loops and segments that follow one another, hands values on in scratch, where nobody else needs them. */
-#ifndef NEO_CODEGEN_RECURRENCE_H
-#define NEO_CODEGEN_RECURRENCE_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/loop/loop.h"
 #include "fusion/recurrence.h"
@@ -59,5 +58,3 @@ typedef struct {
 neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
                                   neo_kernel_tree *out, neo_str *why) NEO_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* The names of a text, from its syntax alone: what it reads and does not define, what it
  * defines, what it declares. For programs that complete a text, as one that gives a line of
  * definitions its inputs and its entry. */
-#ifndef NEO_FRONTEND_TEXT_NAMES_H
-#define NEO_FRONTEND_TEXT_NAMES_H
+#pragma once
 #include "base/vec.h"
 #include "frontend/syntax/ast.h"
 
@@ -32,5 +31,3 @@ typedef struct {
 /* In the arena; names are the tree's. The bodies of functions read nothing of the text around
  * them. */
 neo_text_names *neo_text_names_of(neo_arena *a, const neo_ast_file *file);
-
-#endif

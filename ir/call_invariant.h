@@ -2,8 +2,7 @@
  * parameter. A definition is call-invariant if it follows from constants, and from parameters, states
  * and settings that the entries in question do not update, without random numbers, run-time sizes,
  * `step` and `training`. All pieces of a tensor are, or none is. */
-#ifndef NEO_IR_CALL_INVARIANT_H
-#define NEO_IR_CALL_INVARIANT_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -17,5 +16,3 @@ typedef struct {
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
                                            const bool *included, neo_arena *a);
 bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t);
-
-#endif

@@ -3,8 +3,7 @@
  *     z[n, j] = select(k[] == 0, a[n, j], select(k[] == 1, b[n, j], c[n, j]))
  *
  * Where a, b and c are never made in one call they may be z: then nobody has to take anything. */
-#ifndef NEO_IR_CHOICE_H
-#define NEO_IR_CHOICE_H
+#pragma once
 #include "ir/needed.h"
 
 enum { NEO_MOST_CHOICES = 256 };
@@ -21,5 +20,3 @@ bool neo_choice_is_like(const neo_module *m, neo_tensor t, neo_tensor of);
 bool neo_choice_of(const neo_module *m, neo_def d, neo_choice *out);
 /* Do conditions under which the k-th tensor is made exclude those of all others? */
 bool neo_choice_is_exclusive(neo_module *m, const neo_choice *c, const neo_conditions *when);
-
-#endif

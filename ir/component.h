@@ -1,7 +1,6 @@
 /* Strongly connected components of definitions: those that need each other, and those that read
  * themselves. They are the recurrences of a module (ir/order.h says in which order one runs). */
-#ifndef NEO_IR_COMPONENT_H
-#define NEO_IR_COMPONENT_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct { /* `reader` reads a tensor that `producer` is a piece of */
@@ -21,5 +20,3 @@ uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo
 
 /* By id, for each definition of the module: is it part of a recurrence? Of the arena. */
 bool *neo_recurrent_defs(const neo_module *m, neo_arena *a);
-
-#endif

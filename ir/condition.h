@@ -3,8 +3,7 @@
  *
  * They are of integers and bools alone, and so exact: whoever computes one finds the same. One that
  * is hidden in several expressions is written in one way (neo_condition_of). */
-#ifndef NEO_IR_CONDITION_H
-#define NEO_IR_CONDITION_H
+#pragma once
 #include "ir/ir.h"
 
 /* Is it of this kind, and neither a constant nor a conjunction? */
@@ -32,5 +31,3 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
 /* Adds the parts of e to a conjunction at[0 .. *n - 1], without what follows from the others;
  * those for which there is no room are left out. False: they never all hold. */
 bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, neo_expr e);
-
-#endif

@@ -1,8 +1,7 @@
 /* Output axes of a reduction that an equation of data says: v in sum[e where dst[e] == v] x[v,
  * e]. A term is of one v alone, so there are as many terms as points of the reduction, not of
  * these by v; and what a term reads at v it may read at the key: x[dst[e], e]. */
-#ifndef NEO_IR_KEYED_AXES_H
-#define NEO_IR_KEYED_AXES_H
+#pragma once
 #include "ir/prove.h"
 
 enum { NEO_KEYED_AXES = 64 };
@@ -18,5 +17,3 @@ typedef struct {
 /* axis: of the reduction, n_axes, of which the first n_out are output axes. */
 void neo_keyed_axes_of(neo_prover *p, const neo_axis_rec *axis, uint32_t n_axes, uint32_t n_out,
                        neo_expr where, neo_keyed_axes *out);
-
-#endif

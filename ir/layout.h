@@ -1,6 +1,5 @@
 /* The order of dimensions: of tensors, and of the axes of definitions. */
-#ifndef NEO_IR_LAYOUT_H
-#define NEO_IR_LAYOUT_H
+#pragma once
 #include "ir/ir.h"
 
 /* Puts the axes of a definition in another order: the k-th is what was at[k], for all of its axes. Output axes
@@ -15,5 +14,3 @@ void neo_layout_tensors(neo_module *m, neo_layout layout);
 
 /* By tensor: do entries, or gradients that are asked for or given, name it? Then users see how it lies. */
 bool *neo_named_tensors(const neo_module *m, neo_arena *a);
-
-#endif

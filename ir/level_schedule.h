@@ -10,8 +10,7 @@
  * Children in lists have a number e in place of v and k: placed[e] = place[child[e]], edge[..] = e, parent[..] = place[v].
  *
  * (S. Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2.) */
-#ifndef NEO_IR_LEVEL_SCHEDULE_H
-#define NEO_IR_LEVEL_SCHEDULE_H
+#pragma once
 #include "ir/interp.h"
 
 typedef struct { /* arrays as at neo_row_list; null where nobody asks */
@@ -31,5 +30,3 @@ typedef struct {
 
 /* Fills the arrays. Elements of `edge` after the last are not written. Children come before their parents. */
 void neo_level_schedule_make(const neo_level_schedule *x);
-
-#endif

@@ -1,7 +1,6 @@
 /* The axes of definitions that become loops of their recurrence, each position in an iteration
  * of its own. */
-#ifndef NEO_IR_LOOP_AXES_H
-#define NEO_IR_LOOP_AXES_H
+#pragma once
 #include "ir/prove.h"
 
 /* By id, bit k: the recurrence of the definition, among `defs`, runs along its output axis k in
@@ -9,5 +8,3 @@
  * read one another at positions from data: their rows run many at a time. The result is of the
  * arena. */
 const uint64_t *neo_loop_axes(neo_prover *p, const neo_def *defs, size_t n, neo_arena *a);
-
-#endif

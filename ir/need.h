@@ -1,6 +1,5 @@
 /* Private to ir: what is needed, as a disjunction of a few conjunctions of conditions. */
-#ifndef NEO_IR_NEED_H
-#define NEO_IR_NEED_H
+#pragma once
 #include "ir/condition.h"
 
 enum { NEO_MOST_TERMS = 8, NEO_MOST_CONDITIONS = 96 };
@@ -32,5 +31,3 @@ neo_term neo_need_common(neo_module *m, const neo_need *x);
  * have in common stands for them; so it does where elements that not all of them ask for are
  * made behind it, as what makes them might need it. False: it was there already. */
 bool neo_need_add(const neo_need_world *w, neo_need *of, const neo_term *more, uint32_t place);
-
-#endif

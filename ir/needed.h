@@ -5,8 +5,7 @@
  * What is not needed may have any value, which a select does not take. An integer or bool that
  * is an index has to be in range wherever its reader runs, whether a select takes what is read
  * there or not. */
-#ifndef NEO_IR_NEEDED_H
-#define NEO_IR_NEEDED_H
+#pragma once
 #include "ir/condition.h"
 #include "ir/prove.h"
 
@@ -42,5 +41,3 @@ const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in
 /* By tensor, is it an integer or bool that is an index of the definition, or a bound or an
  * equation of its reduction, or what such is made of? Of the arena. */
 bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a);
-
-#endif

@@ -7,8 +7,7 @@
  * (ir/guarded_read.h). Reads from earlier rounds are carried by the loop; what is left is an ordinary
  * order of definitions inside of a round, or a component again, which gets a loop of its own
  * (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to vector form"). */
-#ifndef NEO_IR_ORDER_H
-#define NEO_IR_ORDER_H
+#pragma once
 #include "ir/prove.h"
 
 typedef struct { /* a definition in a loop */
@@ -64,5 +63,3 @@ void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, n
  * that it reads of it: y[t, i] = sum[n] h[t, i, n]*c[n] runs along t. -1: there is none. `loop`: the outermost
  * of the recurrence's order. */
 int64_t neo_order_round_axis(neo_module *m, const neo_order_step *loop, neo_def d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Out maps: where a definition writes the elements that it computes. Element x of output axis k lies
  * at stride*x + offset of dimension k. Nothing else knows how the map is stored. */
-#ifndef NEO_IR_OUT_MAP_H
-#define NEO_IR_OUT_MAP_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -26,5 +25,3 @@ neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t o
 
 /* stride * AXIS k + offset: where the definition writes along dimension k. */
 neo_expr neo_def_out_index(neo_module *m, const neo_def_rec *d, uint32_t k);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *   condition = TRUE | FALSE | AND condition condition | OR condition condition
  *             | (GE | EQ) constant n {dimension coefficient}      constant + sum >= 0, or == 0   */
-#ifndef NEO_IR_PROVE_RELATION_H
-#define NEO_IR_PROVE_RELATION_H
+#pragma once
 #include "ir/prove_scope.h"
 
 enum { NEO_REL_DIMS = 40, NEO_REL_CASES = 8, NEO_REL_RULES = 160, NEO_REL_ASSUMED = 64 };
@@ -73,5 +72,3 @@ neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, 
 uint64_t
 neo_prover_quota(const neo_prover *p);  /* of operations, for a question that is asked now */
 void neo_prover_gave_up(neo_prover *p); /* tells the user, at the place that is asked about */
-
-#endif

@@ -5,8 +5,7 @@
  *     a within y at (0, 0), b within y at (0, 16):   b[n, c] is element n*24 + c + 16 of y's memory
  *
  * Parts of one tensor have no element in common. fusion/concat.h decides which tensors are parts. */
-#ifndef NEO_IR_STORE_H
-#define NEO_IR_STORE_H
+#pragma once
 #include "ir/ir.h"
 
 /* The tensor whose memory holds t: t itself, or the one that it is a part of, through parts of parts. */
@@ -15,5 +14,3 @@ neo_tensor neo_tensor_store(const neo_module *m, neo_tensor t);
 neo_expr neo_store_index(neo_module *m, neo_tensor t, uint32_t dim, neo_expr index);
 /* t's elements begin at element `at` of `in` from now on: as many exprs as t has dimensions. */
 void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr *at);
-
-#endif

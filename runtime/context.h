@@ -1,6 +1,5 @@
 /* context.h: what tools and tests do with contexts beyond <neo/neo_rt.h>. */
-#ifndef NEO_RUNTIME_CONTEXT_H
-#define NEO_RUNTIME_CONTEXT_H
+#pragma once
 #include "runtime/files.h"
 #include "runtime/weights.h"
 
@@ -16,5 +15,3 @@ void *neo_rti_work(const neo_rt_ctx *ctx, size_t *bytes);
 /* As neo_rt_load_weights, and says what was done; null: it is not wanted. */
 neo_rt_status neo_rti_load_weights(neo_rt_ctx *ctx, const char *path, const neo_rt_weights *options,
                                    neo_rti_summary *summary) NEO_MUST_CHECK;
-
-#endif

@@ -5,8 +5,7 @@
  * A format is a row of a table, whose functions it fills in as far as it can: one array of a file
  * by itself (data of training), all tensors of a file with their names and its metadata (weights).
  * Readers work on a whole file in memory and never believe it: every size is checked. */
-#ifndef NEO_RUNTIME_FILES_H
-#define NEO_RUNTIME_FILES_H
+#pragma once
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -124,5 +123,3 @@ bool neo_rti_is_array(const char *path);
 /* The tensors of a file in memory; `alloc`, `p`, `n` and the message's place are given. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Where `sizes` is null, the answer is for the largest run-time sizes. Extents there need not be the
  * largest (10 - B): neo_rti_spill_bytes knows the most bytes. */
-#ifndef NEO_RUNTIME_MODEL_H
-#define NEO_RUNTIME_MODEL_H
+#pragma once
 #include "base/status.h"
 #include "runtime/element.h"
 
@@ -58,5 +57,3 @@ int64_t neo_rti_frame_bytes(const neo_rt_model *model, const neo_rt_entry *e, co
 /* Bytes of a context of one thread that allocates itself, once all entries have run at these
  * sizes and given all outputs to the caller. (arena.c) */
 int64_t neo_rti_ctx_bytes(const neo_rt_model *model, const int64_t *sizes);
-
-#endif

@@ -1,6 +1,5 @@
 /* pool.h: a pool of threads, which run one function at the same time. */
-#ifndef NEO_RUNTIME_POOL_H
-#define NEO_RUNTIME_POOL_H
+#pragma once
 #include "base/alloc.h"
 #include "base/status.h"
 #include "include/neo/neo_rt.h"
@@ -30,5 +29,3 @@ neo_rti_region_time neo_rti_pool_run_or_alone(neo_rt_pool *pool, neo_rti_job *jo
 neo_rti_region_time neo_rti_pool_run_alone(neo_rti_job *job, void *user);
 /* Within a job, on worker number `worker`: waits until all workers are here. */
 void neo_rti_pool_barrier(neo_rt_pool *pool, int32_t worker);
-
-#endif

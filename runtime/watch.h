@@ -1,7 +1,6 @@
 /* watch.h: who is told of each kernel that an entry is about to run, and what it will find in memory.
  * Kernels of a processor only. */
-#ifndef NEO_RUNTIME_WATCH_H
-#define NEO_RUNTIME_WATCH_H
+#pragma once
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ typedef struct neo_rti_watch {
 /* From the next call of an entry on; null: nobody is told. The watch outlives the context or the next
  * call of this function. Without one a step costs a comparison more. */
 void neo_rti_watch_set(neo_rt_ctx *c, const neo_rti_watch *watch);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Nothing here knows of contexts: what is filled are slots, which a context (load.c) or an
  * interpreter makes of its model. All memory is an arena's. */
-#ifndef NEO_RUNTIME_WEIGHTS_H
-#define NEO_RUNTIME_WEIGHTS_H
+#pragma once
 #include "base/str.h"
 #include "runtime/files.h"
 
@@ -59,5 +58,3 @@ void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out);
 
 /* The slot's elements from all of its moves, of the slot's type, to `to`. */
 neo_rt_status neo_rti_weights_fill(neo_rti_weights *w, size_t slot, void *to) NEO_MUST_CHECK;
-
-#endif

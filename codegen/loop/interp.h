@@ -1,8 +1,7 @@
 /* What the files of the loop IR's interpreter share: its state. loop/interp.c runs statements,
  * loop/interp_block.c those of a block's threads together, loop/interp_box.c those of boxes,
  * mbarriers and producers; loop/interp_expr.c evaluates expressions. */
-#ifndef NEO_CODEGEN_LOOP_INTERP_H
-#define NEO_CODEGEN_LOOP_INTERP_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 enum {
@@ -147,5 +146,3 @@ void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
 void neo_li_end_producer(interp *p);
 void neo_li_end_boxes(interp *p);
-
-#endif

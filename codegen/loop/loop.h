@@ -49,8 +49,7 @@
  * from unit to unit, and the producer may be a unit ahead.
  *
  * Everything lives in the kernel's arena. */
-#ifndef NEO_CODEGEN_LOOP_H
-#define NEO_CODEGEN_LOOP_H
+#pragma once
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -189,5 +188,3 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
 /* An expression of the kernel's over sizes and constants, as its units and extents of boxes are. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);
-
-#endif

@@ -14,12 +14,9 @@
  *
  * The order of loops, the values of conditions and how far producer and consumers are apart are for
  * the interpreter (loop/interp_box.c) and, in the PTX, tools/ptx_check. */
-#ifndef NEO_CODEGEN_LOOP_PROTOCOL_H
-#define NEO_CODEGEN_LOOP_PROTOCOL_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 /* Checks a kernel that is verified. NEO_INTERNAL: *why has the kernel, the buffer or register, and the first
  * breach. */
 neo_status neo_kernel_check_protocol(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* What the files of the loop IR's verifier share: its state. loop/verify.c walks over the statements,
  * loop/verify_device.c checks those for warps, matrix units and the copy engine, loop/verify_expr.c
  * expressions. */
-#ifndef NEO_CODEGEN_LOOP_VERIFY_H
-#define NEO_CODEGEN_LOOP_VERIFY_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 enum { OUTSIDE = 1, INSIDE }; /* of a thread loop a register is declared */
@@ -40,5 +39,3 @@ void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *wh
 /* Index `dim` of a register: what it may be, after unrolling. */
 void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
 void neo_lv_check_device(verifier *v, const neo_ls *s);
-
-#endif

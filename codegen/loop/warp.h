@@ -15,8 +15,7 @@
  * matrix m begins, and thread 4*g + q gets, of each matrix, cell q of row g; of transposed matrices,
  * whose elements have 2 bytes, element g of rows 2*q and 2*q + 1, the first in the low half. So four
  * matrices are a fragment of a, or two of b, whichever way their elements lie. */
-#ifndef NEO_CODEGEN_WARP_H
-#define NEO_CODEGEN_WARP_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uin
  * n in turn. The number of the thread that thread t gets it from. */
 typedef enum { NEO_SHUFFLE_DOWN, NEO_SHUFFLE_FIRST } neo_shuffle;
 int neo_shuffle_source(neo_shuffle what, int t, int n, int of);
-
-#endif

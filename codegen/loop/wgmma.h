@@ -24,8 +24,7 @@
  *
  * In what order the hardware adds up is not laid down. Here all products of an instruction and the
  * sum are added in f64, and rounded once. */
-#ifndef NEO_CODEGEN_WGMMA_H
-#define NEO_CODEGEN_WGMMA_H
+#pragma once
 #include "ir/ir.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ typedef struct {
 /* What `thread` of the warpgroup has in c afterwards: columns/2 elements. */
 void neo_wgmma_multiply(const neo_wgmma_product *x, int thread, neo_wgmma_read *read, void *ctx,
                         float *c);
-
-#endif

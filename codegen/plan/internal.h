@@ -1,6 +1,5 @@
 /* What the files of the plan share. */
-#ifndef NEO_CODEGEN_PLAN_INTERNAL_H
-#define NEO_CODEGEN_PLAN_INTERNAL_H
+#pragma once
 #include "codegen/dsa/dsa.h"
 #include "codegen/plan/plan.h"
 
@@ -87,5 +86,3 @@ void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
 /* The entry that computes all initial values; behind it, if there are any, the one that computes
  * those of states that follow from parameters, for when these have been loaded. */
 void plan_entry_init(const plan_entry_env *env);
-
-#endif

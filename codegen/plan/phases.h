@@ -6,8 +6,7 @@
  * would be if each kernel waited for all blocks of another. What is lone, a kernel of one block at most
  * or a loop around such kernels alone, needs no phase for what else is lone: one block runs these in
  * turn. A loop that is not is alone in its phase. */
-#ifndef NEO_CODEGEN_PHASES_H
-#define NEO_CODEGEN_PHASES_H
+#pragma once
 #include "codegen/plan/internal.h"
 
 enum { PLAN_MOST_ITEMS = 64 };
@@ -50,5 +49,3 @@ bool plan_run_meets(const plan_steps *s, const plan_run *inner);
 static inline bool plan_run_is_lone(const plan_run *r) {
   return r->n_lone == r->n;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * (plan/call_cache.c): these have places in the context, too. The new version of a
  * parameter or state is written in place when every reader of the old one has run, or is the
  * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
-#ifndef NEO_CODEGEN_PLAN_H
-#define NEO_CODEGEN_PLAN_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/lower/lower.h"
@@ -158,5 +157,3 @@ uint64_t neo_plan_interface(const neo_plan *p);
 void neo_plan_header(const neo_plan *p, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
 char *neo_plan_ident(neo_arena *a, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c says where
  * its tensors live, choices.c which of them are chosen from others. */
-#ifndef NEO_CODEGEN_PLAN_PLANNER_H
-#define NEO_CODEGEN_PLAN_PLANNER_H
+#pragma once
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
 
@@ -105,5 +104,3 @@ void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);
 int64_t
 plan_frame_bound(planner *q); /* of the frame, at least; nothing is planned with q after it */
-
-#endif

@@ -1,6 +1,5 @@
 /* Ambient axes: those of the caller that the arguments of a call depend on (state.h). */
-#ifndef NEO_FRONTEND_SEMA_AMBIENT_H
-#define NEO_FRONTEND_SEMA_AMBIENT_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -18,5 +17,3 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in,
 /* A value of the caller as the callee sees it, poison after a report, and back. */
 void neo_ambient_enter(neo_ambience *am, neo_val *v, neo_span at);
 void neo_ambient_leave(neo_ambience *am, neo_val *v);
-
-#endif

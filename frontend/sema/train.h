@@ -1,6 +1,5 @@
 /* An entry of `train` statements while it is checked; seen by train_values.c and frontend/check/train.c alone. */
-#ifndef NEO_FRONTEND_SEMA_TRAIN_H
-#define NEO_FRONTEND_SEMA_TRAIN_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -27,5 +26,3 @@ struct neo_trainer {
   size_t first_update;
 };
 typedef struct neo_trainer trainer;
-
-#endif

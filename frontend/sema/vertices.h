@@ -1,6 +1,5 @@
 /* A vertex function while a call of it is checked; frontend/check runs its statements. */
-#ifndef NEO_FRONTEND_SEMA_VERTICES_H
-#define NEO_FRONTEND_SEMA_VERTICES_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {  /* edges <= 4096: children in lists of any length */
@@ -81,5 +80,3 @@ bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
 /* Behind the body of a vertex function: values of edges become those of vertices, or stand where they are read. False
  * after a report. */
 bool neo_edge_values_resolve(neo_inst *body) NEO_MUST_CHECK;
-
-#endif

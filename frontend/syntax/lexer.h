@@ -8,8 +8,7 @@
  * A line goes on inside ( and [, after an operator, a comma, `=`, `->`, `:` or `.`, and after a
  * reducer's bracket. Words that begin or join statements (`input`, `from`, `update` …) are names
  * for the lexer: they mean something only where the grammar has them. */
-#ifndef NEO_FRONTEND_LEXER_H
-#define NEO_FRONTEND_LEXER_H
+#pragma once
 #include "base/diag.h"
 #include "base/vec.h"
 #include "frontend/syntax/ast.h"
@@ -109,5 +108,3 @@ void neo_lex_scan(neo_lexer *l);
 void neo_lex_layout(neo_lexer *l);
 /* Reports at a piece of the text; the handle is that of neo_diag. */
 neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * On the first error a statement is in panic: nothing more is reported, every function returns as
  * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
-#ifndef NEO_FRONTEND_PARSE_REC_H
-#define NEO_FRONTEND_PARSE_REC_H
+#pragma once
 #include "frontend/syntax/ast.h"
 #include "frontend/syntax/lexer.h"
 
@@ -142,5 +141,3 @@ void neo_p_expect_end(neo_parser *p);
 
 /* To the brace that closes this block (at the outermost level there is none), or the end. */
 neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost);
-
-#endif

@@ -19,8 +19,7 @@
  * a store has a cell for each element.
  *
  * Nodes are immutable: a rewrite makes new ones, and shares what it leaves. Everything is of an arena. */
-#ifndef NEO_IR_TREE_TREE_H
-#define NEO_IR_TREE_TREE_H
+#pragma once
 #include "ir/order.h"
 
 typedef enum {
@@ -119,5 +118,3 @@ const neo_tree *neo_tree_of_roots(neo_module *m, neo_arena *a, const neo_tensor 
 /* ---- text (print.c). Leaves are told by their instances: a table's numbers are not of the text. Tests parse it, and
  * check the invariants of trees (tests/tree/tree_text.h). */
 void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* bind.h: what binding, and calls on memory of the caller's, share. Private to runtime/core. */
-#ifndef NEO_RUNTIME_CORE_BIND_H
-#define NEO_RUNTIME_CORE_BIND_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 /* Reports that dimension d of t is `given` and not `want`; returns the failure. */
@@ -17,5 +16,3 @@ void neo_rti_note_store(neo_rt_ctx *c, int32_t tensor);
 /* Its values are looked at in each call from now on, if something says what they may be; or no
  * more. */
 void neo_rti_expose(neo_rt_ctx *c, int32_t tensor, bool exposed);
-
-#endif

@@ -1,6 +1,5 @@
 /* run.h: an entry is checked, then run. Private to runtime. */
-#ifndef NEO_RUNTIME_CORE_RUN_H
-#define NEO_RUNTIME_CORE_RUN_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 /* Units of work of a kernel at these sizes (entry.c). */
@@ -53,5 +52,3 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
  * function runs one. */
 const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);
 neo_rt_status neo_rti_init_run(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* format.h: what readers and writers of formats share. Private to runtime/files. */
-#ifndef NEO_RUNTIME_FILES_FORMAT_H
-#define NEO_RUNTIME_FILES_FORMAT_H
+#pragma once
 #include "runtime/files.h"
 
 /* The rows of formats.def. */
@@ -11,5 +10,3 @@
 /* A failure of reading: its message, and the status. */
 #define NEO_RTI_REJECT(s, status, ...) \
   neo_rti_say((s)->error, (s)->error_bytes, status, __VA_ARGS__)
-
-#endif

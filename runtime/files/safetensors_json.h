@@ -3,8 +3,7 @@
  *
  * Functions return false after a failure, whose status and message are the reader's then: the first
  * one stays. */
-#ifndef NEO_RUNTIME_FILES_SAFETENSORS_JSON_H
-#define NEO_RUNTIME_FILES_SAFETENSORS_JSON_H
+#pragma once
 #include "runtime/files/format.h"
 
 typedef struct {
@@ -25,5 +24,3 @@ bool neo_rti_json_need(neo_rti_json *r, char c) NEO_MUST_CHECK;
 bool neo_rti_json_string(neo_rti_json *r, const char **out) NEO_MUST_CHECK;
 /* [n, n, ...], at most `most`, their number to *n. */
 bool neo_rti_json_numbers(neo_rti_json *r, int64_t *out, int most, int *n) NEO_MUST_CHECK;
-
-#endif

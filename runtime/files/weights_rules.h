@@ -1,7 +1,6 @@
 /* weights_rules.h: how names of a file become names of a model, and when elements of a file's
  * tensor can become the model's. Private to runtime/files. */
-#ifndef NEO_RUNTIME_FILES_WEIGHTS_RULES_H
-#define NEO_RUNTIME_FILES_WEIGHTS_RULES_H
+#pragma once
 #include "runtime/weights.h"
 
 typedef struct {                   /* a line "theirs = ours permute 1,0" */
@@ -26,5 +25,3 @@ bool neo_rti_pattern_fits(const char *pattern, size_t n, const char *name);
 
 /* Can elements of the file's type become such ones? (weights_copy.c) */
 bool neo_rti_file_type_converts(uint8_t from, uint8_t to);
-
-#endif

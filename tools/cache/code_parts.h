@@ -1,6 +1,5 @@
 /* Private to tools/cache: what the files of the code cache share. */
-#ifndef NEO_CACHE_CODE_PARTS_H
-#define NEO_CACHE_CODE_PARTS_H
+#pragma once
 #include "tools/cache/code.h"
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -24,5 +23,3 @@ bool neo_code_is_own(const struct stat *st);
 bool neo_code_reserve(neo_code_cache *x, int64_t bytes);
 /* Adds the hits and misses to those in the folder. (code_limit.c) */
 void neo_code_count(neo_code_cache *x);
-
-#endif

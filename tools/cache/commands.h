@@ -1,8 +1,7 @@
 /* What the commands of neo-cache share. cli.c has the table of them, and reads the command line by
  * it; each command is a function of show.c or edit.c; these read files by files.c, and messages.c
  * prints what went wrong. */
-#ifndef NEO_CACHE_COMMANDS_H
-#define NEO_CACHE_COMMANDS_H
+#pragma once
 #include "tools/cache/set.h"
 #include "tools/cache/usage.h"
 
@@ -60,5 +59,3 @@ bool cache_wanted(const cache_cli *cli, const neo_record *r);
 bool cache_same(const neo_record *a, const neo_record *b);
 /* Marks the best record of each such question; in the set's arena. */
 bool *cache_best(const neo_records *s);
-
-#endif

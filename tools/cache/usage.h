@@ -1,7 +1,6 @@
 /* A program of commands with options, as tables: its help, its man page, the completion of shells,
  * and the reading of its options. neo-cache and neoc are such programs. */
-#ifndef NEO_TOOLS_CACHE_USAGE_H
-#define NEO_TOOLS_CACHE_USAGE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -76,5 +75,3 @@ typedef struct {
 void neo_usage_begin(neo_usage_reader *r, const neo_usage *u, const char *command, int argc,
                      char **argv);
 neo_usage_found neo_usage_next(neo_usage_reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to tools/library: what a build is, and how requests are read. */
-#ifndef NEO_TOOLS_LIBRARY_BUILD_H
-#define NEO_TOOLS_LIBRARY_BUILD_H
+#pragma once
 #include "include/neo/neo.h"
 #include "tools/pipeline/compile.h"
 
@@ -64,5 +63,3 @@ int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_r
                      neo_build **out);
 /* It failed for a reason that is no diagnostic; the text is in its arena, or constant. */
 void neo_build_fail(neo_build *b, neo_status s, const char *why);
-
-#endif

@@ -4,8 +4,7 @@
  * below tools does. What the program alone does (it watches itself in a child) is in program/; all
  * else is a part of libneo, too, which reads options and explains by it, and has all commands as one
  * function. */
-#ifndef NEO_TOOLS_NEOC_H
-#define NEO_TOOLS_NEOC_H
+#pragma once
 #include "tools/cache/usage.h"
 #include "tools/pipeline/compile.h"
 
@@ -143,5 +142,3 @@ void neoc_progress_clear(const neoc_cli *cli);
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
 /* How many facts were checked, on stderr: where that was asked for, or some were left out. */
 void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* One `.expr` file as the parser sees it, for commands that look at text alone. */
-#ifndef NEO_TOOLS_NEOC_SOURCE_H
-#define NEO_TOOLS_NEOC_SOURCE_H
+#pragma once
 #include "frontend/syntax/parser.h"
 #include "tools/neoc/neoc.h"
 
@@ -13,5 +12,3 @@ typedef struct {
 
 /* Reads the file and parses it; errors are printed. All of it lies in the command's arena. */
 neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The last stage: LLVM module, object, and the files that were asked for. */
-#ifndef NEO_TOOLS_EMIT_H
-#define NEO_TOOLS_EMIT_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* A kind of file, as --emit names it; its path is neo_emit_path(c, before, after). (files.c) */
@@ -51,5 +50,3 @@ void neo_emit_enter(neo_compilation *c);
 void neo_emit_leave(neo_compilation *c);
 /* All that was asked for; creates the folder. */
 neo_status neo_emit_files(neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

@@ -14,8 +14,7 @@
  *   internal error: entry forward, kernel y: y[3] is 2, and should be 1.5
  *
  * Evaluations that would take long are left out and counted: results of large fixed sizes are not compared. */
-#ifndef NEO_TOOLS_PIPELINE_FACTS_H
-#define NEO_TOOLS_PIPELINE_FACTS_H
+#pragma once
 #include "ir/ir.h"
 
 struct neo_compilation;
@@ -31,5 +30,3 @@ bool neo_fact_check_has_left_out(const neo_fact_check *f);
 void neo_fact_check_add_counts(const neo_fact_check *f, neo_str *out);
 /* The plan of a compilation, which has a fact_check of its own module. NEO_INTERNAL after a report. */
 neo_status neo_fact_check_plan(struct neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

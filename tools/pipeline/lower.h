@@ -1,6 +1,5 @@
 /* The kernels of groups, in the stage of kernels. */
-#ifndef NEO_TOOLS_PIPELINE_LOWER_H
-#define NEO_TOOLS_PIPELINE_LOWER_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* Chooses the schedule of a group and adds its kernel to the compilation's. */
@@ -13,5 +12,3 @@ void neo_compile_report_keyed(neo_compilation *c, size_t g);
 /* Corrects the price of group g, which fusion made for all points of its loops, by what the kernel of its
  * schedule visits: a sum by keys goes over its terms once. */
 void neo_compile_price(neo_compilation *c, size_t g);
-
-#endif

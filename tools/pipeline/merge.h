@@ -1,7 +1,6 @@
 /* Private to tools/pipeline and its tests: several relocatable objects as one, in memory, as `ld
  * -r` makes it of objects that are LLVM's. */
-#ifndef NEO_TOOLS_PIPELINE_MERGE_H
-#define NEO_TOOLS_PIPELINE_MERGE_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* ELF, 64 bits, little endian, of one machine, with relocations that have addends, without
@@ -10,5 +9,3 @@
  * is not as it must be. */
 neo_status neo_objects_merge(neo_arena *a, const neo_object *objects, size_t n, neo_object *out,
                              const char **why) NEO_MUST_CHECK;
-
-#endif

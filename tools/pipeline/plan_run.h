@@ -2,8 +2,7 @@
  * loop IR's interpreter, in memory that the plan laid out (plan_memory.h). Slow, and checked: an access outside of a
  * tensor, a read of what nobody has written or something else has taken the place of, and units of a kernel that meet
  * end it. */
-#ifndef NEO_TOOLS_PIPELINE_PLAN_RUN_H
-#define NEO_TOOLS_PIPELINE_PLAN_RUN_H
+#pragma once
 #include "tools/pipeline/plan_memory.h"
 
 typedef struct {
@@ -24,5 +23,3 @@ neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_ent
                               const int64_t *sizes, uint64_t seed, neo_str *why);
 /* The steps of one group, or a copy, from *step on, which becomes that of what follows. */
 neo_status neo_plan_run_group(neo_plan_run *x, int32_t *step) NEO_MUST_CHECK;
-
-#endif

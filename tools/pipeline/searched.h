@@ -10,11 +10,8 @@
  *
  * What is read from the cache is legal for the group before it is used, or it is searched for anew;
  * and whatever was found is legal in the compilation's module, too. A search in which a proof was given up, which is reported, is not kept. */
-#ifndef NEO_TOOLS_PIPELINE_SEARCHED_H
-#define NEO_TOOLS_PIPELINE_SEARCHED_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* The analytic model's choice: legal for the group. The cache is used where it is open. */
 neo_schedule neo_compile_search(neo_compilation *c, const neo_group *g, const neo_machine *machine);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to tools/pipeline: what the stages of compile.c are made of. */
-#ifndef NEO_TOOLS_PIPELINE_STAGES_H
-#define NEO_TOOLS_PIPELINE_STAGES_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* ---- target.c */
@@ -26,5 +25,3 @@ void neo_module_make_pure(neo_module *m);
 /* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
  * memory ended, c->failed_pass alone is set. */
 neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* An allocator that knows its live blocks, so that what a stage had in hand when memory ended, and
  * left by longjmp, can be freed. Threads may use it at the same time; what it allocates through is
  * called by one of them after the other. */
-#ifndef NEO_TOOLS_TRACK_H
-#define NEO_TOOLS_TRACK_H
+#pragma once
 #include "base/alloc.h"
 #include <pthread.h>
 
@@ -17,5 +16,3 @@ typedef struct neo_track {
 neo_alloc neo_track_begin(neo_track *t, neo_alloc from);
 /* Frees every block that is still alive. */
 void neo_track_end(neo_track *t);
-
-#endif

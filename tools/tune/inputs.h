@@ -1,6 +1,5 @@
 /* What kernels read in a run of their entry (inputs.c): the integers among it, and sizes. */
-#ifndef NEO_TOOLS_TUNE_INPUTS_H
-#define NEO_TOOLS_TUNE_INPUTS_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 typedef struct {                     /* of a kernel */
@@ -18,5 +17,3 @@ typedef struct { /* a run */
   neo_input *of;        /* [kernel of the compilation] */
   const char *why;      /* why there is none; null: there is one */
 } neo_inputs;
-
-#endif

@@ -1,6 +1,5 @@
 /* Accesses of memory at a known place (core/load.c, core/store.c), which core/mem.c finds. */
-#ifndef NEO_CODEGEN_LLVM_ACCESS_H
-#define NEO_CODEGEN_LLVM_ACCESS_H
+#pragma once
 #include "codegen/llvm/gen.h"
 
 enum { NEO_LL_DUMMY_ALIGN = 64 }; /* bytes */
@@ -51,5 +50,3 @@ void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LL
 /* Stores a vector; nontemporal: past the caches. */
 void neo_ll_store_lanes(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
                         bool nontemporal);
-
-#endif

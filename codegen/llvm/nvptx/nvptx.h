@@ -1,7 +1,6 @@
 /* What the files of kernels for GPUs share; core/emit.c and core/kernel.c, which stand above them, see
  * it as well. nvptx/block.c is below all others, nvptx/statement.c and nvptx/kernel.c above. */
-#ifndef NEO_CODEGEN_LLVM_NVPTX_H
-#define NEO_CODEGEN_LLVM_NVPTX_H
+#pragma once
 #include "codegen/llvm/gen.h"
 
 /* A statement that only a GPU has (nvptx/statement.c). */
@@ -72,5 +71,3 @@ void neo_ll_gpu_voted(neo_ll_gen *g);
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
 void neo_ll_gpu_loop_end(neo_ll_gen *g);
 void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);
-
-#endif

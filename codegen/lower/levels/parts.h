@@ -1,6 +1,5 @@
 /* Private to codegen/lower/levels: what its kernels are made of. */
-#ifndef NEO_CODEGEN_LOWER_LEVELS_PARTS_H
-#define NEO_CODEGEN_LOWER_LEVELS_PARTS_H
+#pragma once
 #include "codegen/lower/levels/levels.h"
 
 enum { LEVELS_NO_BUF = UINT32_MAX }; /* of a table that nobody reads */
@@ -84,5 +83,3 @@ void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used);
 /* ---- cpu.c, gpu.c */
 void level_kernels_cpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out);
 void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out);
-
-#endif

@@ -1,10 +1,7 @@
 /* Names of passes and of kinds of fusion that have changed (renamed.def). */
-#ifndef NEO_TOOLS_NEOC_RENAMED_H
-#define NEO_TOOLS_NEOC_RENAMED_H
+#pragma once
 
 typedef enum { NEOC_RENAMED_PASS, NEOC_RENAMED_FUSION } neoc_renamed;
 
 /* What is called `name` no more; null: nothing was called so. */
 const char *neoc_renamed_to(neoc_renamed what, const char *name);
-
-#endif

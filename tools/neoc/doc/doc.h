@@ -11,8 +11,7 @@
  * introduction; the first one of a file introduces the module. Lines that are indented by two more are code.
  * A function whose block has code, which is then an example of its use, is listed; one without is a
  * part of others. */
-#ifndef NEO_TOOLS_NEOC_DOC_H
-#define NEO_TOOLS_NEOC_DOC_H
+#pragma once
 #include "tools/neoc/source.h"
 
 typedef struct { /* a block, with its `#`; empty: there is none */
@@ -53,5 +52,3 @@ void doc_add_word(doc_page *p, const char *word);
 
 /* ---- function.c: what the syntax tree says */
 void doc_add_function(doc_page *p, const doc_entry *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `neoc new` writes. '@' stands for the project's name. */
-#ifndef NEO_TOOLS_NEOC_NEW_TEMPLATES_H
-#define NEO_TOOLS_NEOC_NEW_TEMPLATES_H
+#pragma once
 
 typedef struct {
   const char *name, *model, *main;
@@ -13,5 +12,3 @@ extern const char neoc_text_charlm_expr[], neoc_text_charlm_c[];
 extern const char neoc_text_CMakeLists_txt[], neoc_text_README_md[];
 /* Of a model that comes with the compiler. The page is a format: what the model is, its name, its lines of sizes, graphs and inputs. */
 extern const char neoc_text_zoo_c[], neoc_text_zoo_README_md[];
-
-#endif

@@ -10,8 +10,7 @@
  * A row is written behind those that are there, with one call, so that a file is never more than one
  * row short. A training that goes on from a checkpoint removes the rows that are of later steps: they
  * will come again. */
-#ifndef NEO_TOOLS_TRAIN_LOG_H
-#define NEO_TOOLS_TRAIN_LOG_H
+#pragma once
 #include "tools/neoc/neoc.h"
 #include <time.h>
 
@@ -79,5 +78,3 @@ void neoc_log_remember(neoc_log *l, const neoc_log_row *row);
 neoc_exit neoc_log_append(const neoc_log *l, int fd, const char *path, const void *p,
                           size_t n) NEO_MUST_CHECK;
 neoc_exit neoc_log_failed(const neoc_log *l, const char *path) NEO_MUST_CHECK;
-
-#endif

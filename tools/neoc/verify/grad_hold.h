@@ -9,8 +9,7 @@
  *
  * The inputs of the copy are copies of tensors: of those that stop() reads, and of the results of
  * such functions. */
-#ifndef NEO_TOOLS_GRAD_HOLD_H
-#define NEO_TOOLS_GRAD_HOLD_H
+#pragma once
 #include "base/map.h"
 #include "ir/ir.h"
 
@@ -34,5 +33,3 @@ neo_tensor neoc_hold(neo_module *m, neo_arena *a, neo_tensor y, bool stops, neoc
 /* read[t]: y depends on t. The gradients in the model are still requests: they depend on what their
  * y depends on. */
 bool *neoc_reads(const neo_module *m, neo_arena *a, neo_tensor y);
-
-#endif
