@@ -1,6 +1,5 @@
 /* A request with n_batch > 0, during its expansion; see batch.c. Private to autodiff. */
-#ifndef NEO_AUTODIFF_BATCH_H
-#define NEO_AUTODIFF_BATCH_H
+#pragma once
 #include "autodiff/internal.h"
 
 /* The parts that a tensor plays in the request, as bits. */
@@ -37,5 +36,3 @@ void ad_batch_path(ad_batch_state *b);
 /* Whether wrt[k] has the dimensions of the points itself. */
 bool ad_batch_is_own(const ad_batch_state *b, uint32_t k);
 neo_expr ad_batch_extent(const ad_batch_state *b, uint32_t k);
-
-#endif

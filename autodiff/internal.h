@@ -1,6 +1,5 @@
 /* Declarations that the files of autodiff/ share. Private to autodiff. */
-#ifndef NEO_AUTODIFF_INTERNAL_H
-#define NEO_AUTODIFF_INTERNAL_H
+#pragma once
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
 
@@ -247,5 +246,3 @@ bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
 /* Carries out a call of a function with its own gradient (row `number` of m->customs); false if its
  * outputs have no adjoint. */
 bool ad_custom(ad_state *s, uint32_t number);
-
-#endif

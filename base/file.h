@@ -1,6 +1,5 @@
 /* Files through one table of operations, so that tests can make the n-th call fail. */
-#ifndef NEO_BASE_FILE_H
-#define NEO_BASE_FILE_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -65,5 +64,3 @@ const char *neo_path_plain(neo_arena *a, const char *path);
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);
 char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */
 char *neo_path_stem(neo_arena *a, const char *path);   /* "a/b.expr" -> "b" */
-
-#endif

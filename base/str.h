@@ -1,6 +1,5 @@
 /* Text building: a growing, always NUL-terminated byte string in an arena. */
-#ifndef NEO_BASE_STR_H
-#define NEO_BASE_STR_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 
@@ -33,5 +32,3 @@ neo_names *neo_names_new(neo_arena *arena);
 uint32_t neo_name_of(neo_names *names, const char *text);
 uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n);
 const char *neo_name_text(const neo_names *names, uint32_t name);
-
-#endif

@@ -4,8 +4,7 @@
  * statement by statement, and lowers as it checks: a function is checked where it is called, with
  * the ranks, types and sizes of that call. Every error becomes a diagnostic; one run reports all
  * errors of a program. */
-#ifndef NEO_FRONTEND_FRONTEND_H
-#define NEO_FRONTEND_FRONTEND_H
+#pragma once
 #include "base/diag.h"
 #include "base/file.h"
 #include "ir/ir.h"
@@ -48,5 +47,3 @@ enum { NEO_FRONTEND_LIMIT = 100000, NEO_FRONTEND_UNROLL = 2048 };
  * `d`). `options` may be NULL. A file without outputs is fine: a module without entries. */
 neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                          const char *text, size_t n, const neo_frontend_options *options);
-
-#endif

@@ -28,8 +28,7 @@
  *   walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */
-#ifndef NEO_FUSION_FORM_H
-#define NEO_FUSION_FORM_H
+#pragma once
 #include "fusion/group.h"
 #include "ir/prove.h"
 
@@ -143,5 +142,3 @@ typedef struct {
   uint32_t axis;
 } neo_form_flags;
 bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out);
-
-#endif

@@ -2,8 +2,7 @@
  * value is placed inline (recomputed in its reader's expression), in registers (read by later
  * members at the same element), or in memory (root; later members still read it from registers).
  * The lone definition is a group of one. fusion/form.h says what it computes. */
-#ifndef NEO_FUSION_GROUP_H
-#define NEO_FUSION_GROUP_H
+#pragma once
 #include "base/status.h"
 #include "ir/needed.h"
 
@@ -143,5 +142,3 @@ void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e);
 /* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
                                  const neo_loop_options *o);
-
-#endif

@@ -14,8 +14,7 @@
  * A definition writes its slice of a round, a tensor `slice` whose element 0 is the one at `offset` of
  * the whole tensor. Reads of the same round and segment are reads of slices. All others are of memory:
  * of tensors that have no definition in the segment, so that nothing orders them but the loops. */
-#ifndef NEO_FUSION_RECURRENCE_H
-#define NEO_FUSION_RECURRENCE_H
+#pragma once
 #include "fusion/group.h"
 #include "ir/tree/tree.h"
 
@@ -72,5 +71,3 @@ bool neo_recurrence_has_blocks(neo_module *m, const neo_order_step *loop);
  * what the loop makes is at the row of *axis, a reduction axis. */
 bool neo_recurrence_sums(neo_module *m, const neo_order_step *loop, neo_def d, uint32_t *axis);
 const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice); /* null: none */
-
-#endif

@@ -1,7 +1,6 @@
 /* Strongly connected components of definitions. A component with more than one definition, or with
  * one that reads itself, is a recurrence; ir/order.h finds the order in which it runs. */
-#ifndef NEO_IR_COMPONENT_H
-#define NEO_IR_COMPONENT_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct { /* `reader` reads a tensor that `producer` is a piece of */
@@ -22,5 +21,3 @@ uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo
 
 /* By id: whether the definition is part of a recurrence. In the arena. */
 bool *neo_recurrent_defs(const neo_module *m, neo_arena *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Definitions that passes add. */
-#ifndef NEO_IR_DEFINE_H
-#define NEO_IR_DEFINE_H
+#pragma once
 #include "ir/ir.h"
 
 /* A new temporary tensor: what it takes from another one (`like`), and what it has of its own. */
@@ -35,5 +34,3 @@ typedef struct {
 
 /* Returns the tensor. *x may be a local. */
 neo_tensor neo_partial_define(neo_module *m, const neo_partial *x);
-
-#endif

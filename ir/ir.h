@@ -25,8 +25,7 @@
  * before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
-#ifndef NEO_IR_IR_H
-#define NEO_IR_IR_H
+#pragma once
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/map.h"
@@ -529,5 +528,3 @@ bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;
-
-#endif

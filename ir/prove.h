@@ -11,8 +11,7 @@
  *
  * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's
  * integers. The files behind this header are listed in prove_scope.h. */
-#ifndef NEO_IR_PROVE_H
-#define NEO_IR_PROVE_H
+#pragma once
 #include "ir/ir.h"
 
 typedef enum { NEO_UNKNOWN, NEO_PROVED, NEO_REFUTED } neo_proof;
@@ -101,5 +100,3 @@ neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
  * condition changed. The range is empty if hi <= lo. */
 bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
                  neo_expr *hi, neo_expr *rest);
-
-#endif

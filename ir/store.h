@@ -7,8 +7,7 @@
  *
  * Parts of one tensor have no element in common. fusion/concat.h decides which tensors are
  * parts. */
-#ifndef NEO_IR_STORE_H
-#define NEO_IR_STORE_H
+#pragma once
 #include "ir/ir.h"
 
 /* The tensor whose memory holds t: t itself, or the one that t is a part of, directly or through
@@ -19,5 +18,3 @@ neo_tensor neo_tensor_store(const neo_module *m, neo_tensor t);
 neo_expr neo_store_index(neo_module *m, neo_tensor t, uint32_t dim, neo_expr index);
 /* Makes t a part of `in`, at element `at`, which has one expr per dimension of t. */
 void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr *at);
-
-#endif

@@ -4,8 +4,7 @@
  *
  *   Y[n,k,p,q] = sum[c,r,s] F[k,c,r,s] * (X[n,c,p+r-1,q+s-1] else 0)
  *     factor 0: k c r s        factor 1: n p q c r s (its guard is part of the factor) */
-#ifndef NEO_SCHEDULE_CONTRACT_H
-#define NEO_SCHEDULE_CONTRACT_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -145,5 +144,3 @@ typedef struct {
 } neo_partial_shape;
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);
-
-#endif

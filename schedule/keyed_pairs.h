@@ -5,8 +5,7 @@
  *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
  * The result is right, but the time is often a surprise, so the compiler reports the source line. */
-#ifndef NEO_SCHEDULE_KEYED_PAIRS_H
-#define NEO_SCHEDULE_KEYED_PAIRS_H
+#pragma once
 #include "schedule/schedule.h"
 
 typedef enum {
@@ -24,5 +23,3 @@ typedef struct {
  * each element looks for its terms by design. */
 bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
                         neo_keyed_pairs *out);
-
-#endif

@@ -5,8 +5,7 @@
  *   checkpoint_write.c    a definition in chunks
  *   checkpoint_sums.c     sums over the rounds
  *   checkpoint_slices.c   what is read at one round */
-#ifndef NEO_TRANSFORM_CHECKPOINT_PARTS_H
-#define NEO_TRANSFORM_CHECKPOINT_PARTS_H
+#pragma once
 #include "ir/order.h"
 
 enum { CHECKPOINT_MOST_LAG = 8, CHECKPOINT_MOST_RANK = 14, CHECKPOINT_MOST_AXES = 60 };
@@ -126,5 +125,3 @@ void checkpoint_run_sum(checkpoints *c, uint32_t d);
 
 /* checkpoint_slices.c: reads of one round of what loops make. Call it when all definitions are in chunks. */
 void checkpoint_read_slices(checkpoints *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* What is read of tensors that lie in the order of levels (levels_needed.c), as levels_copies.c asks for it, too. Private to
  * these two. */
-#ifndef NEO_TRANSFORM_LEVELS_NEEDS_H
-#define NEO_TRANSFORM_LEVELS_NEEDS_H
+#pragma once
 #include "ir/guarded_read.h"
 #include "transform/levels_parts.h"
 
@@ -33,5 +32,3 @@ uint8_t levels_need_of(const levels_needs *x, neo_def id, const neo_guarded_read
 
 /* levels_copies.c: reads of copies become reads of what they copy. */
 void levels_read_originals(levels_needs *x);
-
-#endif

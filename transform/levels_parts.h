@@ -12,8 +12,7 @@
  *   levels_copies.c    reads of what is a copy there
  *   levels_gathers.c   what one value of a recurrence alone reads
  *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
-#ifndef NEO_TRANSFORM_LEVELS_PARTS_H
-#define NEO_TRANSFORM_LEVELS_PARTS_H
+#pragma once
 #include "ir/order.h"
 
 enum {
@@ -194,5 +193,3 @@ void levels_leave_out_kinds(levels *s);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);
-
-#endif

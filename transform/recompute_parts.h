@@ -3,8 +3,7 @@
  *   recompute_chain.c    the forward pass of an entry, in order, with prices
  *   recompute_cuts.c     where it is cut
  *   recompute_order.c    when a segment is computed again */
-#ifndef NEO_TRANSFORM_RECOMPUTE_PARTS_H
-#define NEO_TRANSFORM_RECOMPUTE_PARTS_H
+#pragma once
 #include "base/machine.h"
 #include "ir/prove.h"
 #include "transform/recompute_cuts.h"
@@ -51,5 +50,3 @@ recompute_chain recompute_chain_of(recompute *r);
  * these are read first, and is none of what needs them. 0: some entry that needs such a copy does not
  * need it. `again` is by tensor: the backward pass will read copies of these. (recompute_order.c) */
 neo_tensor recompute_after(recompute *r, const bool *again);
-
-#endif

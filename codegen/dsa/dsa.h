@@ -1,7 +1,6 @@
 /* Dynamic storage allocation: offsets for buffers with known lifetimes in one block of memory, so
  * that its size, the peak, is smallest. solve.c says how it is done. */
-#ifndef NEO_CODEGEN_DSA_H
-#define NEO_CODEGEN_DSA_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ typedef struct {
  * always: buffers that share no bytes in the plan share none at other sizes, though they do not
  * live at one time. In a (stack.c). */
 neo_dsa_stack neo_dsa_stack_of(const neo_dsa_item *items, size_t n, bool always, neo_arena *a);
-
-#endif

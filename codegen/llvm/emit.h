@@ -1,7 +1,6 @@
 /* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
  * new; kernels, globals and entries; finish; then objects, text or jit. */
-#ifndef NEO_CODEGEN_LLVM_EMIT_H
-#define NEO_CODEGEN_LLVM_EMIT_H
+#pragma once
 #include "codegen/llvm/target.h"
 #include "codegen/loop/loop.h"
 
@@ -104,5 +103,3 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NE
 /* Code callable in this process until neo_llvm_free, for tests and measuring: the address of a
  * symbol, or null and *why. */
 void *neo_llvm_jit(neo_llvm *l, const char *symbol, const char **why);
-
-#endif

@@ -4,8 +4,7 @@
  * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
  * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside
  * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
-#ifndef NEO_CODEGEN_LLVM_GEN_H
-#define NEO_CODEGEN_LLVM_GEN_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/llvm/emit.h"
 #include <llvm-c/Core.h>
@@ -306,5 +305,3 @@ void neo_ll_body(neo_ll_gen *g);
  * not null. */
 void neo_ll_block(neo_ll_gen *g, const neo_block *b);
 void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);
-
-#endif

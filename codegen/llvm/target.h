@@ -1,6 +1,5 @@
 /* The target of code generation: a processor or a GPU, its features and its machine row. */
-#ifndef NEO_CODEGEN_TARGET_H
-#define NEO_CODEGEN_TARGET_H
+#pragma once
 #include "base/arena.h"
 #include "base/machine.h"
 #include "base/status.h"
@@ -69,5 +68,3 @@ bool neo_target_has_ptx(const char *target);
  * NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* The state of the loop IR's interpreter, for its files. loop/interp.c runs statements, loop/interp_block.c those
  * that a block's threads execute together, loop/interp_box.c boxes, mbarriers and producers;
  * loop/interp_expr.c evaluates expressions. */
-#ifndef NEO_CODEGEN_LOOP_INTERP_H
-#define NEO_CODEGEN_LOOP_INTERP_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 enum {
@@ -148,5 +147,3 @@ void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
 void neo_li_end_producer(interp *p);
 void neo_li_end_boxes(interp *p);
-
-#endif

@@ -48,8 +48,7 @@
  * from unit to unit, and the producer may be a unit ahead.
  *
  * Everything lives in the kernel's arena. */
-#ifndef NEO_CODEGEN_LOOP_H
-#define NEO_CODEGEN_LOOP_H
+#pragma once
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -185,5 +184,3 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
 /* The value of an expression over sizes and constants, such as the units of a kernel or the extents of a box. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Kinds from SHUFFLE on are for GPUs: all threads of a block execute them together. They are outside of THREAD
  * loops, except COPY. */
-#ifndef NEO_CODEGEN_LOOP_STATEMENT_H
-#define NEO_CODEGEN_LOOP_STATEMENT_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/loop/expr.h"
 #include "codegen/loop/tile.h"
@@ -329,5 +328,3 @@ void neo_ls_mbarrier_wait(neo_kernel *k, neo_block *in, uint32_t mbarriers, cons
                           const neo_lx *parity);
 void neo_ls_mbarrier_arrive(neo_kernel *k, neo_block *in, uint32_t mbarriers, const neo_lx *which);
 neo_ls *neo_ls_specialize(neo_kernel *k, neo_block *in, const uint32_t registers[2]);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * PTX does not define the order of additions. Here all products of an instruction and the sum are added in f64,
  * and rounded once. */
-#ifndef NEO_CODEGEN_WGMMA_H
-#define NEO_CODEGEN_WGMMA_H
+#pragma once
 #include "ir/ir.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ typedef struct {
 /* The product: c becomes the elements of `thread` of the warpgroup, columns/2 of them. */
 void neo_wgmma_multiply(const neo_wgmma_product *x, int thread, neo_wgmma_read *read, void *ctx,
                         float *c);
-
-#endif

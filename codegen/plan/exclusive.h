@@ -3,8 +3,7 @@
  * Branches of a `case` exclude one another: of two buffers that are written under conditions of
  * which one fails where the other holds, at most one is written. They may have the same bytes,
  * as those have that do not live at one time. */
-#ifndef NEO_CODEGEN_PLAN_EXCLUSIVE_H
-#define NEO_CODEGEN_PLAN_EXCLUSIVE_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
 #include "ir/needed.h"
@@ -27,5 +26,3 @@ typedef struct {
  * is, k if it has its own. That item then has room for all, and lives from the first to the
  * last; the others have no bytes. */
 void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into, neo_arena *scratch);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the plan: what decides which steps of a GPU become one persistent kernel. */
-#ifndef NEO_CODEGEN_GRID_H
-#define NEO_CODEGEN_GRID_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/loop/loop.h"
 
@@ -16,5 +15,3 @@ double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of);
  * instruction of a warp counts as what its threads have of it. A bound that depends on a variable
  * is taken at the variable's beginning. */
 double neo_kernel_work(const neo_kernel *k, const int64_t *sizes);
-
-#endif

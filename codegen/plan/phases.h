@@ -12,8 +12,7 @@
  *   C (1 block)    phase 1, reads A
  *   D (1 block)    phase 1, reads C: both are lone
  *   E (8 blocks)   phase 2, reads D */
-#ifndef NEO_CODEGEN_PHASES_H
-#define NEO_CODEGEN_PHASES_H
+#pragma once
 #include "codegen/plan/internal.h"
 
 enum { PLAN_MOST_ITEMS = 64 };
@@ -57,5 +56,3 @@ bool plan_run_meets(const plan_steps *s, const plan_run *inner);
 static inline bool plan_run_is_lone(const plan_run *r) {
   return r->n_lone == r->n;
 }
-
-#endif

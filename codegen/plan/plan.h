@@ -7,8 +7,7 @@
  * offsets at smaller sizes follow from the order of buffers in that plan (plan/places.c). The new version of a
  * parameter or state is written in place if every reader of the old one has run, or is the writing kernel itself at
  * the same element; otherwise it is in the frame, and is copied at the end. */
-#ifndef NEO_CODEGEN_PLAN_H
-#define NEO_CODEGEN_PLAN_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/lower/lower.h"
@@ -156,5 +155,3 @@ uint64_t neo_plan_interface(const neo_plan *p);
 void neo_plan_header(const neo_plan *p, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
 char *neo_plan_ident(neo_arena *a, const char *name);
-
-#endif

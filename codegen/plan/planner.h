@@ -1,7 +1,6 @@
 /* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c the memory of its tensors,
  * choices.c finds results of branches that share memory with the chosen value. */
-#ifndef NEO_CODEGEN_PLAN_PLANNER_H
-#define NEO_CODEGEN_PLAN_PLANNER_H
+#pragma once
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
 
@@ -104,5 +103,3 @@ void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);
 int64_t
 plan_frame_bound(planner *q); /* a lower bound of the frame's bytes; q is not used afterwards */
-
-#endif

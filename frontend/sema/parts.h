@@ -11,8 +11,7 @@
  *                 branches.c vertices.c edge_values.c (statements)
  *
  * A function that returns bool returns false after a report. */
-#ifndef NEO_FRONTEND_SEMA_PARTS_H
-#define NEO_FRONTEND_SEMA_PARTS_H
+#pragma once
 #include "frontend/sema/state.h"
 
 /* ---- built-in functions by name (builtins.c) */
@@ -379,5 +378,3 @@ neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
 bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
-
-#endif

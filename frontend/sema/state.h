@@ -16,8 +16,7 @@
  * Positions. In a frame the axes are a stack: ambient, output, then those of the open reducers. A
  * reducer is kept as the statement's own reduction, or hoisted into a definition, before it is
  * closed, so its positions can be given out again. */
-#ifndef NEO_FRONTEND_SEMA_STATE_H
-#define NEO_FRONTEND_SEMA_STATE_H
+#pragma once
 #include "base/map.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
@@ -292,5 +291,3 @@ typedef struct {
   uint32_t n;
   neo_want *at;
 } neo_wants;
-
-#endif

@@ -14,8 +14,7 @@
  *   needed.c     in which iterations somebody needs an instance
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
-#ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
-#define NEO_FUSION_RECURRENCE_INTERNAL_H
+#pragma once
 #include "fusion/recurrence.h"
 
 enum { OUTLINE_AXES = 64 };
@@ -289,5 +288,3 @@ neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr a
 /* The instance as a definition of segment s. */
 void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies);
-
-#endif

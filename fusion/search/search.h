@@ -31,8 +31,7 @@
  *   launch + traffic/bandwidth + work/rate + price * bytes saved for the backward pass
  *
  * and the reward of a change is what it takes off the cost. */
-#ifndef NEO_FUSION_SEARCH_H
-#define NEO_FUSION_SEARCH_H
+#pragma once
 #include "base/machine.h"
 #include "base/map.h"
 #include "fusion/decision.h"
@@ -343,5 +342,3 @@ void fuse_greedy(fuser *q);
 enum { FUSE_EVERY = UINT32_MAX };
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                 neo_decisions *decisions);
-
-#endif

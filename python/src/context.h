@@ -1,6 +1,5 @@
 /* context.h: Context, what an Entry is called on. Private to python/src. */
-#ifndef NEO_PYTHON_CONTEXT_H
-#define NEO_PYTHON_CONTEXT_H
+#pragma once
 #include "python/src/core.h"
 
 typedef struct {
@@ -18,5 +17,3 @@ void neo_py_context_enter(neo_py_context *c);
 void neo_py_context_leave(neo_py_context *c);
 /* Raises what the context says of a failure. Returns null. */
 PyObject *neo_py_context_fail(neo_py_context *c, int32_t status);
-
-#endif

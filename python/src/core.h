@@ -27,8 +27,7 @@
  *
  * Python's limited API from 3.11 on (one binary for all later versions); before, it lacks
  * Py_buffer, and the module is built for one version. */
-#ifndef NEO_PYTHON_CORE_H
-#define NEO_PYTHON_CORE_H
+#pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <neo/neo.h>
@@ -215,5 +214,3 @@ PyObject *neo_py_results_take(neo_py_state *s, neo_py_result *r, int32_t n);
  * context's configuration: then an exception is set. *last_ns: how long the last call took. */
 int32_t neo_py_call(neo_rt_ctx *c, volatile int32_t *cancel, int32_t entry, const int64_t *sizes,
                     void *const *args, int64_t *last_ns);
-
-#endif

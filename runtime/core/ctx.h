@@ -5,8 +5,7 @@
  * the frame, and outputs that the caller does not want). An arena that the caller gives has room
  * for the work at the largest sizes; else the work grows before an entry runs. State that only the
  * device needs is in `state`. */
-#ifndef NEO_RUNTIME_CORE_CTX_H
-#define NEO_RUNTIME_CORE_CTX_H
+#pragma once
 #include "runtime/files.h"
 #include "runtime/model.h"
 #include "runtime/watch.h"
@@ -136,5 +135,3 @@ static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, i
 static inline int64_t neo_rti_round_up(int64_t n) {
   return (n + NEO_RTI_ALIGN - 1) & ~(int64_t)(NEO_RTI_ALIGN - 1);
 }
-
-#endif

@@ -11,8 +11,7 @@
  *   ALONE   a number of runs, which doubles each time; then SHARED again, for few runs if they wait
  *
  * Private to runtime/cpu. One for each entry of a context; all zero is SHARED. */
-#ifndef NEO_RUNTIME_CPU_CROWD_H
-#define NEO_RUNTIME_CPU_CROWD_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ bool neo_rti_crowd_alone(const neo_rti_crowd *c);
 /* Notes a run on `threads` threads that took ns nanoseconds, in which the caller waited for
  * `waited`. */
 void neo_rti_crowd_note(neo_rti_crowd *c, int32_t threads, int64_t ns, int64_t waited);
-
-#endif

@@ -7,8 +7,7 @@
  * Evaluated literally this costs U*U. One pass along u, from its other end if `u < k`, with a
  * running value for each key in a table, costs U and the keys. It is how equal keys get places
  * of their own, in order: a counting sort. */
-#ifndef NEO_SCHEDULE_KEYED_SCAN_H
-#define NEO_SCHEDULE_KEYED_SCAN_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -28,5 +27,3 @@ typedef struct {
 /* There is one reduction, over one axis of the range of a shared one. Results share no memory with
  * operands. */
 bool neo_keyed_scan_of(neo_module *m, const neo_group *g, neo_keyed_scan *out);
-
-#endif

@@ -10,8 +10,7 @@
  * Accumulators of the rows are in memory: in the result, if it has their type, else in tables of the kernel. A reducer
  * of two stages (logsumexp: the maximum, then the sum) makes a pass for each. The order of a row's terms is that of the
  * points, as in the reduction itself. */
-#ifndef NEO_SCHEDULE_SEGMENT_H
-#define NEO_SCHEDULE_SEGMENT_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -61,5 +60,3 @@ double neo_segment_table(neo_module *m, const neo_form *f, const neo_segment *x,
 double neo_segment_visited(neo_module *m, const neo_form *f, const neo_segment *x);
 /* Do passes take less time than loops over all points, whose lanes share a vector? */
 bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine);
-
-#endif

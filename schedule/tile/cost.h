@@ -6,8 +6,7 @@
  *   copy.c          copies into scratch
  *   cost.c          tiles, results, the whole
  *   units.c         units of work */
-#ifndef NEO_SCHEDULE_TILE_COST_H
-#define NEO_SCHEDULE_TILE_COST_H
+#pragma once
 #include "schedule/tile/model.h"
 
 enum { LINE_BYTES = 64 };
@@ -95,5 +94,3 @@ neo_tile_units neo_tile_units_of(const neo_tiles *q, const geometry *g, const ne
 
 /* Cycles of all copies of packed operands. */
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s);
-
-#endif

@@ -7,8 +7,7 @@
  *   units.h       its units of work, and their balance among cores
  *   block.c       blocks and units for a register tile
  *   model.c       register tiles; entry points */
-#ifndef NEO_SCHEDULE_TILE_H
-#define NEO_SCHEDULE_TILE_H
+#pragma once
 #include "schedule/model.h"
 #include "schedule/tile/units.h"
 
@@ -135,5 +134,3 @@ double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit);
 bool neo_tiles_columns_first(const neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);
-
-#endif

@@ -11,8 +11,7 @@
  * prefetch, in memory order, what the next copy reads: that of the next block of the reduction, or
  * of the next block of columns. Where a tile has many lines, its steps share them, so that memory
  * is busy while the tile computes and other misses do not queue behind them. */
-#ifndef NEO_SCHEDULE_PREFETCH_H
-#define NEO_SCHEDULE_PREFETCH_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -32,5 +31,3 @@ typedef struct {
  * with 1. `out` has room for NEO_PREFETCH_MOST. Returns how many there are. */
 uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_prefetch *out);
-
-#endif

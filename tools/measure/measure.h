@@ -58,8 +58,7 @@
  * or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of all units; of try and race also
  * "ratio", the median of the ratios to the base in each turn; of a GPU "graph":true where several
  * launches were one graph of the driver (series.c). */
-#ifndef NEO_TOOLS_MEASURE_H
-#define NEO_TOOLS_MEASURE_H
+#pragma once
 #include "include/neo/neo_rt.h"
 #include "tools/measure/words.h"
 #include <stdio.h>
@@ -254,5 +253,3 @@ double
 measure_calibrate(const measure_job *j,
                   int times); /* repetitions of a fixed amount of arithmetic of some microseconds */
 double measure_median(double *x, int n); /* the median; sorts x */
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
  * c.why. A stage that runs out of memory returns NEO_MEMORY. */
-#ifndef NEO_TOOLS_COMPILE_H
-#define NEO_TOOLS_COMPILE_H
+#pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
 #include "frontend/frontend.h"
@@ -335,5 +334,3 @@ const char *neo_place_include(neo_arena *a);
 
 /* The reason why a library must not have this name; null: it may (names.c). */
 const char *neo_library_name_taken(neo_arena *a, const char *name);
-
-#endif

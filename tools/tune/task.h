@@ -13,8 +13,7 @@
  *   progress.c   the time that is left; the time of a step
  *
  * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h). */
-#ifndef NEO_TOOLS_TUNE_TASK_H
-#define NEO_TOOLS_TUNE_TASK_H
+#pragma once
 #include "tools/tune/tune.h"
 
 /* A candidate must be below this ratio to the base's time to win and to be recorded. */
@@ -106,5 +105,3 @@ neo_status neo_task_finals(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* ---- tune.c */
 /* The task that gets the next batch; null: none. */
 neo_task *neo_tune_next(neo_tune *t);
-
-#endif

@@ -20,8 +20,7 @@
  * prefetch.c, expr.c, row_stash.c, index.c.
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_SCOPE_H
-#define NEO_CODEGEN_LOWER_SCOPE_H
+#pragma once
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/prove.h"
@@ -407,5 +406,3 @@ void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
 /* Stashes the values that the stage is the first to compute, at the current lanes. */
 void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s);
-
-#endif

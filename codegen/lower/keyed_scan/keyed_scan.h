@@ -1,8 +1,5 @@
 /* Running sums by keys (schedule/keyed_scan/keyed_scan.h). */
-#ifndef NEO_CODEGEN_LOWER_KEYED_SCAN_H
-#define NEO_CODEGEN_LOWER_KEYED_SCAN_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 void neo_lower_keyed_scan(lowering *l, neo_block *in);
-
-#endif

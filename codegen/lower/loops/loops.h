@@ -13,8 +13,7 @@
  *   prefetch_gathered.c  prefetches of rows that data name
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_LOOPS_H
-#define NEO_CODEGEN_LOWER_LOOPS_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* The whole kernel. */
@@ -91,5 +90,3 @@ neo_form_flags neo_lower_flags(lowering *l);
 neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
                                   const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
 void neo_lower_close_flagged(lowering *l);
-
-#endif

@@ -12,8 +12,7 @@
  *   trainer.c  tells which entries are due
  *
  * and below all of them the data (data.h). */
-#ifndef NEO_TOOLS_TRAIN_H
-#define NEO_TOOLS_TRAIN_H
+#pragma once
 #include "tools/neoc/train/data.h"
 #include "tools/neoc/train/log.h"
 
@@ -172,5 +171,3 @@ void neoc_clear_progress(const neoc_trainer *t);
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
 /* Prints how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);
-
-#endif

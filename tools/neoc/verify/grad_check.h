@@ -1,6 +1,5 @@
 /* The parts of `neoc grad-check`: grad_check.c compares, grad_functions.c prepares the module. */
-#ifndef NEO_TOOLS_NEOC_GRAD_CHECK_H
-#define NEO_TOOLS_NEOC_GRAD_CHECK_H
+#pragma once
 #include "tools/neoc/run/runner.h"
 #include "tools/neoc/verify/grad_hold.h"
 
@@ -30,5 +29,3 @@ typedef struct {
 /* Called between frontend and passes, with a checker: adds the functions to compare, and everything
  * that they need, to the module. (grad_functions.c) */
 neo_status neoc_grad_prepare(void *checker, neo_module *m) NEO_MUST_CHECK;
-
-#endif
