@@ -1,10 +1,12 @@
-/* The pass: one request after the other. The steps that lead to y are ordered producers first (a
- * step is a definition, or a call of a function with its own gradient), then walked backwards: when
- * a step is reached, every reader of its outputs has been passed, so their adjoints are complete.
+/* The pass: one request after the other. The steps that lead to y (a step is a definition, or a
+ * call of a function with its own gradient) are ordered producers first, then visited backwards:
+ * when a step is reached, every reader of its outputs has been visited, so their adjoints are
+ * complete.
  *
- * Steps that need each other (ir/component.h) stand together. Their adjoints need each other too: they
- * are read while the steps are walked, and defined at the end. The adjoint of h[t - 1] is solved as
- * that of any read, so that the order of the adjoints is that of the steps, reversed. */
+ * Steps that depend on each other (ir/component.h) are consecutive. Their adjoints depend on each
+ * other too: they are read while the steps are visited, and defined at the end. The adjoint of h[t
+ * - 1] is solved like that of any read, so that the order of the adjoints is that of the steps,
+ * reversed. */
 #include "autodiff/internal.h"
 #include "ir/component.h"
 #include "ir/loop_axes.h"
@@ -147,9 +149,9 @@ static void find_recurrences(order_ctx *o) {
     sort_steps(o, component, n);
 }
 
-/* ---- what depends on the request's tensors */
+/* ---- tensors that depend on the request's */
 
-/* Marks the tensors that need a gradient; says whether one is new. */
+/* Marks the tensors that need a gradient; returns whether one is new. */
 static bool mark_needs(ad_state *s, neo_list outs, bool yes) {
   size_t before = s->needs.n;
   for (uint32_t k = 0; yes && k < outs.n; k++)
@@ -185,7 +187,7 @@ static void find_needs(ad_state *s, const order_ctx *o) {
     ;
 }
 
-/* ---- what its readers know of an adjoint */
+/* ---- conditions of adjoints */
 
 static bool find_conditions_once(ad_state *s, const order_ctx *o) {
   bool more = false;
@@ -385,9 +387,9 @@ static neo_list joined(neo_module *m, neo_arena *scratch, neo_list a, neo_list b
   return neo_list_new(m, all, a.n + b.n);
 }
 
-/* Request k and all later ones of the same tensor with the same seed as one, all of them marked as
- * done: their backward passes share adjoints, also those of recurrences, which no later pass would
- * find to be equal. What the later ones ask for is there already, as the tensor depends on it. */
+/* Merges request k with all later ones of the same y and seed, and marks all of them as done: their
+ * backward passes share adjoints, also those of recurrences, which no later pass would find to be
+ * equal. The tensors that later requests ask for exist already, as y depends on them. */
 static neo_grad_rec taken_together(neo_module *m, neo_arena *scratch, size_t k) {
   neo_grad_rec all = m->grads.at[k];
   m->grads.at[k].done = true;

@@ -1,20 +1,23 @@
-/* Requests inside of loops, and of functions that are called with indices: one for each point t of a batch.
+/* Requests inside of loops, and in functions that are called with indices: one gradient per point t
+ * of a batch.
  *
  *     loss[t] = sum[j] (w[t, j] - x[t, j])^2,  w[t, j] = (next[t - 1, j] else first[j])
  *     gradient of loss batch 1 hold w for w into g:      g[t, j] = d loss[t] / d w[t, j]
  *
- * What lies between y and what is asked for is copied, so that it reads leaves in place of what is asked
- * for: then nothing flows from a point to another, and the gradients of all points are those of their sum.
+ * All tensors between y and a `wrt` are copied, and the copies read leaves instead of the `wrt`:
+ * then no gradient flows from one point to another, and the gradients of all points are those of
+ * their sum.
  *
  *     leaf[t, j] = w[t, j],  copy.loss[t] = sum[j] (leaf[t, j] - x[t, j])^2
  *     gradient of copy.loss seed 1 for leaf into g
  *
- * What all points share, a weight W, becomes leaf[t, i, j] = W[i, j]; what depends on it outside of the
- * points is lifted: copied with their dimensions before its own. A slice W[t, ..] of the point at hand is
- * recognized where it is read: W[e, j] is select(e == t, leaf[t, j], W[e, j]).
+ * A weight W that all points share becomes leaf[t, i, j] = W[i, j]; a tensor outside of the points
+ * that depends on it is lifted: copied with the points' dimensions before its own. A slice W[t, ..]
+ * of the present point is recognized where it is read: W[e, j] becomes select(e == t, leaf[t, j],
+ * W[e, j]).
  *
- * The copies have the values of what they were made from. So when the gradient is there, it reads those,
- * and nobody reads the copies any more. */
+ * A copy has the values of its original. So when the gradient is complete it reads the originals,
+ * and no definition reads the copies any more. */
 #include "autodiff/batch.h"
 #include "ir/clone.h"
 #include "ir/element.h"
@@ -22,7 +25,7 @@
 
 enum { MAX_RANK = 16, MAX_AXES = 60 };
 
-typedef struct { /* what a copy has the values of */
+typedef struct { /* the tensor whose values a copy has */
   uint32_t of;
   bool lifted;
 } origin;
@@ -105,7 +108,7 @@ static neo_expr load_at_point(ad_batch_state *b, const access *a, neo_tensor t, 
   return load_of(b->m, &x);
 }
 
-/* Does the access go to the point at hand? */
+/* Whether the access is to the present point. */
 static neo_expr is_here(ad_batch_state *b, const access *a) {
   neo_module *m = b->m;
   neo_expr here = neo_const_bool(m, true);
@@ -121,7 +124,9 @@ static neo_expr is_here(ad_batch_state *b, const access *a) {
   return here;
 }
 
-/* What a copy reads for an access of the program, where leaves from number `from` on count. */
+/* The expression in a copy that replaces an access of the program: the first leaf from number
+ * `from` on that the access reaches, or else the copied tensor, or the original one where no
+ * gradient flows through it. */
 static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
   neo_module *m = b->m;
   uint32_t k = from;
@@ -150,7 +155,7 @@ static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
 
 typedef struct {
   ad_batch_state *b;
-  uint32_t shift; /* of axes, which are behind those of the points */
+  uint32_t shift; /* of axes, which come after those of the points */
 } copying;
 
 static neo_expr copy_node(void *ctx, neo_module *m, neo_expr e) {
@@ -221,8 +226,9 @@ static bool is_lifted(ad_batch_state *b, neo_def d) {
   return lifted;
 }
 
-/* Defines a copy of t, of which nothing else is copied, as what the program reads there: at AXIS 0 on,
- * behind the points if it is lifted. Leaves from number `from` on count. */
+/* Defines a copy of t by the read that replaces a read of t in copies; used if nothing else of t is
+ * copied. Its axes come after those of the points if t is lifted. Leaves from number `from` on
+ * replace t. */
 static void define_reading(ad_batch_state *b, neo_tensor copy, neo_tensor t, bool lifted,
                            uint32_t from) {
   access a = {.t = t, .n = neo_tensor_rank(b->m, t)};
@@ -291,7 +297,7 @@ static void lift_clause(ad_batch_state *b, neo_custom_rec *c) {
     dy[k] = twin_of(&clause, neo_list_tensor(m, c->dys, k)).i;
   for (uint32_t k = 0; k < c->dxs.n; k++) {
     neo_tensor t = {neo_list_at(m, c->dxs, k)};
-    if (t.i && !clause.is[t.i]) { /* the same at all points */
+    if (t.i && !clause.is[t.i]) { /* equal at all points */
       neo_tensor copy = tensor_like(&clause, t, true);
       define_reading(&clause, copy, t, true, 0);
       clause.twin[t.i] = copy.i;

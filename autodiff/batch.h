@@ -1,13 +1,13 @@
-/* Private to autodiff: a request with n_batch > 0 on its way. See batch.c. */
+/* A request with n_batch > 0, during its expansion; see batch.c. Private to autodiff. */
 #pragma once
 #include "autodiff/internal.h"
 
-/* What a tensor is to the request, as bits. */
+/* The parts that a tensor plays in the request, as bits. */
 enum {
-  AD_ASKED = 1, /* it is one of its `wrt` */
-  AD_HELD = 2,  /* nothing flows through it */
-  AD_PATH = 4,  /* a float that depends on one that is asked for, and y on it */
-  AD_LIFTED = 8 /* its copy has the dimensions of the points before its own */
+  AD_ASKED = 1, /* one of the request's `wrt` */
+  AD_HELD = 2,  /* one of its `hold`: no gradient flows through it */
+  AD_PATH = 4,  /* a float on a path: it depends on a `wrt`, and y depends on it */
+  AD_LIFTED = 8 /* its copy has the dimensions of the points before its own ones */
 };
 
 typedef struct {
@@ -20,18 +20,19 @@ typedef struct {
   neo_module *m;
   neo_arena *scratch;
   neo_grad_rec request;
-  uint32_t n;     /* dimensions of the points */
-  uint8_t *is;    /* by tensor, of those before the request was begun */
+  uint32_t n;     /* number of dimensions of the points */
+  uint8_t *is;    /* by tensor: AD_ASKED ...; for tensors that existed before the request was
+                      expanded */
   uint32_t *twin; /* by tensor: its copy; 0: none yet */
-  neo_map *back;  /* tensor of the copies -> the one of which it has the values, see ad_back */
+  neo_map *back;  /* a tensor of the copies -> the tensor whose values it has, see ad_back */
   NEO_VEC(ad_path_def) defs; /* to be copied */
   NEO_VEC(uint32_t) customs; /* rows of m->customs, to be copied */
-  neo_tensor *leaf;          /* by place in `wrt`; 0: not made yet */
+  neo_tensor *leaf;          /* by number in `wrt`; 0: not made yet */
   bool failed;
 } ad_batch_state;
 
-/* ---- batch_path.c: what lies between y and what is asked for, and which of it is lifted */
+/* ---- batch_path.c: the tensors on paths from y to a `wrt`, and which of them are lifted */
 void ad_batch_path(ad_batch_state *b);
-/* Has the k-th tensor asked for the dimensions of the points itself? */
+/* Whether wrt[k] has the dimensions of the points itself. */
 bool ad_batch_is_own(const ad_batch_state *b, uint32_t k);
 neo_expr ad_batch_extent(const ad_batch_state *b, uint32_t k);

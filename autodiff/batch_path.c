@@ -1,9 +1,9 @@
-/* The way from y to what is asked for, in a request for each point of a batch. Tensors on it are copied; this
- * file says which these are, and which copies need dimensions for the points.
+/* The paths from y to a `wrt`, for a request per point of a batch. Tensors on a path are copied;
+ * this file finds them, and decides which copies need dimensions for the points.
  *
- * A tensor of a round has them already: Z[t, j] is read where t is the round at hand. It stays as it
- * is if all who read it on the way do so, each at the point that it belongs to; this is the largest
- * set of tensors for which it is true. */
+ * A tensor of an iteration has them already: Z[t, j] is read where t is the present iteration. It
+ * is not lifted if all its readers on the path read it so, each at the point that it belongs to.
+ * The set of such tensors is the largest one for which this is true. */
 #include "autodiff/batch.h"
 #include "ir/out_map.h"
 
@@ -17,7 +17,7 @@ neo_expr ad_batch_extent(const ad_batch_state *b, uint32_t k) {
   return neo_tensor_extent(b->m, b->request.y, k);
 }
 
-/* ---- what y needs, up to what is held */
+/* ---- tensors that y needs, up to those of `hold` */
 
 typedef struct {
   ad_batch_state *b;
@@ -79,7 +79,7 @@ static void meet_all(ad_batch_state *b) {
   }
 }
 
-/* ---- what of it depends on what is asked for */
+/* ---- tensors among them that depend on a `wrt` */
 
 static bool any_is(const ad_batch_state *b, neo_list tensors, int bits) {
   for (uint32_t k = 0; k < tensors.n; k++)

@@ -1,21 +1,25 @@
-/* Where the adjoint of a tensor can be other than zero, as its readers tell.
+/* The conditions under which the adjoint of a tensor can be other than zero, derived from its
+ * readers.
  *
- * A round that a `while` no longer runs and a branch that a `case` does not take compute nothing that
- * anybody reads: their results are read below select(alive[r], .., old) or select(k == 0, ..). Their
- * adjoints are zero, and their slopes may be anything, for they are taken at values that nobody asked
- * for: log(x) of the branch for positive x, 0/0 behind the last round of an iteration that has
- * converged. Zero times such a slope would be NaN, so those points have to be left out.
+ * The result of an iteration that a `while` no longer runs, and of a branch that a `case` does not
+ * take, is read by nobody: its reads are below select(alive[r], .., old) or select(k == 0, ..). Its
+ * adjoint is zero, but its slope may be anything, because it is taken at values for which the
+ * branch was not written: log(x) in the branch for positive x, 0/0 after an iteration has
+ * converged. Zero times such a slope would be NaN, so those points are left out of the backward
+ * pass.
  *
- * The conditions of a tensor are those that hold at every read of it that passes a gradient on: of the
- * selects above the read, of the reduction whose body it is in, and of the reader's own results. For
- * tensors that need each other this is the greatest solution: a tensor has all conditions until reads of it
- * are found, and readers without reads pass nothing on. That an adjoint is zero at a point follows from the adjoints of its readers, which come before it in the
- * order of the backward pass.
+ * The conditions of a tensor are those that hold at every read that passes a gradient on: the
+ * conditions of the selects above the read, the `where` of the reduction whose body it is in, and
+ * the conditions of the reader's own results. Tensors that need each other get the greatest
+ * solution: a tensor starts with all conditions, each read of it removes some, and a reader without
+ * reads passes nothing on. This is sound, as the adjoint at a point follows from the adjoints of
+ * its readers, which are earlier in the backward pass.
  *
- * A select between values that differ by element stays what it is in other systems (and costs nothing):
- * conditions count where they are the same for all elements of a round, or for whole rows. Those of a
- * select between tensors as they are, which is what a `case` becomes, count always. So do the conditions around
- * a reduction within an expression: the reduction is a part of the definition that has the condition. */
+ * A select whose condition differs by element stays a plain select, as in other systems (and costs
+ * nothing): conditions count where they are the same for all elements of an iteration, or for whole
+ * rows. The condition of a select between tensors as they are, which is what a `case` becomes,
+ * always counts. So does a condition around a reduction within an expression: the reduction is a
+ * part of the definition that has the condition. */
 #include "autodiff/internal.h"
 #include "autodiff/solve.h"
 #include "ir/out_map.h"
@@ -34,7 +38,7 @@ typedef struct {
 
 typedef struct {
   const ad_conditions *c;
-  bool known;  /* it reads something, and no accumulator or random number */
+  bool known;  /* it reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
   bool rounds; /* all read from tensors of recurrences */
 } reads_of;
@@ -72,7 +76,7 @@ static neo_expr at_zero(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, (neo_tensor){n.attr}, index, rank, n.span);
 }
 
-/* A condition whatever its point is, and its opposite alike. */
+/* The id of a condition: the same at every point, and for its negation. */
 static uint32_t kind_of(neo_module *m, neo_expr condition) {
   while (neo_expr_node(m, condition)->op == NEO_OP_NOT)
     condition = neo_expr_arg(m, condition, 0);
@@ -83,15 +87,17 @@ static bool chooses(const ad_conditions *c, neo_expr condition) {
   return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
 }
 
-/* Do loops run along these axes of t, so that the condition decides what an iteration computes? */
+/* Whether loops run along these axes of t, so that the condition decides what an iteration
+ * computes. */
 static bool is_of_iterations(const ad_conditions *c, uint64_t axes, neo_tensor t) {
   neo_list pieces = neo_tensor_at(c->m, t)->pieces;
   neo_def d = {pieces.n == 1 ? neo_list_at(c->m, pieces, 0) : 0};
   return c->loops && d.i && !neo_def_at(c->m, d)->out_map.n && !(axes & ~c->loops[d.i]);
 }
 
-/* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it
- * stands in? Only some become conditions of the sums that its tensor's adjoint goes into. */
+/* Whether the condition is the same for whole rows of t or for an iteration, or selects between
+ * tensors, or t is a part of the definition with the condition. Only some conditions apply to the
+ * sums that the adjoint of t goes into. */
 static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_condition_use use) {
   reads_of r = reads_in(c, condition);
   uint64_t axes = neo_expr_axes(c->m, condition);
@@ -117,8 +123,8 @@ static bool contains(const ad_conjuncts *v, neo_expr e) {
 
 /* ---- one read */
 
-/* The condition at a read's point as one at the position read: an index of the read, as it is, is a
- * position's axis there. 0: it cannot be told there. */
+/* Rewrites the condition at a read's point as one at the position read: an index of the read
+ * becomes the position's axis. 0: it cannot be expressed there. */
 static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *read,
                             uint32_t rank) {
   enum { POSITION = 40 }; /* axes from here on are those of the position; ranks are up to 16 */
@@ -142,7 +148,7 @@ static bool is_read_of(const neo_module *m, neo_expr e, const void *tensor) {
   return neo_node_is_load(n) && n->attr == *(const uint32_t *)tensor;
 }
 
-/* Such a condition asks for the tensor's elements itself: `select(x[i] > 0, x[i], 0)`. */
+/* Whether the condition itself reads the tensor, as in `select(x[i] > 0, x[i], 0)`. */
 static bool reads_tensor(const neo_module *m, neo_expr condition, uint32_t tensor) {
   return neo_expr_any(m, condition, is_read_of, &tensor);
 }
@@ -204,7 +210,7 @@ static void add_condition(const walk *w, neo_expr there, const neo_node *read, a
     NEO_PUSH(w->s->scratch, out, there);
 }
 
-/* False: some cannot be told at the position read. */
+/* False: a conjunct cannot be expressed at the position read. */
 static bool add_conjuncts(const walk *w, neo_expr condition, const neo_node *read, uint32_t rank,
                           ad_conjuncts *out) {
   neo_module *m = w->s->m;
@@ -347,7 +353,7 @@ bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def) {
   return w.changed;
 }
 
-/* A read of which nothing is known. */
+/* Takes in a read without conditions. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t) {
   walk w = {.s = s, .c = c};
   keep_common(&w, t, (ad_conjuncts){0});

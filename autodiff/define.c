@@ -1,4 +1,4 @@
-/* What differentiation writes: temporary tensors, their definitions, and reads of them. */
+/* Makes the IR of derivatives: temporary tensors, their definitions, and reads of them. */
 #include "ir/define.h"
 #include "autodiff/internal.h"
 #include "ir/clone.h"

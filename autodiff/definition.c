@@ -1,5 +1,5 @@
-/* The contributions of one definition: adjoints of its outputs come in, every active read of finish
- * and body hands its part to the adjoint of the tensor that it reads.
+/* The contributions of one definition: given the adjoints of its outputs, every active read in
+ * finish and body adds to the adjoint of the tensor that it reads.
  *
  *   finish  reads at the output axes: local derivative, gathered over them
  *   ACC     its adjoint g, a tensor of its own unless it is plain; then, by the reducer's rule,
@@ -39,8 +39,8 @@ static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
 }
 
 /* Replaces the outputs and accumulators in e by reads from memory, so that no part of the forward
- * pass is computed again for them. An output with respect to which another request asks stays as it is
- * computed: with y = tanh(x), g = dl/dx is no function of y to its reader, who wrote no such read. */
+ * pass is computed again. An output that another request has among its `wrt` is not replaced: with
+ * y = tanh(x), g = dl/dx is no function of y for the program, in which g does not read y. */
 static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -79,8 +79,8 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   return e;
 }
 
-/* Does summing over the other axes first pay? It does for a lookup, whose index comes from a
- * tensor, if the axes in its indices (`used`) form a box and other axes are left to sum over. */
+/* Whether summing over the other axes first pays. It does for a lookup, whose index comes from a
+ * tensor, if the axes in its indices (`used`) form a box and there are other axes to sum over. */
 static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank,
                    uint64_t used) {
   neo_module *m = s->m;
@@ -113,9 +113,9 @@ static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
   return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, 64));
 }
 
-/* The points at which the adjoint of a lookup can be other than zero, as `where` and the selects on top
- * of the value tell. A recurrence needs them: that the element looked up comes earlier is known there
- * only, and the sum that finds the values of such lookups is then of later ones. */
+/* The points at which the adjoint of a lookup can be nonzero, from `where` and the selects at the
+ * top of the value. A recurrence needs them: only there is it known that the element looked up is
+ * an earlier one, and thus that the sum over such lookups reads later ones. */
 static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint64_t used,
                              const neo_expr *renumber) {
   neo_expr all = where.i ? kept_conditions(m, where, used, renumber) : where;
@@ -131,7 +131,8 @@ static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint
   return all;
 }
 
-/* Appends the axes of the space in `used` that are not there yet: at[k] says which one the k-th is. */
+/* Appends the axes of the space that are in `used` and not there yet; at[k] is the axis of the
+ * space that the k-th one is. */
 static void keep_axes(ad_state *s, const ad_space *space, uint64_t used, ad_space *kept,
                       neo_expr *at, neo_expr *renumber) {
   for (uint32_t k = 0; k < space->n; k++) {
@@ -221,7 +222,7 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor out = {neo_list_at(m, d->out, k)};
     neo_expr g = {0};
-    if (!neo_map_get(&s->custom_of, out.i, NULL)) /* its adjoint has gone another way */
+    if (!neo_map_get(&s->custom_of, out.i, NULL)) /* its adjoint was handled by ad_custom */
       g = ad_adjoint_final(s, out);
     if (!g.i)
       continue;
@@ -307,9 +308,9 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   return neo_expr_subst_axes(s->m, any, index, d->n_out);
 }
 
-/* The points of the body that count for a read: a condition of the definition, and those of its
- * results. A sum of products stays one of all points; a slope that may be infinite, and an elementwise
- * value, are left out where nobody asked for the value. */
+/* The condition on the points of the body for a read: that of the definition, and those of its
+ * results. A sum of products stays over all points; a slope that may be infinite, and an
+ * elementwise value, are left out where their value is not used. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !neo_expr_any(s->m, leaf->adj, has_pole, NULL) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop = neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);
@@ -317,8 +318,9 @@ static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *lea
   return neo_both(s->m, d->where, results_where(s, d, use));
 }
 
-/* The settled adjoint, or what is made of it, under the conditions that g has, so that slopes of the body,
- * which may be infinite, are multiplied where they hold alone: y = select(x > 0, sum[j] sqrt(x[j]), 0). */
+/* The stored adjoint, or a function of it, under the conditions that g has, so that slopes of the
+ * body, which may be infinite, are multiplied only where the conditions hold: y = select(x > 0,
+ * sum[j] sqrt(x[j]), 0). */
 static neo_expr under_conditions(neo_module *m, neo_expr g, neo_expr settled) {
   neo_node n = *neo_expr_node(m, g);
   if (n.op == NEO_OP_NEG)

@@ -4,7 +4,8 @@
 #include "autodiff/solve.h"
 #include <stdio.h>
 
-/* Simplifies the condition and turns what it can into loop bounds, innermost axis first. */
+/* Simplifies the condition, and turns as much of it as possible into loop bounds, innermost axis
+ * first. */
 static void tighten(ad_env *env, ad_term *t) {
   for (uint32_t k = t->space.n; t->where.i && k-- > t->n_out;) {
     neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n};
@@ -32,7 +33,8 @@ static neo_expr bound(ad_system *s, const ad_term *t, uint32_t k, neo_expr e) {
   return ad_is_plain_index(s->m, e) ? e : neo_simplify_under(s->env->prover, &f, e);
 }
 
-/* Is it a data equation for an output axis: key == AXIS z, key read from memory without z? */
+/* Whether e is a data equation for an output axis: key == AXIS z, with a key that is read from
+ * memory without z. */
 static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
   if (neo_expr_node(m, e)->op != NEO_OP_EQ)
     return false;
@@ -46,8 +48,8 @@ static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
   return false;
 }
 
-/* Where each point of the sum contributes to one element only (the place of a maximum), the
- * condition becomes a data equation, which codegen runs once over the points
+/* Moves an equation on data from the value to `where`, if each point of the sum contributes to one
+ * element only (as the position of a maximum does): codegen then runs once over the points
  * (schedule/segment/segment.h). */
 static void take_equation(neo_module *m, ad_term *t) {
   neo_expr e = t->value;

@@ -1,4 +1,4 @@
-/* What the files of autodiff/ share. */
+/* Declarations that the files of autodiff/ share. Private to autodiff. */
 #pragma once
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
@@ -7,18 +7,18 @@
  * operator */
 neo_expr ad_zero(neo_module *m, neo_type t);
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b); /* either may be 0: no term */
-/* x[0] + ... + x[n - 1]; of many as a tree, because whoever walks an expression does it recursively. */
+/* x[0] + ... + x[n - 1], as a tree if n is large: walks over expressions recurse. */
 neo_expr ad_sum(neo_module *m, const neo_expr *x, size_t n);
 neo_expr ad_neg(neo_module *m, neo_expr a);
 /* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not
- * taken cannot leak. */
+ * taken cannot get out. */
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_quotient(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_convert(neo_module *m, neo_type to, neo_expr adj);
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
 bool ad_is_zero(const neo_module *m, neo_expr e);
-/* Adjoint of the k-th argument of node e, whose own adjoint is g; 0 where no gradient flows. `kept`: e's value is in
- * memory. */
+/* The adjoint of the k-th argument of node e, whose own adjoint is g; 0: no gradient flows. `kept`:
+ * the value of e is in memory. */
 neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, bool kept, neo_expr g);
 
 /* ---- local.c: reverse mode inside one expression */
@@ -28,8 +28,8 @@ typedef struct {
 } ad_leaf;
 typedef NEO_VEC(ad_leaf) ad_leaves;
 typedef bool ad_active_fn(void *ctx, const neo_module *m, neo_expr leaf);
-/* Adds to *out the adjoint of every active leaf of `root`, whose adjoint is `seed`. `kept`: the root's value is in
- * memory. */
+/* Adds the adjoint of every active leaf of `root` to *out. `seed` is the adjoint of `root`. `kept`:
+ * the root's value is in memory. */
 void ad_local(neo_module *m, neo_expr root, bool kept, neo_expr seed, ad_active_fn *active,
               void *ctx, neo_arena *scratch, ad_leaves *out);
 
@@ -58,14 +58,14 @@ typedef struct {
   neo_expr value;
 } ad_term;
 
-/* The contribution of a read to the adjoint of the tensor that it reads: the sum of `value` over
- * the points of `from` (where `where`) whose index[] equals the output position. False: the sum
- * cannot be formed; a diagnostic at `span` says why. */
+/* Forms the contribution of a read to the adjoint of the tensor t that it reads: the sum of `value`
+ * over the points of `from` (where `where`) whose index[] equals the output position. False: the
+ * sum cannot be formed; a diagnostic at `span` says why. */
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
-/* ---- define.c: tensors and definitions that are written */
-/* An expression that is the value where the condition holds (0: everywhere), else 0. */
+/* ---- define.c: new tensors and definitions */
+/* The value where the condition holds (0: everywhere), 0 elsewhere, as an expression. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
 /* A new tensor for an adjoint of t. */
 neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t);
@@ -78,12 +78,12 @@ neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis
 neo_expr ad_read(neo_module *m, neo_tensor t);
 bool ad_is_plain(const neo_module *m, neo_expr e);       /* one read, or no read at all */
 bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
-/* A piece's image: the position of its axis `axis`, of extent 1, is `at`. */
+/* The image of a piece: its axis `axis`, of extent 1, is at position `at`. */
 typedef struct {
   uint32_t axis;
   int64_t at;
 } ad_place;
-/* Defines `out`, or the piece of it at the place (NULL: all of it), as the term's reduction plus
+/* Defines `out`, or the piece of it at `place` (NULL: all of it), as the term's reduction plus
  * `more` (0: nothing) over the output axes. */
 void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
                    const ad_place *place);
@@ -95,22 +95,22 @@ void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span s
 /* ---- slices.c: adjoints that arrive slice by slice */
 typedef struct {
   neo_expr value; /* over AXIS 0 .. rank of the tensor */
-  int32_t axis; /* the value is 0 except where AXIS axis == at; -1: it may be non-zero everywhere */
+  int32_t axis; /* the value is 0 except where AXIS axis == at; -1: it may be nonzero everywhere */
   int64_t at;
-  neo_expr slice; /* the value where it is */
+  neo_expr slice; /* the value at that position */
 } ad_part;
 typedef NEO_VEC(ad_part) ad_parts;
 ad_part ad_part_of(ad_state *s, const ad_term *term);
-/* The sum of the parts of t's adjoint: an expression, which may read a tensor of its own. */
+/* The sum of the parts of t's adjoint: an expression, which may read a new tensor. */
 neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts);
 typedef NEO_VEC(ad_term) ad_terms;
 /* The axis along which some of the terms are slices of t's adjoint; -1: none is one. */
 int32_t ad_terms_axis(ad_state *s, neo_tensor t, const ad_terms *terms);
-/* Is the term 0 except at one position of the axis? Then *at is the position, and *out is the
- * term at it, over an axis of extent 1. */
+/* Whether the term is 0 except at one position of the axis. *at is that position, and *out the term
+ * at it, over an axis of extent 1. */
 bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out, int64_t *at);
-/* Defines `out`, like t, from the terms that are slices along the axis; `rest` (0: nothing), over
- * AXIS 0 .. rank, is added everywhere. */
+/* Defines `out`, of t's shape, from the terms that are slices along the axis, plus `rest` (0:
+ * nothing) over AXIS 0 .. rank everywhere. */
 void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_terms *terms,
                            uint32_t axis, neo_expr rest);
 
@@ -120,35 +120,42 @@ typedef struct {
   ad_parts parts; /* the others */
   neo_expr rest;  /* when final: the sum of the parts; 0: none */
   neo_expr value; /* when final: the adjoint at AXIS 0 .. rank; 0: none */
-  neo_expr
-      where; /* when final: a condition on indices outside of which the value is 0; 0: none is known */
-  neo_tensor open; /* where it is read while terms are still added; 0: it is not */
+  /* Once final: a condition on indices outside of which the value is 0; 0: none is known. */
+  neo_expr where;
+  neo_tensor open; /* the tensor that holds it while terms are still added; 0: none */
   bool final;
 } ad_adjoint;
 
-/* ---- conditions.c: where the adjoint of a tensor can be other than zero, as its readers tell */
+/* ---- conditions.c: conditions under which the adjoint of a tensor can be other than zero */
 typedef struct {
   uint32_t result, read, condition; /* a read of a tensor by the definition with this result */
   neo_expr value;                   /* the condition over AXIS 0 .. rank of the tensor; 0: none */
 } ad_asked;
 typedef struct {
   neo_module *m;
-  NEO_VEC(ad_asked) asked; /* conditions of parts of a definition that have fewer axes than it */
-  neo_map of;              /* tensor -> its conditions */
-  neo_map recurring;       /* tensors of recurrences */
-  const uint64_t *loops;   /* by definition: neo_loop_axes; null: nothing recurs */
-  neo_map choices;         /* conditions that choose between tensors as they are, wherever */
+  NEO_VEC(ad_asked)
+  asked;                 /* conditions of those parts of a definition that have fewer axes than
+                              the definition */
+  neo_map of;            /* tensor -> its conditions */
+  neo_map recurring;     /* tensors of recurrences */
+  const uint64_t *loops; /* by definition: neo_loop_axes; null: nothing recurs */
+  neo_map choices;       /* conditions that select between whole tensors */
 } ad_conditions;
 void ad_conditions_init(ad_state *s, ad_conditions *c);
-/* Notes which conditions choose between tensors; of all definitions, before any is taken in. */
+/* Notes which conditions of a definition select between whole tensors. Called for all definitions,
+ * before any step. */
 void ad_conditions_note(ad_state *s, ad_conditions *c, neo_def def);
-/* Takes in the reads of a definition whose own readers have been passed; true: something changed. */
+/* Takes in the reads of a definition, after all its readers. True: something changed. */
 bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def);
-/* Takes in a read of t of which nothing is known; true: something changed. */
+/* Takes in a read of t without conditions. True: something changed. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t);
-/* What a condition is for: an elementwise value; the sums that an adjoint goes into, which it filters,
- * where slopes may be infinite; or where these are products, which are quicker for all points, but for those of
- * iterations of a loop, each of which makes its own. */
+/* The use of a condition, which decides whether it is worth its cost:
+ *
+ * - AD_ELEMENT: an elementwise value
+ * - AD_SUM: sums that an adjoint goes into; the condition filters them where slopes may be infinite
+ * - AD_PRODUCT: sums of products, which are faster over all points than over those that the
+ *   condition selects
+ * - AD_ITERATION_PRODUCT: sums of products in a loop, each iteration of which makes its own */
 typedef enum { AD_ELEMENT, AD_SUM, AD_ITERATION_PRODUCT, AD_PRODUCT } ad_condition_use;
 /* The condition over AXIS 0 .. rank of t; 0: always. */
 neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_condition_use use);
@@ -158,8 +165,8 @@ struct ad_state {
   neo_module *m;
   neo_arena *scratch;
   neo_grad_rec request;
-  const neo_map
-      *back; /* of a request for copies: what they are copies of (batch.c); null: of none */
+  /* A request on copies (batch.c): a copy -> its original; null: the tensors are the program's. */
+  const neo_map *back;
   NEO_VEC(ad_adjoint) adjoint;
   neo_map adjoint_of; /* tensor -> number in `adjoint` */
   neo_map needs;      /* tensors that depend on a `wrt` */
@@ -169,8 +176,8 @@ struct ad_state {
   bool failed;
 };
 
-/* ---- cases.c: the terms of a read, one for each branch of its indices, added to the adjoint of
- * its tensor. False: as ad_gather. */
+/* ---- cases.c: the terms of a read, one per branch of its indices, added to the adjoint of its
+ * tensor. False: as ad_gather. */
 typedef struct {
   const ad_space *space;
   neo_expr where, value;
@@ -181,38 +188,40 @@ bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index) NE
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
-/* Completes the adjoint of t, to which no more terms will be added: writes its definitions. The
- * adjoint of a `wrt` becomes the request's out. Returns ad_adjoint's `value`. */
+/* Completes the adjoint of t, after its last term: writes its definitions. The adjoint of a `wrt`
+ * becomes the request's out. Returns ad_adjoint's `value`. */
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
-/* For tensors that need each other: the adjoint of t is read before its terms are known, and then
- * defined, when all have been added. False: none has come so far. */
+/* For tensors that depend on each other. ad_adjoint_open makes the adjoint of t readable before its
+ * terms are known, and ad_adjoint_close defines it after the last one. ad_adjoint_arrives: whether
+ * there is a term so far. */
 bool ad_adjoint_arrives(ad_state *s, neo_tensor t);
 void ad_adjoint_open(ad_state *s, neo_tensor t);
 void ad_adjoint_close(ad_state *s, neo_tensor t);
-/* ad_adjoint's `where` of a final adjoint. */
+/* The `where` of a final adjoint. */
 neo_expr ad_adjoint_where(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
 /* ---- domain.c: the points of a definition */
 ad_space ad_space_of(const neo_module *m, const neo_def_rec *d, uint32_t n); /* its first n axes */
-/* A range whose ends depend on sizes only, and which contains axis k of a definition at every
- * point; exact: it equals the axis' range. False: an end of the axis has no bound. */
+/* A range that contains axis k of a definition at every point, with ends over sizes only. exact: it
+ * equals the axis' range. False: an end of the axis has no bound. */
 typedef struct {
   neo_expr lo, length;
   bool exact;
 } ad_box;
 bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) NEO_MUST_CHECK;
-/* Do positions among all points of the boxes of axes `first` on fit i64? False, too: a box is not known. */
+/* Whether the number of a point, among all points of the boxes of the axes `first` on, fits i64.
+ * False also if a box is not known. */
 bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) NEO_MUST_CHECK;
-/* Reports that a range has no bound, or their points have no number; returns 0. */
+/* Reports that a range has no bound, or that its points cannot be numbered; returns 0. */
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 
 /* ---- stored.c: accumulators in memory */
-/* Does a request for another y ask for the gradient with respect to t? */
+/* Whether another request, for another y, has t among its `wrt`. */
 bool ad_is_asked_elsewhere(const ad_state *s, neo_tensor t);
-/* The tensor that holds ACC k of definition d. If d does not store it yet, it becomes an output
- * of d. */
+/* The tensor that holds ACC k of definition d, which becomes an output of d if it is none yet. */
 neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
-/* A tensor that holds ACC 1 of definition d, a maximum or minimum, as if `body` were its bodies. */
+/* A new tensor that holds ACC 1 of a definition like d, a maximum or minimum, with the bodies
+ * `body`. */
 neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
 
 /* ---- definition.c: contributions of all reads of one definition */
@@ -223,16 +232,16 @@ neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
 /* ---- product.c: the same for prod */
 neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 
-/* ---- autodiff.c, batch.c: one request; false, after a report: it cannot be carried out */
+/* ---- autodiff.c, batch.c: carry out one request; false after a report */
 bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request,
                   const neo_map *back) NEO_MUST_CHECK;
 /* The tensor of the program that t is a copy of; t itself if it is none. */
 neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t);
-/* One with n_batch > 0. */
+/* The same for a request with n_batch > 0. */
 bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
               neo_grad_rec request) NEO_MUST_CHECK;
 
 /* ---- custom.c */
-/* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at
- * its outputs. */
+/* Carries out a call of a function with its own gradient (row `number` of m->customs); false if its
+ * outputs have no adjoint. */
 bool ad_custom(ad_state *s, uint32_t number);

@@ -1,8 +1,8 @@
 /* The product over all other points of a reduction, without division: right at zeros.
  *
- * Points are ordered by the first reduction axis, then the second, and so on. Those before point
- * r are, for each axis d, the points that agree with r on the axes before d and come before it on
- * d; likewise those after it:
+ * Points are ordered by the first reduction axis, then the second, and so on. The points before
+ * point r are, for each axis d, those that agree with r on the axes before d and are before r on d;
+ * likewise those after it:
  *
  *   before_d[x, u_1 .. u_d] = prod[k_d, k_d+1 ..  where k_d < u_d] body(x, u_1 .., k_d, k_d+1 ..)
  *   after_d[x, u_1 .. u_d]  = prod[k_d, k_d+1 ..  where u_d < k_d] body(x, u_1 .., k_d, k_d+1 ..)
@@ -10,18 +10,18 @@
  *   d prod / d body(x, r) = product over d of before_d[x, r] * after_d[x, r]
  *
  * Each is a reduction whose domain grows with u_d, which the schedule runs along it: so the
- * gradient costs as much as the product does. u_d counts from the least value of the axis; where
- * the range of an axis before d depends on others, its points are asked for in the condition.
+ * gradient costs as much as the product. u_d counts from the least value of the axis. If the range
+ * of an axis before d depends on other axes, the condition tests that its value is in range.
  *
- * A key key(k) that is data decides the output axis v of each term. A term has one v only, so the
- * tensors need no axis v:
+ * A key key(k) that is data determines the output axis v of each term. A term has one v only, so
+ * the tensors need no axis v:
  *
  *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V]
  *               body(key(k), k)
  *
- * which is a running product of equal keys (schedule/keyed_scan). Points of several reduction axes are
- * numbered in their order: k and u are these numbers, k0 = k/K1 and k1 = k%K1 where there are two, and keys and terms lie in
- * tensors by them. */
+ * which is a running product of equal keys (schedule/keyed_scan). Points of several reduction axes
+ * are numbered in their order: k and u are these numbers, with k0 = k/K1 and k1 = k%K1 for two
+ * axes, and keys and terms are stored by number. */
 #include "autodiff/solve.h"
 #include "ir/keyed_axes.h"
 
@@ -37,7 +37,7 @@ typedef struct {
   neo_tensor flat_key[64], flat_term; /* by number of the point; 0: not defined */
 } product;
 
-/* One of the tensors: axes, and where the definition's axes are among them. */
+/* One of the tensors: its axes, and the definition's axes as expressions over these. */
 typedef struct {
   neo_axis_rec axis[64];
   neo_expr move[64];
@@ -45,7 +45,8 @@ typedef struct {
   uint32_t n_out, n;
 } part;
 
-/* Position u of reduction axis j is value u + lo; it may lie outside of the range. */
+/* Makes position u of reduction axis j stand for value u + lo, which may be outside of the
+ * range. */
 static void fix_axis(product *p, part *t, uint32_t j) {
   neo_module *m = p->m;
   uint32_t k = p->d.n_out + j;
@@ -68,7 +69,7 @@ static bool all_exact(const product *p, uint32_t n) {
   return true;
 }
 
-/* Adds what holds of the keys of points k and u: key[1] of the first, key[0] of the second. */
+/* Adds the conditions on the keys of points k and u, which are at_k and at_u. */
 static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *at_k) {
   neo_module *m = p->m;
   for (uint32_t v = 0; v < p->d.n_out; v++) {
@@ -104,7 +105,8 @@ static neo_expr push_points(product *p, part *t, neo_expr *at) {
   return number;
 }
 
-/* Where keys say that the output axes are, at the point whose axes are given: perhaps where there is none. */
+/* Writes to at[] the output indices of the given point: those that keys name are read from the
+ * keys, and may be outside of the output. */
 static void keys_at(product *p, const neo_expr *point, neo_expr *at) {
   neo_module *m = p->m;
   for (uint32_t v = 0; v < p->d.n_out; v++)
@@ -143,7 +145,7 @@ static void make_keyed_axes(product *p, part *t, bool after) {
   neo_expr number = push_points(p, t, point_k);
   keys_at(p, point_u, at_u);
   keys_at(p, point_k, at_k);
-  for (uint32_t k = 0; k < p->d.axes.n; k++) /* the keys are equal: terms are of k alone */
+  for (uint32_t k = 0; k < p->d.axes.n; k++) /* the keys are equal: terms depend on k alone */
     t->move[k] = k < n_out ? at_k[k] : point_k[k];
   t->where = after ? neo_op2(m, NEO_OP_LT, u, number) : neo_op2(m, NEO_OP_LT, number, u);
   ask_ranges(p, t);
@@ -262,8 +264,8 @@ static neo_expr has_term(product *p, part *t, const neo_expr *key) {
              : t->where;
 }
 
-/* Keys and terms by the numbers of points: an axis of which positions are digits is none along which a running product
- * is seen. Where there is no term, the key is -1. */
+/* Stores keys and terms by the numbers of points: no running product is recognized along an axis
+ * whose positions are digits of a number. The key is -1 if there is no term. */
 static void flatten(product *p) {
   neo_module *m = p->m;
   part *t = NEO_NEW(p->s->scratch, part);

@@ -45,8 +45,8 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   return ad_convert(s->m, t, ad_quotient(s->m, ad_convert(s->m, wide, g), n));
 }
 
-/* Position among the reduction axes, different at each point; written by whoever did not give the
- * definition a payload. 0: a range has no bound, or there are too many points to be numbered. */
+/* The number of a point among those of the reduction axes, as the payload of a definition that has
+ * none. 0: a range has no bound, or there are too many points to number. */
 static neo_expr position(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr at = neo_const_i64(m, 0);

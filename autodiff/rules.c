@@ -1,10 +1,11 @@
-/* Derivatives of the element functions, one row of ir/ops.def a case.
+/* Derivatives of the element functions, one case per row of ir/ops.def.
  *
- * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...):
- * the definition's output then serves the backward pass and its input need not be kept. Values of expm1
- * and elu are -1 from some argument on, those of sigmoid and tanh 1, however small the slope there is:
- * theirs are exponentials of the argument. Where the value is the definition's output and the argument would
- * be kept for the slope alone, slopes of sigmoid and tanh are those of the value, exact to the rounding of 1. */
+ * If the derivative can be expressed by the function's own value (tanh, exp, relu ...), it is: the
+ * definition's output then serves the backward pass, and its input need not be saved. But the
+ * values of expm1 and elu are -1 from some argument on, and those of sigmoid and tanh 1, however
+ * small the slope there is: their slopes are exponentials of the argument. Slopes of sigmoid and
+ * tanh do use the value if it is the definition's output and the argument would be saved for the
+ * slope alone; they are exact to the rounding of 1. */
 #include "autodiff/internal.h"
 #include <math.h>
 
@@ -118,7 +119,8 @@ static neo_expr map_plain(neo_module *m, const map *f, neo_expr g) {
   }
 }
 
-/* Applies it to g, inside guards: what the map needs is only evaluated where the guards hold. */
+/* Applies the map to g, inside of guards: the operands of the map are only evaluated where the
+ * guards hold. */
 static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
   if (!guarded(m, g))
     return map_plain(m, f, g);
@@ -168,8 +170,8 @@ static neo_expr is_zero(neo_module *m, neo_expr e) {
   return neo_op2(m, NEO_OP_EQ, e, ad_zero(m, neo_expr_type(m, e)));
 }
 
-/* d pow(a, b): b*a^(b-1) and a^b*log a, the latter 0 at a = 0. A condition in a slope hides what its own
- * derivative is, so there is one only where the slope has no value otherwise. */
+/* d pow(a, b): b*a^(b-1) and a^b*log a, the latter 0 at a = 0. A condition in a slope would hide
+ * the slope's own derivative, so there is one only where the slope has no value otherwise. */
 static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr a = neo_expr_arg(m, y, 0), b = neo_expr_arg(m, y, 1);
   if (k == 0) {
@@ -292,7 +294,7 @@ static neo_expr rule_one(neo_module *m, neo_expr y, bool kept, neo_expr g) {
   switch (op) {
   case NEO_OP_NEG:
     return ad_neg(m, g);
-  case NEO_OP_TF32: /* as a conversion */
+  case NEO_OP_TF32: /* like a conversion */
     return g;
   case NEO_OP_CAST:
     return ad_convert(m, neo_expr_type(m, x), g);

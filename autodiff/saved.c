@@ -1,6 +1,6 @@
 #include "autodiff/saved.h"
 
-/* Marks what the definitions of y make (1) and read (2). */
+/* Marks the tensors that the definitions of y make (1) and read (2). */
 static uint8_t *forward_of(neo_module *m, neo_tensor y, neo_arena *a) {
   uint8_t *is = NEO_NEW_ARRAY(a, uint8_t, m->tensors.n + 1);
   neo_def *defs;

@@ -61,7 +61,7 @@ ad_part ad_part_of(ad_state *s, const ad_term *term) {
 
 /* ---- pieces */
 
-/* The axis along which most of the tensor's slices lie, if there are enough; -1: there are not. */
+/* The axis along which most slices of the tensor are, if there are enough of them; -1 otherwise. */
 static int32_t sliced_axis(ad_state *s, neo_tensor t, const ad_parts *parts) {
   uint32_t count[16] = {0}, best = 0, rank = neo_tensor_rank(s->m, t);
   int64_t extent;
@@ -192,7 +192,7 @@ static neo_expr rest_at(ad_state *s, neo_expr rest, uint32_t axis, int64_t at) {
   return neo_expr_subst_axes(m, rest, by, axis + 1);
 }
 
-/* Position `at` of the axis: the sum of its terms, one after the other. False: there is none. */
+/* Defines position `at` of the axis as the sum of its terms. False: there are none. */
 static bool define_term_slice(ad_state *s, neo_tensor out, const ad_terms *terms,
                               const ad_place *place, neo_expr rest) {
   ad_term next, term;

@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
   part part[32];
   uint32_t n;
-  neo_expr value; /* what the parts must add up to: rhs minus everything else */
+  neo_expr value; /* the required sum of the parts: rhs minus everything else */
   bool linear;    /* no unsolved axis outside the parts */
 } sum_form;
 
@@ -342,7 +342,7 @@ typedef struct {
   neo_expr node; /* the remainder; 0: none found */
 } remainder_search;
 
-/* A remainder of a sum in which an axis stands alone: such an axis can be solved for. */
+/* Finds a remainder of a sum with an axis that can be solved for, as it occurs in no other term. */
 static void find_remainder(void *ctx, neo_expr e) {
   remainder_search *r = ctx;
   neo_module *m = r->s->m;
@@ -473,8 +473,7 @@ static bool pair_any(ad_system *s) {
 }
 
 /* Moves conjuncts that are equations between indices into the system and returns the others. The
- * reads of the equations are guarded, since conditions that stood before them may now come after
- * them. */
+ * reads of the equations get guards, since conditions before them may now come after them. */
 static neo_expr take_equations(ad_system *s, neo_expr where) {
   neo_module *m = s->m;
   const neo_node n = *neo_expr_node(m, where);
@@ -520,7 +519,7 @@ static bool is_open_axis(ad_system *s, neo_expr e, uint32_t *axis) {
          (neo_interval(s->env->prover, &f, x, &lo, &hi) && lo >= INT32_MIN && hi <= INT32_MAX);
 }
 
-/* The conjuncts of `where` but the first one that says which element of data an axis is. */
+/* The conjuncts of `where` without the first one that equates an axis with an element of data. */
 static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr *value) {
   neo_module *m = s->m;
   const neo_node n = *neo_expr_node(m, where);
@@ -550,7 +549,7 @@ static void solve_data(ad_system *s) {
     again = value.i != 0;
     if (!again)
       return;
-    s->where = ad_guard_reads(s->m, rest); /* they may have stood behind the equation */
+    s->where = ad_guard_reads(s->m, rest); /* the equation may have come before them */
     ad_system_substitute(s, axis, ad_guard_reads(s->m, value));
   }
 }
@@ -559,7 +558,7 @@ void ad_system_solve(ad_system *s) {
   uint32_t n_eq = s->n_eq;
   if (s->where.i)
     s->where = take_equations(s, s->where);
-  if (s->where.i && s->n_eq > n_eq) /* what is left may have stood behind an equation */
+  if (s->where.i && s->n_eq > n_eq) /* an equation may have come before the remaining conditions */
     s->where = ad_guard_reads(s->m, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
       rule_known,   rule_unit,   rule_wrap,      rule_radix,    rule_digits, rule_isolate,

@@ -2,8 +2,8 @@
  * it has no room for one, computed again by a definition of their own. */
 #include "autodiff/internal.h"
 
-/* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no
- * room for an output. */
+/* Computes the same reduction again, for its accumulator alone: for pieces, and for definitions
+ * that have no room for another output. */
 static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type,
                                 neo_expr acc, const char *prefix) {
   neo_module *m = s->m;

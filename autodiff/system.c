@@ -1,8 +1,8 @@
-/* The index system of a read while it is solved: its equations, what is substituted, and the ranges of the
- * axes that stay.
+/* The index system of a read, while it is solved: its equations, substitutions, and the ranges of
+ * the remaining axes.
  *
- * A substituted axis brings its range as a condition. A range that it stood in is loosened to one over
- * earlier axes, and is a condition too. */
+ * A substituted axis adds its range as a condition. A range that used the axis is loosened to one
+ * over earlier axes, and becomes a condition too. */
 #include "autodiff/solve.h"
 
 static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {

@@ -1,7 +1,7 @@
-/* Arena: a list of blocks, the newest in front; allocation moves a pointer through the newest.
+/* Arena: a list of blocks, the newest first; allocation moves a pointer through the newest.
  *
- * Blocks double from 16 KiB to 1 MiB, larger requests get a block of their own behind the front
- * one, so that the room left there is not lost. Under the address sanitizer unused bytes are
+ * Blocks double from 16 KiB to 1 MiB. A larger request gets a block of its own, second in the list,
+ * so that the room left in the first is not lost. Under the address sanitizer unused bytes are
  * poisoned and allocations have a gap between them, so that overruns are found here too. */
 #include "base/arena.h"
 

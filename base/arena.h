@@ -26,9 +26,10 @@ void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
 neo_arena neo_arena_scratch(const neo_arena *of);
 void neo_arena_free(neo_arena *a); /* cleanups, then all blocks; the arena may be used again */
 
-/* What else ends with the arena: an object that has its memory elsewhere (isl's contexts, locales),
- * also after a longjmp over its owner. neo_arena_free calls `run` with the object unless that is
- * null. The owner sets the object when it has made it, and to null when it ends it itself. */
+/* A cleanup that runs when the arena ends, for an object whose memory is elsewhere (isl's contexts,
+ * locales), also after a longjmp over its owner. neo_arena_free calls `run` with the object unless
+ * that is null. The owner sets `object` once it has made the object, and resets it to null if it
+ * frees the object itself. */
 struct neo_arena_cleanup {
   neo_arena_cleanup *next;
   void (*run)(void *object);
@@ -36,8 +37,7 @@ struct neo_arena_cleanup {
 };
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
-/* Does what a failed allocation of the arena does. Callers are those that run out of memory
- * elsewhere. */
+/* Does what a failed allocation of the arena does, for callers whose other memory ran out. */
 _Noreturn void neo_arena_fail(neo_arena *a);
 
 /* Zeroed memory, aligned to 16. Never null. */

@@ -1,7 +1,8 @@
-/* Walks over expressions are recursive, and passes build expressions as deep as a program is long: what a
- * chain of definitions becomes where each is computed within the next one. A frame of such a walk takes up
- * to 4 KiB, so the 8 MiB of a usual stack end at some two thousand levels, and this one at eight times as
- * many. Its memory is only reserved: pages are there when they are touched. */
+/* A thread with a large stack. Walks over expressions are recursive, and passes make expressions as
+ * deep as a program is long (a chain of definitions, each computed within the next one). A frame of
+ * such a walk takes up to 4 KiB, so the usual stack of 8 MiB ends at some two thousand levels, and
+ * this one at eight times as many. Its memory is only reserved: a page exists once it is
+ * touched. */
 #define _GNU_SOURCE 1 /* uselocale */
 #include "base/deep.h"
 #include <locale.h>
@@ -30,8 +31,9 @@ static void *run(void *p) {
   return NULL;
 }
 
-/* The new thread stands in for the caller, with its signals too: what `f` blocks in order to wait for it
- * would otherwise be delivered to the caller, which waits here with all of them blocked. */
+/* Runs f on the new thread, which replaces the caller for signals, too: a signal that f blocks in
+ * order to wait for it would otherwise be delivered to the caller, which waits here with all
+ * signals blocked. */
 void neo_deep_run(void (*f)(void *ctx), void *ctx) {
   call c = {.f = f, .ctx = ctx, .locale = uselocale((locale_t)0)};
   pthread_t thread;

@@ -49,8 +49,8 @@ neo_sources *neo_diags_sources(neo_diags *d) {
   return d->sources;
 }
 
-/* A diagnostic is a repetition if one of its kind stands at the same place; those without a place
- * are compared by their text. */
+/* Whether one of its kind is at the same position; diagnostics without a position are compared by
+ * their text. */
 static bool is_repetition(neo_diags *d, neo_span at, neo_diag_id id, const char *text) {
   if (at != 0)
     return neo_map_get(&d->seen, (uint64_t)at << 32 | (uint32_t)id, NULL);

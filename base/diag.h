@@ -33,9 +33,9 @@ uint32_t neo_sources_count(const neo_sources *s);
 const char *neo_sources_name(const neo_sources *s, uint32_t file);
 const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_bytes);
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
-/* The place `span` inside of a function that is called at `caller`; that place may be inside of
- * another call. A function's definitions exist once for each call, and so do their spans. A
- * diagnostic is reported once for all of these. */
+/* The position `span` inside of a function that is called at `caller`, which may itself be inside
+ * of another call. A function's definitions exist once for each call, and so do their spans. A
+ * diagnostic is reported once for all of them. */
 neo_span neo_span_called(neo_sources *s, neo_span span, neo_span caller);
 neo_span neo_span_caller(const neo_sources *s, neo_span span); /* 0: there is none */
 typedef struct {
@@ -63,8 +63,8 @@ void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
 void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* From now on nothing is reported: work was given up, the reason has been said, and what else
- * would be found follows from it. */
+/* Suppresses all further reports: work was given up, the reason was reported, and other errors
+ * would follow from it. */
 void neo_diags_close(neo_diags *d);
 
 size_t neo_diags_errors(const neo_diags *d);
@@ -88,6 +88,6 @@ void neo_diags_print_json(neo_diags *d, neo_str *out);
 
 /* All of them as bytes, for an equal list of sources. (diag_pack.c) */
 void neo_diags_pack(const neo_diags *d, neo_str *out);
-/* Reports what was packed again, in a list that is empty and whose sources are those of then.
- * False: the bytes are no such list, and `d` may have a part of it. */
+/* Reports the packed diagnostics again, in an empty list whose sources equal those of the packed
+ * one. False: the bytes are no such list, and `d` may have a part of it. */
 bool neo_diags_unpack(neo_diags *d, const char *data, size_t n);

@@ -1,7 +1,7 @@
-/* Diagnostics as bytes, and back: whoever keeps what a compilation made keeps what it said.
+/* Diagnostics as bytes, and back, for caches of what a compilation made.
  *
- * A place is its file's number among the sources, from 1, with offset and length, and then the
- * place of the call around it; 0 ends it. */
+ * A position is the number of its file among the sources, from 1, then offset and length, and then
+ * the position of the call around it; 0 ends it. */
 #include "base/diag_rec.h"
 #include "base/pack.h"
 
@@ -40,7 +40,7 @@ void neo_diags_pack(const neo_diags *d, neo_str *out) {
 
 /* ---- reading */
 
-/* Places come from the innermost call to the outermost. */
+/* Reads a position, from the innermost call to the outermost. */
 static neo_span span(neo_diags *d, neo_unpack *r) {
   neo_sources *s = d->sources;
   size_t bytes = 0;

@@ -26,7 +26,7 @@ static const palette plain = {"", {"", "", ""}, "", ""};
 static const palette coloured = {
     "\033[1m", {"\033[1;31m", "\033[1;35m", "\033[1;34m"}, "\033[1;32m", "\033[0m"};
 
-/* One code point of the text, made printable; returns its length in bytes. */
+/* Adds one code point of the text in printable form; returns its length in bytes. */
 static size_t add_point(neo_str *out, const char *text, size_t n) {
   uint32_t code = 0;
   size_t length = neo_utf8_decode(text, n, &code);
@@ -78,7 +78,7 @@ static char mark_at(const mark *marks, size_t n, uint32_t i) {
   return c;
 }
 
-/* Where to start showing, so that the first mark is in the window. */
+/* The byte of the line at which to start showing, so that the first mark is in the window. */
 static uint32_t window_start(const mark *marks, size_t n) {
   const neo_line *line = &marks[0].line;
   uint32_t i = line->n;

@@ -1,4 +1,4 @@
-/* Inside of diagnostics: what diag.c collects and diag_print.c prints. */
+/* The parts of diagnostics: diag.c collects records, diag_print.c prints them. */
 #pragma once
 #include "base/diag.h"
 #include "base/map.h"
@@ -27,7 +27,7 @@ struct neo_diags {
   bool closed; /* nothing more is reported: neo_diags_close */
 };
 
-/* A bound on what one run keeps: a broken file of megabytes must not cost minutes. */
+/* A bound on the diagnostics of one run: a broken file of megabytes must not take minutes. */
 enum { NEO_DIAGS_KEPT = 1000 };
 
 /* The line on which a span starts, without its end, and the span's bytes in it. */
@@ -42,5 +42,6 @@ neo_line neo_span_line(const neo_sources *s, neo_span span);
 const char *neo_diag_code(neo_diag_id id);
 neo_severity neo_diag_severity(neo_diag_id id);
 const char *neo_severity_text(neo_severity severity);
-/* All of them in the order of printing: file, offset, code; those without a place last. */
+/* All diagnostics in the order of printing: by file, offset, code; those without a position
+ * last. */
 const neo_diag_rec **neo_diags_sorted(neo_diags *d);

@@ -1,13 +1,13 @@
-/* Whole files in, whole files out.
+/* Reads and writes whole files.
  *
  * A writer puts its bytes into a temporary beside the target, and renames it over the target once
- * they are on the disk: whatever fails, and wherever the machine stops, the target is the old
- * file or the new one, never a part. The first failure is kept and later calls do nothing, so
- * that a caller checks once, at the end.
+ * they are on the disk: whatever fails, and wherever the machine stops, the target is the old file
+ * or the new one, never a part. The first failure is stored, and later calls do nothing, so that a
+ * caller checks once, at the end.
  *
  * The new file has the mode of the old one. A symbolic link stays: the file that it leads to is
- * replaced. What exists and is no regular file (/dev/stdout, a pipe) is written in place: renaming
- * over it would replace the device. */
+ * replaced. A target that exists and is no regular file (/dev/stdout, a pipe) is written in place:
+ * renaming over it would replace the device. */
 #include "base/file.h"
 #include "base/temp.h"
 
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What to expect: a regular file's size, else (pipes, /proc) a first guess. */
+/* The number of bytes to expect: the size of a regular file, else (pipes, /proc) a first guess. */
 static size_t expected_size(int fd) {
   struct stat st;
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
@@ -31,7 +31,8 @@ static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_
   size_t cap = expected_size(fd), n = 0;
   if (limit_bytes && cap > limit_bytes)
     cap = limit_bytes;
-  char *at = neo_arena_alloc(a, cap + 2); /* one to notice more, one for the NUL */
+  char *at = neo_arena_alloc(a, cap + 2); /* one more byte to detect a longer file, one for the
+                                             NUL */
   for (;;) {
     ssize_t got = neo_io_read(io, fd, at + n, cap + 1 - n);
     if (got < 0)
@@ -109,7 +110,7 @@ static int open_temporary(neo_file_writer *w, mode_t mode) {
   return -1;
 }
 
-/* Puts what a link leads to, from the link's folder on, in place of w->path. */
+/* Replaces w->path by the target of the link, relative to the link's folder. */
 static neo_status follow_link(neo_file_writer *w) {
   char to[sizeof w->path];
   ssize_t n = readlink(w->path, to, sizeof to);

@@ -57,8 +57,8 @@ bool neo_path_exists(const char *path);
 bool neo_path_is_folder(const char *path);
 /* Creates a folder and its parents (mode 0777 & ~umask). NEO_OK if it is already there. */
 neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
-/* The path, or "./path" where a program that is called with it would take it for an option, "-x", or for a
- * file of options, "@x". */
+/* The path, or "./path" for one that a program would take for an option, as "-x", or for a file of
+ * options, as "@x". */
 const char *neo_path_plain(neo_arena *a, const char *path);
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);
 char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */

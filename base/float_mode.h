@@ -1,10 +1,10 @@
-/* float_mode.h: the mode in which a thread computes: rounding to nearest, subnormal numbers as they
- * are, no traps. A caller may have another one, and a thread has that of its maker; what is computed
- * must depend on neither. */
+/* float_mode.h: the mode of floating-point arithmetic in a thread: rounding to nearest, subnormal
+ * numbers kept, no traps. A caller may have another mode, and a thread inherits that of its
+ * creator; results must depend on neither. */
 #pragma once
 #include <stdint.h>
 
-typedef uint64_t neo_float_mode; /* the register of a thread that says its mode, with its flags */
+typedef uint64_t neo_float_mode; /* the thread's control register, with its flags */
 
 #if defined(__x86_64__)
 enum { NEO_FLOAT_MODE = 0x1f80, NEO_FLOAT_FLAGS = 0x3f };
@@ -34,7 +34,7 @@ static inline void neo_float_mode_set(neo_float_mode mode) {
 }
 #endif
 
-/* From here to neo_float_mode_leave the thread computes in the mode above; returns what it had. */
+/* Sets the mode above until neo_float_mode_leave; returns the previous one. */
 static inline neo_float_mode neo_float_mode_enter(void) {
   neo_float_mode before = neo_float_mode_now();
   if ((before & ~(neo_float_mode)NEO_FLOAT_FLAGS) != NEO_FLOAT_MODE)

@@ -29,7 +29,7 @@ static const neo_gpu_level *level_named(const char *name) {
   return NULL;
 }
 
-/* Levels stand in the table from the oldest to the newest. */
+/* The newest level that runs there; the table is sorted from the oldest to the newest. */
 static const neo_gpu_level *newest_for(int capability) {
   for (size_t k = N_LEVELS; k-- > 0;)
     if (runs(capability, &levels[k]))

@@ -1,5 +1,5 @@
-/* Which code runs on which of NVIDIA's GPUs (gpu.def). What a user is told to compile for, by the
- * runtime, by neo-measure or by neoc, comes from here, so that neoc takes it. */
+/* The code that each of NVIDIA's GPUs runs (gpu.def). The runtime, neo-measure and neoc take the
+ * name of a target from here, so that neoc accepts every name that they print. */
 #pragma once
 #include "base/status.h"
 #include <stdbool.h>

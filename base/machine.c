@@ -14,14 +14,14 @@
 #define LOOP_CYCLES .tile = 20, .part = 4, .block = 60, .copied = 1000, .unit = 200, .region = 1500
 #define PAIRS_CYCLES .pairs_tile = 16, .dots = 2, .dots_latency = 6
 
-/* Fusion gives up the time of moving so many bytes to hold one byte less in a GPU's memory, which
- * is scarce. */
+/* The bytes whose transfer time fusion spends to save one byte in a GPU's memory, which is
+ * scarce. */
 #define ROOM 16
 /* The share of a GPU's peak that kernels reach: of additions, since functions and addresses take
  * the same lanes; and of multiply-adds in nested sums. */
 #define OF_ADDITIONS 0.45
 #define OF_PRODUCTS 0.67
-/* One multiprocessor alone moves so many times its share of the bandwidth: a third of them keep
+/* The bandwidth of one multiprocessor alone, as a multiple of its share: a third of them keep
  * memory busy. */
 #define ALONE 3
 

@@ -3,8 +3,9 @@
  * have none of their own.
  *
  * Times are in seconds; instructions take cycles of the row's own clock, as vendors count them. A
- * row says what a typical machine of its name has: the same row gives the same code. `neoc doctor
- * --measure` fits one to the machine at hand, and --profile=FILE takes it (machine_text.c). */
+ * row describes a typical machine of its name: the same row gives the same code.
+ * `neoc doctor --measure` fits a row to the machine at hand, and --profile=FILE uses it
+ * (machine_text.c). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,19 +15,20 @@ typedef enum { NEO_ISA_SSE4, NEO_ISA_AVX2, NEO_ISA_AVX512, NEO_ISA_NEON, NEO_ISA
 
 enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 
-/* A cache line of a tensor arrives in one stream, in streams that begin anew with each tile, or
- * alone. PASSING is the time that must pass before the next line can arrive, even where its
- * latency is hidden behind other work. */
+/* The way in which a cache line of a tensor arrives: in one stream, in streams that begin anew with
+ * each tile, or alone. THROUGHPUT is the time that must pass before the next line can arrive, even
+ * if its latency is hidden behind other work. */
 enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_THROUGHPUT, NEO_LINE_WAYS };
 
 /* A core of a processor, in cycles. */
 typedef struct {
-  double units, unit_bytes, latency; /* multiply-adds begun a cycle, of so many bytes each */
-  double issue;                      /* operations begun a cycle */
-  double near[NEO_LINE_WAYS];   /* time of a line from the second cache, by the way it arrives */
-  double beyond[NEO_LINE_WAYS]; /* the same from beyond the second cache */
-  double page;                  /* the first access to a page that no prefetcher foresees */
-  double line;                  /* a line that is written alone, not in a stream */
+  double units, unit_bytes, latency; /* multiply-adds begun per cycle; bytes of each; cycles until
+                                        its result */
+  double issue;                      /* operations begun per cycle */
+  double near[NEO_LINE_WAYS];        /* a line from the second-level cache, by the way it arrives */
+  double beyond[NEO_LINE_WAYS];      /* a line from beyond that cache */
+  double page;                       /* the first access to a page that no prefetcher foresees */
+  double line;                       /* writing a line alone, not in a stream */
   double partial[NEO_MACHINE_CACHES]
                 [2];                /* a vector of sums that is kept and comes again: in streams,
                                          else; in the first cache, in the second, behind it */
@@ -34,25 +36,26 @@ typedef struct {
                                         block of them, a block whose operands are copied */
   double unit, region;              /* beginning a unit of work; bringing workers together */
   double pairs_tile;                /* a product of two tiles of the matrix unit */
-  double dots, dots_latency;        /* dots of pairs of bf16: begun a cycle; until one is done */
+  double dots, dots_latency;        /* dots of pairs of bf16 begun per cycle; cycles until one is
+                                       done */
 } neo_core;
 
 /* A multiprocessor of a GPU, in cycles, and what it holds. */
 typedef struct {
   double threads, registers, shared_bytes; /* that can be resident at a time */
-  double lanes;                            /* multiply-adds of f32 a cycle */
+  double lanes;                            /* multiply-adds of f32 per cycle */
   double tf32, halves; /* products by warps, as multiples of that: of tf32, of bf16 and f16; 0: it
                           has none */
-  double wait;         /* least wait for memory in each step of a sum */
+  double wait;         /* the least wait for memory in a step of a sum */
   double launch;       /* starting a kernel */
-  double block, next;  /* beginning a block of warpgroups; a persistent block's next tile */
-  double stored;       /* results that are stored in a cycle */
+  double block, next;  /* starting a block of warpgroups; the next tile of a persistent block */
+  double stored;       /* results stored per cycle */
 } neo_multiprocessor;
 
 /* The prices of fusion, in seconds of one worker, which is a core or a multiprocessor. */
 typedef struct neo_profile {
-  uint32_t workers; /* a kernel is divided among so many */
-  double threads;   /* so many keep a worker busy; 0: one does */
+  uint32_t workers; /* workers that a kernel is divided among */
+  double threads;   /* threads that keep a worker busy; 0: one does */
   double alone; /* bandwidth of a worker while all others are idle, as a multiple of its share */
   double launch_s;
   double work_per_s; /* additions of one lane (ir/cost.def) */
@@ -60,9 +63,9 @@ typedef struct neo_profile {
       products_per_s;  /* multiplications, by FMA, of sums of products that may be nested; 0: there
                             are no kernels for that */
   double tf32, halves; /* products by matrix units, as multiples of that */
-  double room_s;       /* what it is worth to hold a byte less in memory */
+  double room_s;       /* the gain from one byte less of memory */
   struct {
-    double bytes; /* tensors of up to so many; the last level takes all others */
+    double bytes; /* the largest tensor of this level; the last level takes all others */
     double bytes_per_s;
   } level[NEO_MACHINE_CACHES];
 } neo_profile;
@@ -79,13 +82,14 @@ typedef struct neo_machine {
   neo_profile profile;
   /* what the target of a compilation adds */
   int matrix;           /* products of pairs of bf16 (schedule/schedule.h); 0: none */
-  uint32_t threads;     /* that kernels run on; 0: not known. Schedules are priced by it, no more */
+  uint32_t threads;     /* threads that kernels run on; 0: not known. Only prices depend on it */
   bool gpu;             /* units of work are threads */
   uint32_t warps;       /* generation of its warps' products (codegen/loop/warp.h); 0: none */
   bool warpgroups;      /* and groups of four of them (codegen/loop/wgmma.h) */
-  bool async;           /* whose threads copy asynchronously into shared memory */
-  int64_t shared_bytes; /* what a block may ask for of shared memory */
-  bool few_rows; /* kernels run for one block of rows after the other, most of them of a few rows */
+  bool async;           /* threads copy asynchronously into shared memory */
+  int64_t shared_bytes; /* shared memory that a block may ask for */
+  bool few_rows; /* kernels run for one block of rows after the other, and most blocks have few
+                    rows */
 } neo_machine;
 
 /* The row of this name; null: there is none. */
@@ -93,7 +97,7 @@ const neo_machine *neo_machine_named(const char *name);
 /* The k-th row; null: there are fewer. */
 const neo_machine *neo_machine_at(size_t k);
 
-/* Seconds to read or write so many bytes of a tensor of `whole` bytes, by one worker. */
+/* Seconds for one worker to read or write `bytes` of a tensor of `whole` bytes. */
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
 /* Threads that keep the whole machine busy. */
 double neo_machine_busy_threads(const neo_machine *m);

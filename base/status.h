@@ -1,4 +1,4 @@
-/* Status codes: what a fallible function returns. */
+/* Status codes, which fallible functions return. */
 #pragma once
 
 typedef enum {

@@ -129,7 +129,8 @@ static int distance_row(const char *a, const char *b, int i, int n, const int *b
 }
 
 /* Optimal string alignment (Damerau 1964; no substring is edited twice): insertions, deletions,
- * changes, and swaps of neighbours count one each. Names too long for the rows are far apart. */
+ * changes, and swaps of neighbours count one each. Names that are too long for the rows count as
+ * different. */
 int neo_str_distance(const char *a, const char *b, int limit) {
   size_t m = strlen(a), n = strlen(b);
   size_t apart = m > n ? m - n : n - m;

@@ -53,7 +53,7 @@ static bool is_gone(long pid) {
   return name_end && (name_end[1] == ' ') && (name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-/* Is it such a name, of this place, of a process that is gone? */
+/* Whether this is the name of a temporary of this place, whose process is gone. */
 static bool is_left(const char *name) {
   char *end;
   if (strncmp(name, ".neo-", 5) != 0 || strlen(name) < 14 || name[13] != '-')

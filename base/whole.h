@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* x or the next multiple of n, x >= 0; n <= 1: x. */
+/* x rounded up to a multiple of n, x >= 0; x itself if n <= 1. */
 static inline int64_t neo_round_up(int64_t x, int64_t n) {
   return n > 1 ? (x + n - 1) / n * n : x;
 }
@@ -12,7 +12,7 @@ static inline bool neo_is_power_of_2(int64_t n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* The greatest common divisor, not negative; of 0 and 0: 0. Where one is INT64_MIN: 1. */
+/* The greatest common divisor, not negative; 0 for 0 and 0; 1 if one of them is INT64_MIN. */
 static inline int64_t neo_gcd(int64_t a, int64_t b) {
   if (a == INT64_MIN || b == INT64_MIN)
     return 1;

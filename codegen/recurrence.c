@@ -1,6 +1,6 @@
-/* Each group of a segment becomes a kernel as one of a program would. Then loops that do not pay in
- * the plan, and segments beside them, are copied into one kernel. A slice that is stored is its whole
- * tensor's buffer, from an offset on that the loops' indices give. */
+/* Kernels of a recurrence (recurrence.h). First each group of a segment becomes a kernel, like a group of a program.
+ * Then loops that do not pay in the plan, and neighbouring segments, are copied into one kernel. A stored slice is a
+ * part of the buffer of its whole tensor, at an offset that depends on the loops' indices. */
 #include "codegen/recurrence.h"
 #include "codegen/guard.h"
 #include "codegen/loop/clone.h"
@@ -21,13 +21,13 @@ typedef struct {
   neo_kernel_tree *out;
   NEO_VEC(neo_tree_kernel)
   made;                  /* of each group; leaves have their numbers until kernels are joined */
-  uint32_t n_blocks;     /* such loops around the segment at hand */
+  uint32_t n_blocks;     /* loops over blocks of rows around the current segment */
   neo_block_range range; /* of the innermost one */
-  neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
-  NEO_VEC(neo_expr) asked; /* conditions that the kernel at hand asks for, on a GPU */
-  int64_t *sizes;          /* by number: the largest; of a loop's index one in the middle */
+  neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* [range] the order in which kernels add up */
+  NEO_VEC(neo_expr) asked; /* conditions that the current kernel tests, on a GPU */
+  int64_t *sizes;          /* [size] its largest value; for a loop's index, one in the middle */
   neo_map uses;            /* tensor -> kernels of segments that have a buffer of it */
-  /* While a kernel is made of several: */
+  /* While several kernels are combined into one: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */
   neo_map index;  /* number of a loop's index -> its value, a neo_lx */
@@ -53,7 +53,7 @@ static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
 
 static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e);
 
-/* The buffer of a tensor in a kernel that is made of several, or in one of them. */
+/* The buffer of a tensor in a combined kernel, or in one of the kernels that it combines. */
 static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
   uint64_t buf = 0;
   if (k == x->k) {
@@ -67,8 +67,8 @@ static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
   return (uint32_t)buf;
 }
 
-/* An element of a buffer of the kernel, of which elements outside of the tensor are true: the condition of a guard or exit
- * (fusion/recurrence.h). */
+/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the kernel; elements outside
+ * of the tensor are true. */
 static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
   const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
   neo_value yes = {.i = 1};
@@ -126,7 +126,8 @@ static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment 
     NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k]));
 }
 
-/* Values of an iteration that nobody reads are not computed. On a GPU kernels ask for what data say. */
+/* A guard around the kernels of a condition, so that values which no definition reads are not computed. On a GPU the
+ * kernels themselves test conditions that depend on data. */
 static void lower_guard(maker *x, neo_trees *to, const neo_tree *t) {
   neo_trees in = {0};
   if (machine_of(x)->gpu && neo_recurrence_asks(x->m, t)) {
@@ -185,7 +186,9 @@ static bool has_rows(const neo_tree *t) {
   return is_band(t) && t->band.rows.first.i;
 }
 
-/* A vertex may be alone in its block in one batch and not in another: rows run alone where that gives the same bits. */
+/* The loops with all blocks, wide and single ones, in one loop. They replace separate loops for single rows if these
+ * add up in another order: a vertex may be alone in its block in one batch and not in another, and its bits must not
+ * depend on that. */
 static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
   neo_trees out = {0};
   for (size_t k = 0; k < from->n; k++) {
@@ -421,7 +424,7 @@ static void add_buffers(maker *x, const used_tensors *used) {
     }
 }
 
-/* Where the elements of a segment's buffer are in the kernel that is made. */
+/* The buffer of the combined kernel, and the offset in it, that replace a segment's buffer. */
 static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
   uint64_t buf = 0;
   neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};
@@ -487,7 +490,8 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
   neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
 }
 
-/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (NEO_ROW_FIRST). */
+/* The first block after the last one that has rows. The table of first rows is defined up to it, and at its last
+ * element (NEO_ROW_FIRST). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;
@@ -598,7 +602,8 @@ static const neo_tree *joined(maker *x, const neo_tree *t) {
   use_tree(x, &used, t);
   add_buffers(x, &used);
   clone_tree(x, &x->k->body, t);
-  neo_kernel_guard(x->m, out.kernel, x->g); /* where its loops end is not asked in vain, either */
+  neo_kernel_guard(x->m, out.kernel,
+                   x->g); /* the search for the ends of its loops is guarded, too */
   x->k = NULL;
   x->status = neo_kernel_verify(out.kernel, x->why);
   return marked(x, out, t);

@@ -1,9 +1,9 @@
 /* The frontend: text of a model -> checked expression IR.
  *
- * The parser (parser.c) makes a tree of one file; the checker walks it once, statement by
- * statement, and lowers as it checks: functions are checked where they are called, with the ranks,
- * types and sizes of that call. What is wrong becomes a diagnostic; all of a program's are
- * reported in one run. */
+ * The parser (parser.c) makes the syntax tree of one file. The checker walks the tree once,
+ * statement by statement, and lowers as it checks: a function is checked where it is called, with
+ * the ranks, types and sizes of that call. Every error becomes a diagnostic; one run reports all
+ * errors of a program. */
 #pragma once
 #include "base/diag.h"
 #include "base/file.h"
@@ -25,17 +25,18 @@ typedef struct {
   const char *const *import_paths;
   const neo_module_source *modules; /* `import name` finds these before any file */
   int n_modules;
-  bool no_folder; /* the main text is no file: what it imports is not looked for beside it */
+  bool no_folder; /* the main text is no file: imports are not looked for in its folder */
   int n_defines;
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */
-  /* Called for each file that was read, and, with NULL, for each path at which an imported module
-   * was looked for and is not; may be NULL. */
+  /* Called for each file that was read and, with NULL, for each path at which an imported module
+   * was looked for and not found; may be NULL. */
   void (*looked)(void *ctx, const char *path, const char *text, size_t n);
   void *looked_ctx;
-  uint32_t limit;       /* definitions, calls and rounds together; 0: the default */
+  uint32_t limit;       /* definitions, calls and iterations together; 0: the default */
   uint64_t proof_quota; /* see neo_proofs_limit */
-  /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one; 0: the default */
+  /* The number of statements in all iterations of a `repeat` beyond which it becomes a loop, if it
+   * can be one; 0: the default. */
   int64_t unroll;
 } neo_frontend_options;
 

@@ -1,6 +1,6 @@
-/* See text_names.h. The file's own names are collected first, since a text may read what it
- * defines later. Then each statement is walked once, with the names that are bound around an
- * expression (indices, carries, what a block defines) on a stack. */
+/* See text_names.h. The file's own names are collected first, since a text may read a name that it
+ * defines later. Then each statement is visited once; the names that are bound around an expression
+ * (indices, carries, definitions of a block) are on a stack. */
 #include "frontend/text_names.h"
 #include "base/map.h"
 #include "frontend/sema/parts.h"
@@ -13,10 +13,10 @@ typedef struct {
   neo_map top;     /* name -> number of its definition + 1, or KNOWN */
   neo_map read_at; /* name -> number of its read + 1 */
   NEO_VEC(const char *) bound;
-  const char *defines; /* what the statement at hand defines; NULL: nothing */
+  const char *defines; /* the name that the present statement defines; NULL: none */
   bool elements;       /* bare names are scalars here */
-  bool size;           /* an extent or a bound is walked */
-  bool subscript;      /* what is walked is a subscript by itself */
+  bool size;           /* within an extent or a bound */
+  bool subscript;      /* the expression is a whole subscript */
 } walker;
 
 static void walk(void *ctx, const neo_ast_expr *e);
@@ -58,7 +58,8 @@ static bool takes_elements(const walker *w, const neo_ast_expr *call) {
   return row && row->op != NEO_OP_CAST;
 }
 
-/* What is no name, call or slice by itself is an element: arithmetic is of elements. */
+/* Whether the expression is an element: anything but a name, a call or a slice by itself. Operators
+ * apply to elements. */
 static bool is_element(const walker *w, const neo_ast_expr *e) {
   if (!e || e->kind != NEO_AST_REF)
     return e != NULL;
@@ -165,7 +166,7 @@ static int read_rank(const walker *w, const neo_ast_expr *e) {
   return e->u.ref.has_args ? NEO_RANK_UNKNOWN : (int)e->u.ref.subs.n;
 }
 
-/* A read of what the text neither defines nor declares; what is known of it comes from all of
+/* Adds a read of a name that the text neither defines nor declares; its properties come from all of
  * its reads. */
 static void add_read(walker *w, const char *name, neo_name_read r) {
   uint64_t at = 0;
@@ -181,8 +182,8 @@ static void add_read(walker *w, const char *name, neo_name_read r) {
   known->subscript &= r.subscript;
 }
 
-/* The reads of modules that are not imported are told apart by their whole names, which are made
- * here. */
+/* The stored text of an equal name: reads of modules that are not imported are identified by their
+ * whole names, which are made here. */
 static const char *same_text(walker *w, const char *text) {
   for (size_t k = 0; k < w->out->reads.n; k++)
     if (neo_streq(w->out->reads.at[k].name, text))
@@ -405,7 +406,7 @@ static void walk_stmt(walker *w, neo_ast_stmt *s) {
   case NEO_AST_TRAIN:
     walk_train(w, s);
     break;
-  default: /* functions see nothing of what is around them */
+  default: /* functions see no names of the text around them */
     break;
   }
 }

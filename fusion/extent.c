@@ -108,3 +108,28 @@ int64_t neo_extent_most(neo_module *m, neo_expr e) {
     return -1;
   return x.hi < 0 ? 0 : (int64_t)x.hi;
 }
+
+/* The tensor of rank 1 that the bound is loaded from, guarded or limited by a size or not; 0: it is another expression. */
+static neo_tensor loaded_from(neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_CAST)
+    return loaded_from(m, neo_list_expr(m, n->arg, 0));
+  if (n->op == NEO_OP_MIN) {
+    neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
+    neo_tensor t = loaded_from(m, a);
+    return t.i ? t : loaded_from(m, b);
+  }
+  bool is = (n->op == NEO_OP_LOAD && n->arg.n == 1) || (n->op == NEO_OP_LOAD_ELSE && n->arg.n == 2);
+  return (neo_tensor){is ? n->attr : 0};
+}
+
+int64_t neo_list_length(neo_module *m, const neo_axis_rec *x) {
+  neo_tensor lo = loaded_from(m, x->lo), hi = loaded_from(m, x->hi);
+  if (!lo.i || lo.i != hi.i)
+    return 0;
+  const neo_tensor_rec *t = neo_tensor_at(m, lo);
+  neo_expr below = t->bound.i ? t->bound : t->below;
+  int64_t all = below.i ? neo_extent_most(m, below) : 0;
+  int64_t lists = neo_extent_most(m, neo_tensor_extent(m, lo, 0));
+  return all > 1 && lists > 1 ? (all - 1 + lists - 2) / (lists - 1) : 0;
+}

@@ -114,6 +114,9 @@ int64_t neo_form_row_block(const neo_form *f);
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
 int64_t neo_extent_most(neo_module *m, neo_expr e);
+/* The average length of an axis that goes from one element of a table of offsets to another, as a list of edges
+ * does: over all lists of the table, at the largest sizes. 0: the axis is no such list. */
+int64_t neo_list_length(neo_module *m, const neo_axis_rec *x);
 /* Elements of the memory that holds a tensor: its own, or those of the tensor that it is a part of. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 

@@ -11,7 +11,8 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
   neo_map_init(&m->intern, a);
   neo_map_init(&m->named, a);
   neo_map_init(&m->copies, a);
-  NEO_PUSH(a, &m->pool, 0); /* so that an empty list may stand at 0 */
+  NEO_PUSH(a, &m->pool, 0); /* the first element is unused, so that an empty list can have at ==
+                               0 */
   NEO_PUSH(a, &m->nodes, (neo_node){0});
   NEO_PUSH(a, &m->used, 0);
   NEO_PUSH(a, &m->accs, 0);
@@ -53,8 +54,22 @@ static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
 
 /* ---- expressions */
 
+/* The value of arm k of a choice by c: the arm of e, if e is a choice by c itself. */
+static neo_expr arm_of(const neo_module *m, neo_expr c, neo_expr e, uint32_t k) {
+  const neo_node *n = neo_expr_node(m, e);
+  bool same = n->op == NEO_OP_SELECT && neo_list_at(m, n->arg, 0) == c.i;
+  return same ? neo_list_expr(m, n->arg, k) : e;
+}
+
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span) {
+  neo_expr arms[3];
+  if (op == NEO_OP_SELECT) { /* select(c, select(c, x, _), select(c, _, y)) -> select(c, x, y) */
+    arms[0] = arg[0];
+    arms[1] = arm_of(m, arg[0], arg[1], 1);
+    arms[2] = arm_of(m, arg[0], arg[2], 2);
+    arg = arms;
+  }
   neo_expr e = neo_fold(m, op, type, arg, n);
   if (e.i)
     return e;
@@ -139,7 +154,7 @@ neo_size neo_size_add(neo_module *m, neo_size_rec rec) {
   return (neo_size){(uint32_t)m->sizes.n - 1};
 }
 
-/* Indices of loops are made behind all other sizes. */
+/* The number of sizes before the indices of loops, which are added after all other sizes. */
 static uint32_t sizes_of_calls(const neo_module *m) {
   uint32_t n = (uint32_t)m->sizes.n;
   while (n > 1 && m->sizes.at[n - 1].loop_index)

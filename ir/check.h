@@ -2,8 +2,8 @@
 #pragma once
 #include "ir/ir.h"
 
-/* Null when a node of these parts obeys its operator's rule, else what is wrong, as a phrase
- * ("arguments differ in type"). Arguments are valid ids. An AXIS position and an ACC depend on the
- * definition and are not looked at. */
+/* Null if a node of these parts obeys its operator's rule, else what is wrong, as a phrase
+ * ("arguments differ in type"). `arg` are valid ids. The position of an AXIS and the number of an
+ * ACC depend on the definition, and are not checked. */
 const char *neo_check_node(const neo_module *m, neo_op op, neo_type type, uint32_t attr,
                            const neo_expr *arg, size_t n);

@@ -1,22 +1,25 @@
-/* A definition that takes one of several tensors, as the result of a run-time `case` does:
+/* Choices: definitions that select one of several whole tensors, as the result of a run-time `case`
+ * does.
  *
  *     z[n, j] = select(k[] == 0, a[n, j], select(k[] == 1, b[n, j], c[n, j]))
  *
- * Where a, b and c are never made in one call they may be z: then nobody has to take anything. */
+ * If no call makes two of a, b and c, all of them can be z itself: the selection costs nothing. */
 #pragma once
 #include "ir/needed.h"
 
 enum { NEO_MOST_CHOICES = 256 };
 
 typedef struct {
-  neo_tensor of;                     /* the result */
-  uint32_t n;                        /* at least 2 */
-  neo_tensor from[NEO_MOST_CHOICES]; /* each once; like the result */
+  neo_tensor of;                     /* the tensor that is defined */
+  uint32_t n;                        /* number of choices, at least 2 */
+  neo_tensor from[NEO_MOST_CHOICES]; /* the tensors chosen from, each once; of the type and extents
+                                        of `of` */
 } neo_choice;
 
-/* May t be where `of` is: a temporary tensor of the same type and extents? */
+/* Whether t can share the memory of `of`: t is a temporary tensor of the same type and extents. */
 bool neo_choice_is_like(const neo_module *m, neo_tensor t, neo_tensor of);
-/* Is the definition one? */
+/* Whether the definition is a choice. */
 bool neo_choice_of(const neo_module *m, neo_def d, neo_choice *out);
-/* Do conditions under which the k-th tensor is made exclude those of all others? */
+/* Whether the conditions under which the k-th tensor is made exclude the conditions of all
+ * others. */
 bool neo_choice_is_exclusive(neo_module *m, const neo_choice *c, const neo_conditions *when);

@@ -1,5 +1,5 @@
-/* Strongly connected components of definitions: those that need each other, and those that read
- * themselves. They are the recurrences of a module (ir/order.h says in which order one runs). */
+/* Strongly connected components of definitions. A component with more than one definition, or with
+ * one that reads itself, is a recurrence; ir/order.h finds the order in which it runs. */
 #pragma once
 #include "ir/ir.h"
 
@@ -7,14 +7,15 @@ typedef struct { /* `reader` reads a tensor that `producer` is a piece of */
   uint32_t producer, reader;
 } neo_dependence;
 
-/* Numbers the strongly connected components of a graph of `n_nodes` nodes (R. Tarjan, "Depth-first
- * search and linear graph algorithms"): component[v] from 1 on, so that an edge never leads to a
- * smaller number but inside of a component. Returns how many there are. Edges in any order. */
+/* Numbers the strongly connected components of a graph with n_nodes nodes (R. Tarjan, "Depth-first
+ * search and linear graph algorithms"). component[v] is from 1 on; an edge leads to a smaller
+ * number only within a component. Returns the number of components. The edges are in any order. */
 uint32_t neo_components_of(const neo_dependence *edge, size_t n_edges, uint32_t n_nodes,
                            neo_arena *scratch, uint32_t *component);
 
-/* The recurrences among `defs`: of each definition (by id) its number, from 1 on, producers first; 0:
- * it is part of none. Returns how many there are. `number` has room for all definitions of m. */
+/* Finds the recurrences among `defs`. number[d] (by id, with room for all definitions of m) is the
+ * recurrence of a definition, from 1 on, producers first; 0: it is part of none. Returns the number
+ * of recurrences. */
 uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo_arena *scratch,
                          uint32_t *number);
 
@@ -24,5 +25,5 @@ uint32_t neo_all_recurrences(const neo_module *m, neo_arena *a, uint32_t **numbe
 neo_def *neo_recurrence_members(const uint32_t *number, uint32_t n_defs, uint32_t which,
                                 neo_arena *a, size_t *n);
 
-/* By id, for each definition of the module: is it part of a recurrence? Of the arena. */
+/* By id: whether the definition is part of a recurrence. In the arena. */
 bool *neo_recurrent_defs(const neo_module *m, neo_arena *a);

@@ -37,7 +37,7 @@ static bool is_data(const neo_module *m, neo_expr e, const void *x) {
   return neo_node_is_load(n) || n->op == NEO_OP_ACC || n->op == NEO_OP_RAND;
 }
 
-/* Does it depend on axes and sizes alone? */
+/* Whether the expression depends on axes and sizes alone. */
 static bool is_position(const neo_module *m, neo_expr at) {
   return !neo_expr_any(m, at, is_data, NULL);
 }
@@ -152,7 +152,7 @@ bool neo_condition_parts(neo_module *m, neo_expr e, neo_expr *at, uint32_t *n, u
   return true;
 }
 
-/* ---- what follows from others */
+/* ---- consequences of other conditions */
 
 /* x == c, with a constant c. */
 static bool is_value(const neo_module *m, neo_expr e, neo_expr *x, int64_t *c) {
@@ -186,7 +186,8 @@ static neo_condition_value negated_if(neo_condition_value x, bool negate) {
   return x == NEO_CONDITION_HOLDS ? NEO_CONDITION_FAILS : NEO_CONDITION_HOLDS;
 }
 
-/* x and y, or x or y, where `decides` is what one of them alone settles. */
+/* The value of `x and y`, or of `x or y`: `decides` is the value of one operand that decides the
+ * result. */
 static neo_condition_value joined(neo_condition_value x, neo_condition_value y,
                                   neo_condition_value decides) {
   if (x == decides || y == decides)

@@ -11,10 +11,10 @@ bool neo_conditions_same(const neo_conditions *a, const neo_conditions *b) {
   return same;
 }
 
-typedef struct { /* is it so in each case of the conditions? */
+typedef struct { /* a proof by cases: one for each side of a disjunction */
   neo_module *m;
   const neo_conditions *of;
-  bool excludes; /* one of them fails; else: all of them hold */
+  bool excludes; /* one of `of` fails in each case; else: all of them hold in each case */
   uint32_t cases;
 } cases_ctx;
 

@@ -1,7 +1,8 @@
 /* See element.h. */
 #include "ir/element.h"
 
-/* An end that holds for each element: one without indices; an index is below its extent. 0: there is none. */
+/* An end that holds for all elements: an end without indices, or, for an end that is an index, the
+ * extent of that dimension. 0: none. */
 static neo_expr end_of_all(neo_module *m, const neo_tensor_rec *r, neo_expr end) {
   const neo_node *n = end.i ? neo_expr_node(m, end) : NULL;
   if (!n || !neo_expr_axes(m, end))
@@ -33,7 +34,7 @@ neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load) {
   return (neo_element_ends){r.least, r.below, limit};
 }
 
-/* Is it made of constants and sizes alone? */
+/* Whether the expression consists of constants and sizes alone. */
 static bool is_of_sizes(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   bool is = neo_node_is_of_sizes(n);

@@ -1,6 +1,6 @@
-/* A walk from the roots down, as conditions come from above. Expressions are graphs: a node is looked
- * at once for each set of conditions, and only where a read is below it. Where the sets become many,
- * further ones are taken as empty, which promises less. */
+/* Walks expressions from the roots down, as conditions come from above. Expressions are graphs: a
+ * node is visited once per set of conditions, and only if a read is below it. If the sets become
+ * many, further ones are taken as empty: the reads then have fewer conditions. */
 #include "ir/guarded_read.h"
 #include "base/hash.h"
 

@@ -1,4 +1,5 @@
-/* The interpreter: stores of all tensors, what a run needs, and in which order. */
+/* The interpreter: the stores of all tensors, and which definitions a run evaluates, in which
+ * order. */
 #include "ir/interp.h"
 #include "ir/component.h"
 #include "ir/element.h"
@@ -85,7 +86,8 @@ static neo_role role_of(const neo_interp *p, uint32_t t) {
   return (neo_role)p->m->tensors.at[t].role;
 }
 
-/* Gives the tensor its extents at the present sizes; what it held is lost unless they are equal. */
+/* Sets the tensor's extents at the present sizes. Its elements are lost unless the extents stay the
+ * same. */
 static void shape_store(neo_interp *p, uint32_t t) {
   neo_interp_store *s = &p->store[t];
   neo_values v = {.rank = neo_tensor_rank(p->m, (neo_tensor){t}), .n = 1};
@@ -152,7 +154,7 @@ static const char *name_of(const neo_interp *p, uint32_t t) {
   return neo_name_text(p->m->names, p->m->tensors.at[t].name);
 }
 
-/* The ends of each element; INT64_MIN and INT64_MAX where there is none. */
+/* An end of each element; INT64_MIN or INT64_MAX if there is none. */
 typedef struct {
   int64_t rest;
   neo_element_end of;
@@ -242,7 +244,8 @@ static bool is_among(const neo_module *m, neo_tensor t, const neo_def *defs, siz
   return false;
 }
 
-/* Is everything there that definition d reads, but for what `defs` make together with it? */
+/* Checks that everything that definition d reads is known, except results of `defs`, which are
+ * evaluated together with it. */
 static neo_status check_reads(run *r, neo_def d, const neo_def *defs, size_t n_defs) {
   neo_tensor *read;
   size_t n = neo_def_reads(r->p->m, d, &r->scratch, &read);
@@ -368,7 +371,8 @@ static neo_status finish_def(run *r, neo_def d, bool *done, const neo_schedule_t
   return status;
 }
 
-/* Evaluates the definition at `defs`, or the recurrence that begins there; *n gets how many. */
+/* Evaluates the definition at `defs`, or the recurrence that begins there; *n is its number of
+ * definitions. */
 static neo_status eval_unit(run *r, const neo_def *defs, size_t left, const uint32_t *recurrence,
                             size_t *n) {
   uint32_t number = recurrence[defs->i];
@@ -437,8 +441,8 @@ static neo_status eval_init(run *r, uint32_t t) {
   return status;
 }
 
-/* Initialises what is not known, in rounds, since an initialiser may read what another one makes.
- */
+/* Initialises tensors that are not known, in several passes, since an initialiser may read the
+ * result of another. */
 static neo_status run_inits(neo_interp *p, neo_str *why) {
   run r;
   neo_status status = NEO_OK;

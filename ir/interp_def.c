@@ -144,7 +144,8 @@ static int64_t out_offset(const neo_interp_frame *f, const neo_values *v) {
   return at;
 }
 
-/* Is the value one of those that are read, or its opposite? No order of operations rounds it otherwise. */
+/* Whether the value is an element that is read, or its negation: no order of operations rounds it
+ * differently. */
 static bool is_copied(const neo_interp_frame *f, uint32_t node) {
   const neo_inode *n = &f->node.at[node];
   bool copied = true;

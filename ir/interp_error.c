@@ -69,7 +69,8 @@ static double own_units(neo_op op) {
   }
 }
 
-/* Slopes that are bounded everywhere, where corners could miss what lies between them. */
+/* Slopes that are bounded everywhere, for functions whose values at the ends of an interval may
+ * miss extremes inside of it. */
 static double slope(neo_op op) {
   switch (op) {
   case NEO_OP_SIN:
@@ -170,14 +171,14 @@ static bool pole(neo_op op, const neo_value *x) {
   return (op == NEO_OP_RSQRT || op == NEO_OP_POW) && x[0].f == 0;
 }
 
-/* What rounding a + b to f64 lost (Knuth's two-sum). */
+/* The rounding error of a + b in f64 (Knuth's two-sum). */
 static double sum_rest(double a, double b) {
   double s = a + b, t = s - a;
   return (a - (s - t)) + (b - t);
 }
 
-/* Is the result what the reals give, so that every implementation has it? The arguments are exact
- * and the f64 results of neo_value_op are exact too, as these identities show. */
+/* Whether the result is that of the real numbers, so that every implementation has it. The
+ * arguments are exact, and so are the f64 results of neo_value_op, as these identities show. */
 static bool is_exact(neo_op op, const neo_value *v, double y) {
   double a = v[0].f, b = neo_op_arity(op) > 1 ? v[1].f : 0;
   switch (op) {
@@ -199,7 +200,7 @@ static bool is_exact(neo_op op, const neo_value *v, double y) {
 static double float_error(neo_op op, neo_type t, const neo_value *x, const double *e, double y) {
   size_t n = (size_t)neo_op_arity(op);
   for (size_t k = 0; k < n;
-       k++) /* what may be a NaN is one after tanh and other bounded functions */
+       k++) /* an argument that may be NaN gives NaN, also for tanh and other bounded functions */
     if (isinf(e[k]))
       return unknown;
   if (op == NEO_OP_MOD)

@@ -35,7 +35,8 @@ static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {
   return neo_tensor_name(f->m, (neo_tensor){t});
 }
 
-/* What the frame makes; a tree's expressions have no definition. */
+/* The name of the tensor that the frame computes, for messages; a tree's expressions have no
+ * definition. */
 static const char *made_name(const neo_interp_frame *f) {
   return f->d.out.n ? tensor_name(f, neo_list_at(f->m, f->d.out, 0)) : "the tree";
 }

@@ -74,7 +74,7 @@ void neo_interp_frame_find_product(neo_interp_frame *f) {
   f->n_factors = n;
 }
 
-typedef struct { /* a factor along the axis: a read, and what becomes of it, the last first */
+typedef struct { /* a factor along the axis: a read, then its conversions, in reverse order */
   const neo_value *at;
   const double *error; /* null: all 0 */
   int64_t step;
@@ -90,7 +90,8 @@ static const neo_inode *find_read(const neo_interp_frame *f, uint32_t factor, st
   return n;
 }
 
-/* Where the read is at the present values of the axes; -1: outside, or not certain. */
+/* The row-major offset of the element read at the present values of the axes; -1: outside, or not
+ * certain. */
 static int64_t place(neo_interp_frame *f, const neo_inode *load) {
   double error = 0;
   int64_t at = neo_interp_frame_offset(f, load, &error);

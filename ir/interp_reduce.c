@@ -44,8 +44,8 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
 
 /* ---- taking */
 
-/* The lowest bit of x: x is an odd multiple of it. Infinity for 0, 0 for what is not finite, or too
- * small for its lowest bit to be a normal number. */
+/* The lowest bit of x: x is an odd multiple of it. Infinity for 0; 0 for a value that is not
+ * finite, or whose lowest bit is no normal number. */
 static double lowest_bit(double x) {
   uint64_t bits;
   double bit;
@@ -218,7 +218,8 @@ static double logsumexp(const neo_accu *a) {
   return a->peak + log(a->scale);
 }
 
-/* Sums in any order are multiples of the quantum below `size`: exact if so many bits are there. */
+/* Whether the sum is exact in any order: all partial sums are multiples of the quantum, below
+ * `size`, and the accumulator has enough bits for these. */
 static bool sum_exact(const neo_accu *a, double y) {
   double u = neo_error_unit(accumulator(a->type));
   bool resolved = a->error == 0 && a->size * u <= a->quantum;
@@ -259,8 +260,8 @@ static neo_value result(const neo_accu *a) {
   }
 }
 
-/* May a partial result of finite terms leave the accumulator's range in some order? `size` bounds
- * the partial sums; products lie between `scale` and `size`. */
+/* Whether a partial result of finite terms may leave the accumulator's range in some order. `size`
+ * bounds the partial sums; products are between `scale` and `size`. */
 static bool may_leave_range(const neo_accu *a) {
   bool product = a->reducer == NEO_RED_PROD;
   if (a->infinite || (!product && a->reducer != NEO_RED_SUM && a->reducer != NEO_RED_MEAN))

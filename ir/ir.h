@@ -10,17 +10,19 @@
  * A tensor has one or more pieces (definitions whose images are disjoint and cover it). No operator
  * is known by name.
  *
- * Elements lie row-major in the order of a tensor's dimensions, or, where fusion finds that a tensor is a
- * part of a concatenation, as those of the result do (ir/store.h); there is no layout besides. The order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
- * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
- * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements
- * in another order (transform/prepack.c).
+ * Elements are row-major in the order of a tensor's dimensions. The one exception is a part of a
+ * concatenation, which fusion puts into the result's memory, with the result's strides
+ * (ir/store.h). Callers see the order of dimensions of all roles but TEMP, and of the tensors that
+ * entries return: it is the program's. A pass may permute the dimensions of another TEMP, in its
+ * extents and in all its definitions and reads at once (transform/channels_last.c), or define a
+ * tensor that holds the same elements in another order (transform/prepack.c).
  *
- * The module says nothing of the machine: passes are given that (neo_pass_target).
+ * The module says nothing of the machine: passes get a neo_pass_target for that.
  *
  * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one
- * i64 index a dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
- * definitions has an order (ir/order.h), where reading a parameter or state means its value before the step.
+ * i64 index per dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
+ * definitions has an order (ir/order.h), where a read of a parameter or state means its value
+ * before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
 #pragma once
@@ -68,14 +70,14 @@ NEO_ID(region);
 NEO_ID(rows);
 #undef NEO_ID
 
-typedef struct { /* slice of the module's u32 pool */
+typedef struct { /* a slice of the module's pool of u32 */
   uint32_t at, n;
 } neo_list;
 
 typedef struct {
   uint8_t op, type;
   uint32_t attr;
-  neo_span span; /* where it was written first; not part of identity */
+  neo_span span; /* the first place in the text that wrote it; not part of its identity */
   neo_list arg;
 } neo_node;
 
@@ -84,11 +86,11 @@ typedef struct {
   uint8_t kind;
   uint32_t name;   /* name id */
   int64_t lo, hi;  /* lo <= value <= hi */
-  bool loop_index; /* the index of a loop that code generation makes (fusion/recurrence.h) */
-  uint8_t depth;   /* of that loop: how many are around it */
+  bool loop_index; /* the index of a loop of a recurrence (fusion/recurrence.h) */
+  uint8_t depth;   /* of that loop: the number of loops around it */
   bool has_usual;
-  int64_t usual;  /* a value that prices go by, where it is far from the bounds */
-  neo_expr value; /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
+  int64_t usual;  /* the value that cost models assume; set where it is far from both bounds */
+  neo_expr value; /* DERIVED: over other sizes. Affine solving knows lo and hi of it only */
   neo_span span;
 } neo_size_rec;
 
@@ -100,25 +102,27 @@ typedef struct {
 
 typedef enum {
   NEO_ROLE_INPUT,    /* given by the caller */
-  NEO_ROLE_SETTING,  /* scalar input with a default (init), kept until set */
+  NEO_ROLE_SETTING,  /* scalar input with a default (init); keeps the value that it was set to */
   NEO_ROLE_PARAM,    /* trained; init */
-  NEO_ROLE_STATE,    /* kept between steps; init */
+  NEO_ROLE_STATE,    /* persists between steps; init */
   NEO_ROLE_CONST,    /* data */
   NEO_ROLE_TEMP,     /* defined by pieces */
   NEO_ROLE_UPDATE,   /* defined by pieces: the new value of `updates` when the entry ends */
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
-/* Tables of the order of a graph, and what their elements are; those of the last three name rows, or the kind of a row.
- * Elements of FIRST never fall, and grow to n, which the last has. After the first that has it, only those below
- * NEO_SATURATED and the last are read, and written. */
+/* The tables of the order of a graph (neo_rows_rec), by what their elements are. Elements of CHILD
+ * and PARENTS name rows; an element of KIND is the kind of a row.
+ *
+ * FIRST is nondecreasing and ends with n. The elements after the first one that equals n are
+ * neither written nor read, except those below index NEO_SATURATED and the last. */
 typedef enum {
   NEO_ROW_NONE,
-  NEO_ROW_TABLE,   /* of vertices */
-  NEO_ROW_FIRST,   /* of a block, the first row */
-  NEO_ROW_CHILD,   /* rows of earlier blocks than the row's, which is the first index */
-  NEO_ROW_PARENTS, /* rows of later blocks, each times its list's slots, plus a slot */
-  NEO_ROW_KIND     /* of a row: rows of block b are of kind b % kinds */
+  NEO_ROW_TABLE,   /* any other */
+  NEO_ROW_FIRST,   /* [block]: the block's first row */
+  NEO_ROW_CHILD,   /* [row, ..]: a row in an earlier block than this row */
+  NEO_ROW_PARENTS, /* a row in a later block, times the slots of its list, plus a slot */
+  NEO_ROW_KIND     /* [row]: the row's kind; the rows of block b have kind b % kinds */
 } neo_row_role;
 enum { NEO_SATURATED = 64 };
 
@@ -126,98 +130,106 @@ typedef struct {
   uint8_t role, type;
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
   neo_span span;
-  neo_expr bound; /* integer elements lie in [0, bound), over constants and sizes; 0: no bound */
-  neo_expr least, below; /* the same with bounds that may use the element's indices, AXIS k for that
-                            of dimension k: they lie in [least, below); 0: no such end */
+  neo_expr bound;        /* integer elements are in [0, bound), over constants and sizes; 0: none */
+  neo_expr least, below; /* elements are in [least, below); both may use the element's indices, as
+                            AXIS k for dimension k; 0: no such end */
   neo_list extent;       /* exprs over constants and sizes, outermost first */
   neo_list pieces;       /* defs */
   neo_def init; /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
-  bool
-      partial; /* its definition is a select; elements for which the condition does not hold are read by
-                   nobody, and need not be written */
-  bool
-      terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
-  bool optimizer; /* STATE: of an optimizer, or an entry's own count of steps */
-  bool inner;     /* a reduction within the expression that reads it, of which it is a part */
-  bool
-      moves; /* in each round of a loop that code generation makes it is at another place in memory */
-  neo_rows rows;    /* it is a table of the order of a graph (neo_rows_rec); 0: of none */
-  uint8_t row_role; /* neo_row_role: which one */
-  neo_tensor
-      offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
-                         its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
-                         Another one: its elements have these positions, and are below the number of their list */
-  neo_region in; /* room for regions; 0 outside all */
-  neo_tensor
-      within;  /* its memory is a part of that of this one, which has its type and rank: element x
-                        lies where element x + at does (ir/store.h); 0: it has memory of its own */
-  neo_list at; /* an expr over constants and sizes for each dimension; empty without `within` */
-  const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
+  /* The definition is a select, and the elements for which its condition does not hold are never
+   * read: they need not be written. */
+  bool partial;
+  /* The definition is a sum, and the elements that have no term are never read: they need not be
+   * written. */
+  bool terms;
+  bool optimizer; /* STATE: belongs to an optimizer, or counts an entry's steps */
+  bool inner;     /* a reduction that was written within the expression that reads it */
+  /* Its memory is at another address in each iteration of a loop that code generation makes. */
+  bool moves;
+  neo_rows rows;    /* the order of a graph that it is a table of (neo_rows_rec); 0: none */
+  uint8_t row_role; /* neo_row_role: which table */
+  /* INPUT of rank 1. If it names the tensor itself: the elements begin with 0, are nondecreasing,
+   * and end with the tensor's bound - 1, the number of positions; they cut the positions into lists,
+   * list v being the positions [v] .. [v + 1] - 1. If it names another tensor t:
+   * the elements have these positions, and each is below the number of the list that it is in. */
+  neo_tensor offsets;
+  neo_region in; /* reserved for regions; 0: outside of all */
+  /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at of
+   * it (ir/store.h); 0: this tensor has memory of its own. */
+  neo_tensor within;
+  neo_list at;      /* one expr over constants and sizes per dimension; empty without `within` */
+  const void *data; /* CONST: row-major elements of `type`, n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;
 
-/* The order of a graph by levels: what a definition of the kind LEVELS makes of n vertices, v, and their children. A
- * vertex comes after its children. Its level is one more than the highest of theirs, and 0 for a leaf; vertices of a
- * level are sorted by kind, those of a kind by number. Vertices of a level and kind are a block of rows: block b has the
- * rows first[b] .. first[b + 1] - 1. All tables are of i32, and optional (0) but for the first three
- * (ir/level_schedule.h).
+/* The order of a graph by levels, which a definition of the kind LEVELS computes from n vertices v
+ * and their children. A vertex comes after its children. Its level is one more than the highest
+ * level of a child, and 0 for a leaf. Rows are the vertices sorted by level, then by kind, then by
+ * number. The rows of one level and kind are a block: block b has the rows first[b] .. first[b + 1]
+ * - 1. All tables are of i32; all but the first three are optional (id 0). ir/level_schedule.h has
+ * the formulas.
  *
  *     levels (level, first, place, vertex, kind; placed, end, edge)[v: n, k: 2] = child[v, k] */
 enum { NEO_ROWS_LISTS = 8 };
-/* Children of each vertex v, in one of two forms.
+/* The children of each vertex, in one of two forms.
  *
- * With so many slots: a negative number says that there is none in the slot. By place it is placed[p, ..], [n, ..]: each
- * child as its place, -1: none. The parents of vertex u are edge[end[u - 1]] .. edge[end[u] - 1], from 0 on if u is 0:
- * the parent's place times slots, plus the slot, by the parent's number.
+ * Slots: child[v, k] for k < slots; a negative number means that slot k is empty. placed[row, k] is
+ * the row of the child, or -1. edge lists the parents of each vertex u, as edge[end[u - 1]] ..
+ * edge[end[u] - 1] (from 0 on if u is 0): the parent's row times slots, plus the slot, sorted by
+ * the parent's number.
  *
- * Lists: edges begin[v] .. begin[v + 1] - 1, of E (neo_tensor_rec.offsets). placed[e], [E], is the child's place. edge is the
- * number of the edge, and parent the place of the vertex in whose list it is; slots is 1. */
+ * Lists: the edges of vertex v are begin[v] .. begin[v + 1] - 1, of E edges
+ * (neo_tensor_rec.offsets). placed[e] is the row of the child of edge e. edge has the numbers of
+ * edges, and parent the row of the vertex in whose list the edge is; slots is 1. */
 typedef struct {
   int64_t slots;
-  neo_tensor begin;             /* 0: slots */
-  neo_tensor placed, end, edge; /* end: [n]; edge: [n*slots], or [E] */
-  neo_tensor parent;            /* [E], of lists alone */
+  neo_tensor begin;             /* 0: the form with slots */
+  neo_tensor placed, end, edge; /* placed: [n, slots] or [E]; end: [n]; edge: [n*slots] or [E] */
+  neo_tensor parent;            /* [E], for lists alone */
 } neo_row_list;
 typedef struct {
-  int64_t kinds;     /* of vertices; at least 1 */
-  neo_tensor level;  /* [n]: of a vertex, times kinds, plus its kind: its block */
-  neo_tensor first;  /* [n*kinds + 1]: of a block, the first place; then n */
-  neo_tensor place;  /* [n]: of a vertex */
-  neo_tensor vertex; /* [n]: at a place */
-  neo_tensor kind;   /* [n]: of the vertex at a place */
+  int64_t kinds;     /* number of kinds of vertices; at least 1 */
+  neo_tensor level;  /* [n]: the block of a vertex, which is its level times kinds, plus its kind */
+  neo_tensor first;  /* [n*kinds + 1]: the first row of a block; the last element is n */
+  neo_tensor place;  /* [n]: the row of a vertex */
+  neo_tensor vertex; /* [n]: the vertex of a row */
+  neo_tensor kind;   /* [n]: the kind of a row */
   uint32_t n_lists;
   neo_row_list list[NEO_ROWS_LISTS];
 } neo_rows_rec;
 
-/* A definition of the kind LEVELS has `rows`. Its axes are the vertices, then the slots of each list in turn; its body
- * has the children of each list, a LOAD, the kind of a vertex if there is more than one, and where lists begin. It has no
- * output axes and no finish; what its results hold is said at neo_rows_rec. */
+/* A definition. One of the kind LEVELS has `rows`: its axes are the vertices, then the slots of
+ * each list in turn. Its body has the children of each list, a LOAD, then the kind of a vertex if
+ * there is more than one kind, then the begins of lists. It has no output axes and no finish;
+ * neo_rows_rec describes its results. */
 typedef struct {
-  neo_rows rows; /* LEVELS; 0: an equation, as above */
+  neo_rows rows; /* 0: an equation, as at the top of this file */
   neo_region in;
-  neo_list axes; /* axis ids: n_out output axes, then reduction axes */
+  neo_list axes; /* ids of axes: n_out output axes, then reduction axes */
   uint32_t n_out;
-  neo_expr where; /* condition on a reduction; 0: always. Only with a reducer */
+  neo_expr where; /* condition of the reduction; 0: always. Only with a reducer */
   uint8_t reducer;
-  neo_list body;    /* exprs; empty for NONE */
+  neo_list body;    /* exprs; empty for the reducer NONE */
   neo_list finish;  /* one expr for each out; may use ACC */
-  neo_list out;     /* 1..4 tensors of equal extents; of LEVELS any */
-  neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
+  neo_list out;     /* 1..4 tensors of equal extents; any number for LEVELS */
+  neo_list out_map; /* accessed through ir/out_map.h; empty: identity */
   neo_span span;
-  uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
-  bool
-      as_written; /* its products are the program's, and not a gradient's, whose factors have no order (docs/language.md,
-                      Types): set where autodiff begins. IR as text does not say it, and is taken as a gradient's */
-  uint32_t
-      chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
-                      (transform/checkpoint.c); 0: none */
-  uint32_t inner_loop; /* and those of one number here, in one loop inside of that; 0: none */
-  neo_tensor
-      after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
+  uint32_t origin; /* id of the definition that it was derived from, for `explain`; 0: itself */
+  /* The order of factors in its products is the program's. Products of a gradient have no order
+   * (docs/language.md, Types). Set when autodiff begins; the text form omits it, so parsed
+   * definitions count as a gradient's. */
+  bool as_written;
+  /* Definitions of equal number run in one loop along their first axes, if fusion can make it
+   * (transform/checkpoint.c); 0: none. */
+  uint32_t chunk_loop;
+  uint32_t inner_loop; /* the same for a loop inside of that one */
+  /* A tensor that must be computed before, although this does not read it (transform/recompute.c);
+   * 0: none. */
+  neo_tensor after;
 } neo_def_rec;
 
-/* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */
+/* Regions, one axis each (scan, while, case, vertex). Reserved: the table is always empty. */
 typedef struct {
   uint8_t kind;
   neo_region parent;
@@ -228,20 +240,20 @@ typedef enum { NEO_ENTRY_FORWARD, NEO_ENTRY_TRAIN, NEO_ENTRY_GRAD, NEO_ENTRY_INI
 typedef struct {
   uint8_t kind;
   uint32_t name; /* "forward", "test", "step", "grad", "init" */
-  neo_list
-      outputs; /* tensors returned, in order; TRAIN: the loss; GRAD: the loss, then the gradients */
-  neo_list names;   /* name ids of the outputs as the caller sees them ("L", "loss", "grad:W1") */
+  /* Tensors returned, in order. TRAIN: the loss; GRAD: the loss, then the gradients. */
+  neo_list outputs;
+  neo_list names;   /* ids of the names that callers use for the outputs ("L", "loss", "grad:W1") */
   neo_list updates; /* UPDATE tensors that take effect */
   neo_span span;
 } neo_entry_rec;
 
-/* A request for gradients, made by the frontend and carried out by neo_pass_autodiff, which fills
- * the pieces of `out`: out[k] = seed . dy/dwrt[k]; seed 0 for a scalar y means 1.
+/* A request for gradients. The frontend makes it; neo_pass_autodiff carries it out by defining
+ * `out`: out[k] = seed . dy/dwrt[k]. For a scalar y, seed 0 means 1.
  *
- * With n_batch > 0 it is one request for each point p of the first n_batch dimensions of y and seed, as
- * rounds of a loop are: out[k][p] = seed[p] . dy[p]/dwrt[k]. Where out[k] has the rank of wrt[k], the
- * latter has these dimensions, too, and wrt[k][p] is meant. Nothing flows through tensors of `hold`,
- * which are what a round begins with. */
+ * With n_batch > 0 the request is one for each point p of the first n_batch dimensions of y and
+ * seed, as the iterations of a loop are: out[k][p] = seed[p] . dy[p]/dwrt[k]. If out[k] has the
+ * rank of wrt[k], wrt[k] has these dimensions too, and the derivative is that by wrt[k][p]. No
+ * gradient flows through the tensors of `hold`, the values that an iteration begins with. */
 typedef struct {
   neo_tensor y, seed;
   neo_list wrt, out;
@@ -251,14 +263,14 @@ typedef struct {
   neo_span span;
 } neo_grad_rec;
 
-/* A call of a function with its own gradient: where the adjoints of `outs` are known they replace
- * `dys`, and `dxs` are the contributions to `ins` (a dx of 0: none). */
+/* A call of a function with its own gradient. The adjoints of `outs`, once known, replace `dys`,
+ * and `dxs` are then the contributions to the adjoints of `ins` (a dx of 0: none). */
 typedef struct {
   neo_list ins, outs, dys, dxs;
   neo_span span;
 } neo_custom_rec;
 
-/* A condition on run-time sizes, checked at every call of the library. */
+/* A condition on run-time sizes, checked in every call of the library. */
 typedef struct {
   neo_expr holds; /* bool, over constants and sizes */
   neo_span span;
@@ -280,14 +292,14 @@ typedef struct neo_module {
   neo_arena *arena;
   neo_names *names;
   neo_diags *diags;
-  uint32_t name;       /* "mlp" */
+  uint32_t name;       /* as in "mlp" */
   uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
-  bool recurrent;      /* some definitions need themselves; known once fusion begins */
+  bool recurrent;      /* some definitions depend on themselves; valid once fusion begins */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */
-  NEO_VEC(uint64_t) used;  /* by node: see neo_expr_axes */
-  NEO_VEC(uint64_t) accs;  /* by node: see neo_expr_accs */
+  NEO_VEC(uint64_t) used;  /* by node: the result of neo_expr_axes */
+  NEO_VEC(uint64_t) accs;  /* by node: the result of neo_expr_accs */
   NEO_VEC(neo_size_rec) sizes;
   NEO_VEC(neo_axis_rec) axes;
   NEO_VEC(neo_tensor_rec) tensors;
@@ -301,11 +313,11 @@ typedef struct neo_module {
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to node.c */
   neo_map named;                   /* name -> the first tensor that has it; private to build.c */
-  neo_map copies;                  /* "prefix.of" -> numbers up to here are taken; of clone.c */
-  struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
+  neo_map copies;                  /* "prefix.of" -> the highest number taken; private to clone.c */
+  struct neo_proofs *proofs;       /* state that provers share; private to prove_store.c */
   neo_map *proved_reads;       /* definitions whose reads were proved; private to verify_reads.c */
-  struct neo_walks *walks;     /* marks of the walks under way; private to walk.c */
-  struct neo_linears *linears; /* linear forms that are known; private to linear.c */
+  struct neo_walks *walks;     /* marks of the walks in progress; private to walk.c */
+  struct neo_linears *linears; /* memo of linear forms; private to linear.c */
 } neo_module;
 
 /* ---- tables (ir/tables.c) */
@@ -323,8 +335,8 @@ typedef enum {
   NEO_RULE_RAND
 } neo_rule;
 neo_rule neo_op_rule(neo_op op);
-/* What an operator takes of a processor, as a class of ir/cost.def: the one price that passes,
- * fusion, schedules and code generation go by. */
+/* The cost of an operator on a processor, as a class of ir/cost.def: the one price that passes,
+ * fusion, schedules and code generation use. */
 typedef enum {
 #define X(name, additions, meaning) NEO_COST_##name,
 #include "ir/cost.def"
@@ -332,7 +344,7 @@ typedef enum {
   NEO_COST_COUNT
 } neo_cost_class;
 neo_cost_class neo_op_cost(neo_op op);
-/* Additions of one lane that the operator stands for, applied to floats. */
+/* The cost of the operator on floats, in additions of one lane. */
 double neo_op_additions(neo_op op);
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
@@ -345,21 +357,21 @@ bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK; /* elementwise
 bool neo_op_is_elementwise(neo_op op);                            /* all but leaves and loads */
 const char *neo_reducer_text(neo_reducer r);
 bool neo_reducer_of_text(const char *text, neo_reducer *r) NEO_MUST_CHECK;
-uint32_t neo_reducer_bodies(
-    neo_reducer r); /* at most this many body expressions; at least one but for NONE */
+/* The largest number of body expressions. The smallest is one, except for NONE. */
+uint32_t neo_reducer_bodies(neo_reducer r);
 uint32_t neo_reducer_accs(neo_reducer r);
-/* Type of ACC k where body[0] has type t: t itself for k = 0, i64 for k = 1. */
+/* The type of ACC k if body[0] has type t: t itself for k = 0, i64 for k = 1. */
 neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
 const char *neo_role_text(neo_role r);
 
-/* ---- building (ir/node.c, ir/build.c). Ids are stable; records may move when a table grows, so copy before
- * adding. */
+/* ---- building (ir/node.c, ir/build.c). Ids are stable; records may move when a table grows, so
+ * copy a record before adding to its table. */
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
 neo_list neo_list_one(neo_module *m, uint32_t id);
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
-  assert(k < l.n); /* past it lies another list */
+  assert(k < l.n); /* beyond are elements of another list */
   return m->pool.at[l.at + k];
 }
 static inline neo_expr neo_list_expr(const neo_module *m, neo_list l, uint32_t k) {
@@ -380,7 +392,7 @@ static inline neo_def neo_list_def(const neo_module *m, neo_list l, uint32_t k) 
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span);
 neo_expr neo_const_int(neo_module *m, neo_type t,
-                       int64_t x); /* for a float type: the float of that value */
+                       int64_t x); /* A constant; of a float type, the float with that value. */
 neo_expr neo_const_i64(neo_module *m, int64_t x);
 neo_expr neo_const_float(neo_module *m, neo_type t, double x); /* rounded to the type */
 neo_expr neo_const_bool(neo_module *m, bool x);
@@ -396,8 +408,8 @@ neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has 
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span);
-neo_expr neo_load_else_zero(neo_module *m,
-                            neo_expr load); /* a LOAD that is 0 outside of its tensor */
+/* The LOAD_ELSE that reads like the LOAD, and is 0 outside of its tensor. */
+neo_expr neo_load_else_zero(neo_module *m, neo_expr load);
 
 static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
   return &m->nodes.at[e.i];
@@ -417,11 +429,11 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float c
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
-/* The number of the axis' points, which its bounds alone do not say where it is empty: max(hi - lo, 0). */
+/* The number of points of the axis, max(hi - lo, 0): its bounds may cross where it is empty. */
 neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x);
-neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* it keeps its name */
-/* Adds a definition. If `piece`, it is appended to the pieces of its outs (else it is an init: the
- * caller stores it). */
+neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* the record's name is not changed */
+/* Adds a definition. `piece`: appends it to the pieces of its outs; otherwise it is an init, and
+ * the caller stores its id in the tensor. */
 neo_def neo_def_add(neo_module *m, neo_def_rec rec, bool piece);
 static inline neo_tensor_rec *neo_tensor_at(const neo_module *m, neo_tensor t) {
   return &m->tensors.at[t.i];
@@ -436,31 +448,38 @@ static inline bool neo_def_is_levels(const neo_def_rec *d) {
   return d->rows.i != 0;
 }
 /* ---- the order of a graph (ir/rows.c) */
-/* Adds a definition of the kind LEVELS, whose results are the tensors of `rows`: they get their roles. */
+/* Adds a definition of the kind LEVELS whose results are the tensors of `rows`, and sets their
+ * roles. */
 neo_def neo_levels_add(neo_module *m, neo_def_rec rec, const neo_rows_rec *rows);
-/* The table of first rows of the blocks that hold the rows which elements of the tensor name, or say the kind of; 0: they are
- * no rows. */
+/* The table FIRST of the blocks that the elements of t refer to, as rows or as the kind of a row;
+ * 0: they refer to none. */
 neo_tensor neo_tensor_blocks(const neo_module *m, neo_tensor t);
-/* Elements are rows times so many, plus the number of a slot; 1: rows. */
+/* The factor of the rows in the elements of t: an element is a row times this number, plus a slot.
+ * 1: it is a row. */
 int64_t neo_tensor_slots(const neo_module *m, neo_tensor t);
-/* Of rows in these blocks, `first`: how many kinds there are; 1 if it is no such table. */
+/* The number of kinds of the blocks whose first rows are in `first`; 1 if `first` is no such
+ * table. */
 int64_t neo_blocks_kinds(const neo_module *m, neo_tensor first);
-/* Has each vertex one child at most? Then its child is in the block before its own, and its parents are in the next
- * one. With kinds, vertices of a level are in several blocks. */
+/* Whether each vertex has at most one child, in a slot, and there is one kind. Then its child is in
+ * the block before its own, and its parents are in the next one; with kinds, the vertices of a
+ * level would be in several blocks. */
 bool neo_rows_are_chains(const neo_rows_rec *r);
 static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
   return &m->sizes.at[s.i];
 }
-/* Where the value of a size stands in an array of those of a call: by id, from 0; behind these an index
- * of loops for each depth, as loops of one depth do not run at the same time. */
+/* The index of a size's value in the array of a call's sizes: first the sizes by id, from 0 on;
+ * after them one index of loops for each depth, as loops of one depth do not run at the same
+ * time. */
 uint32_t neo_size_number(const neo_module *m, neo_size s);
-/* How many numbers there are. Their names are those of sizes; of a loop's index "round", "round1". */
+/* The length of that array. Its names are those of the sizes, and "round", "round1", ... for
+ * indices of loops. */
 uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
   return &m->axes.at[a.i];
 }
-/* Does its result depend on the order in which its reduction meets points? The first of equals wins where a second body
- * says which point did; sums, and the largest value alone, are the same in any order. */
+/* Whether the result depends on the order in which the reduction visits points. It does where a
+ * second body tells which of equal values won, as the first one wins; sums, and the largest value
+ * alone, are the same in any order. */
 static inline bool neo_def_is_ordered(const neo_def_rec *d) {
   return (d->reducer == NEO_RED_MAX || d->reducer == NEO_RED_MIN) && d->body.n > 1;
 }
@@ -494,35 +513,34 @@ bool neo_expr_any(const neo_module *m, neo_expr e, neo_expr_is *is, const void *
  * replacement (or itself). Shared nodes are rewritten once. */
 neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
                           neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
-/* AXIS k becomes by[k] (k < n; a by[k] of 0 leaves it). */
+/* Replaces AXIS k by by[k] for k < n; a by[k] of 0 leaves it. */
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
-/* `from`, wherever it is in e, becomes `to`. */
+/* Replaces `from` by `to` in e. */
 neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to);
 /* The same of each expression of a list. */
 neo_list neo_list_rewrite(neo_module *m, neo_list l,
                           neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
 neo_list neo_list_subst_axes(neo_module *m, neo_list l, const neo_expr *by, uint32_t n);
 neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to);
-/* Bit k: e holds AXIS k (positions >= 63 share bit 63). The value of an accumulator changes along
- * axes that e does not hold: expressions of a form are asked with neo_form_axes (fusion/form.h). */
+/* Bit k: e uses AXIS k (bit 63: any position >= 63). An accumulator varies along axes that e itself
+ * does not use: for expressions of a form call neo_form_axes (fusion/form.h). */
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e);
-/* Bit k: e holds ACC k (numbers >= 63 share bit 63). */
+/* Bit k: e uses ACC k (bit 63: any number >= 63). */
 uint64_t neo_expr_accs(const neo_module *m, neo_expr e);
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
 bool neo_expr_has_loads(const neo_module *m, neo_expr e); /* with an `else`, or without */
-/* Every expression of a definition (axis bounds, where, body, finish), for passes that rewrite all
- * of them. */
+/* Rewrites every expression of a definition: axis bounds, where, body, finish. */
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
 void neo_def_replace(neo_module *m, neo_def d, neo_expr from, neo_expr to);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
-/* Tensors that a definition reads, each once, in order of first occurrence; then those that say where the blocks are
- * of the rows that it reads (neo_tensor_blocks). */
+/* The tensors that a definition reads, each once, in order of first occurrence, then the tables
+ * FIRST of the rows that it reads (neo_tensor_blocks). */
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out);
-/* Definitions needed for the roots (pieces of the roots and of everything they read), each once,
- * producers first; ties by id. Definitions that need each other (ir/component.h) stand together, by
- * id; *recurrences (may be null): there are such, or one reads itself. Inputs, params, states are not
- * entered. */
+/* The definitions needed for the roots (pieces of the roots and of everything they read), each
+ * once, producers first; ties by id. Definitions that depend on each other (ir/component.h) are
+ * consecutive, sorted by id. *recurrences (may be null): whether any definition depends on itself,
+ * directly or through others. Inputs, params and states are not entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
 /* The same for what the entry returns and updates, and for what all entries do. */
@@ -532,7 +550,7 @@ size_t neo_needed_defs(const neo_module *m, neo_arena *a, neo_def **out);
 typedef NEO_VEC(neo_tensor) neo_tensors;
 void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l);
 void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e);
-/* Is it a state whose first value depends on parameters? */
+/* Whether t is a state whose initial value depends on parameters. */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 
 /* Linear form of an i64 expression: constant + sum of coefficient * atom; atoms are AXIS, SIZE, or
@@ -551,9 +569,10 @@ bool neo_linear_of(neo_module *m, neo_expr e,
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 neo_expr neo_linear_form(neo_module *m, neo_expr e); /* e, in linear form if it has one */
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
-/* Is the form so far within i64 that comparisons may be moved around it, at indices a little outside of their ranges, too:
- * a + c < x as a < x - c? Its atoms are indices, sizes, numbers of narrower types and data of declared bounds. Of other data
- * of i64 nothing is known: x - c may wrap where a + c does not. */
+/* Whether the form is so far within i64 that a comparison may be moved around it (from
+ * a + c < x to a < x - c), also at indices a little outside of their ranges. Its atoms are indices, sizes, numbers
+ * of narrower types and data with declared bounds. Other data of i64 may be anything: x - c may
+ * wrap where a + c does not. */
 bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,

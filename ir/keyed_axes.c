@@ -11,7 +11,8 @@ typedef struct {
   neo_keyed_axes *out;
 } finder;
 
-/* c*v + r == 0, c being 1 or -1: the key -r/c, if r holds data. 0: it says nothing of axis v. */
+/* The key -r/c from c*v + r == 0, where c is 1 or -1, if r reads data. 0: the equation does not
+ * determine axis v. */
 static neo_expr key_of(neo_module *m, const neo_linear *f, uint32_t axis) {
   neo_linear rest = {0}, none = {0}, key;
   neo_expr v = neo_axis_ref(m, axis), no = {0};
@@ -37,8 +38,8 @@ static bool is_chained(const finder *x, uint32_t axis, neo_expr key) {
   return chained;
 }
 
-/* Takes the equation as that of an axis which no other one says. Returns that; n_out: it says
- * none. */
+/* Takes the equation as that of an axis which is not keyed yet. Returns the axis; n_out: the
+ * equation determines none. */
 static uint32_t take(finder *x, neo_expr e) {
   neo_module *m = neo_prover_module(x->p);
   neo_linear f;

@@ -1,19 +1,23 @@
-/* Output axes of a reduction that an equation of data says: v in sum[e where dst[e] == v] x[v,
- * e]. A term is of one v alone, so there are as many terms as points of the reduction, not of
- * these by v; and what a term reads at v it may read at the key: x[dst[e], e]. */
+/* Keyed axes: output axes of a reduction that an equation of data determines, as v in
+ *
+ *     sum[e where dst[e] == v] x[v, e]
+ *
+ * Each point of the reduction contributes to one v alone, so there are as many terms as points, not
+ * as points times values of v; and a read at v may be a read at the key: x[dst[e], e]. */
 #pragma once
 #include "ir/prove.h"
 
 enum { NEO_KEYED_AXES = 64 };
 
 typedef struct {
-  uint64_t axes;   /* that some equation says */
-  uint64_t within; /* of these, whose keys are in range at every point, and use no output axis */
-  neo_expr key[NEO_KEYED_AXES]; /* by axis; 0: no equation says it. It uses no axis that one says */
-  neo_expr rest;   /* the condition without equations of axes of `within`; 0: nothing is left */
-  neo_expr others; /* the same without those of `axes` */
+  uint64_t axes;   /* bit k: an equation determines axis k */
+  uint64_t within; /* those of them whose key is in range at every point, and uses no output axis */
+  neo_expr key[NEO_KEYED_AXES]; /* by axis: the key, which uses no keyed axis; 0: not keyed */
+  neo_expr rest;   /* the condition without the equations of `within`; 0: nothing is left */
+  neo_expr others; /* the condition without the equations of `axes` */
 } neo_keyed_axes;
 
-/* axis: of the reduction, n_axes, of which the first n_out are output axes. */
+/* `axis` are the n_axes axes of the definition, the first n_out of them output axes; `where` is its
+ * condition. */
 void neo_keyed_axes_of(neo_prover *p, const neo_axis_rec *axis, uint32_t n_axes, uint32_t n_out,
                        neo_expr where, neo_keyed_axes *out);

@@ -1,10 +1,10 @@
 /* Linear forms of i64 expressions: sums of atoms with coefficients. Sums, differences, negations
  * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted,
- * so that b*T and T*b agree. Index arithmetic that may wrap is an atom (transform/wrapping.c), coefficients
- * are checked.
+ * so that b*T and T*b agree. Index arithmetic that may wrap is an atom (transform/wrapping.c), and
+ * coefficients are checked.
  *
- * Nodes never change, so the module keeps the form of each expression that was asked for. A form
- * has room for 32 terms and mostly one or two: the terms behind them are never touched. */
+ * Nodes never change, so the module memoises the form of each expression that was asked for. A form
+ * has room for 32 terms and mostly one or two: the unused terms are never touched. */
 #include "ir/ir.h"
 #include "ir/product.h"
 #include <assert.h>
@@ -175,7 +175,7 @@ static bool linear_of(neo_module *m, neo_expr e, neo_linear *out, quota *q) {
   return ok;
 }
 
-/* ---- what is known */
+/* ---- memo */
 
 typedef struct {
   int64_t constant;

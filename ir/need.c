@@ -16,7 +16,7 @@ void neo_term_drop(neo_term *x, uint32_t k) {
   x->n--;
 }
 
-/* Without what follows from the others. */
+/* Drops the conditions that follow from the others. */
 void neo_term_reduce(neo_module *m, neo_term *x) {
   for (uint32_t k = x->n; k-- > 0;) {
     neo_term rest = *x;
@@ -26,14 +26,14 @@ void neo_term_reduce(neo_module *m, neo_term *x) {
   }
 }
 
-/* A condition more; false: it never holds with the others. */
+/* Adds a condition. False: the conjunction never holds. */
 bool neo_term_add(neo_module *m, neo_term *x, neo_expr e) {
   return neo_condition_add(m, x->at, &x->n, NEO_MOST_CONDITIONS, e);
 }
 
 /* ---- disjunctions */
 
-/* What all terms have in common. */
+/* The conditions that all terms share. */
 neo_term neo_need_common(neo_module *m, const neo_need *x) {
   neo_term y = {0};
   for (uint32_t i = 0; i < x->n; i++)

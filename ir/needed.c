@@ -1,7 +1,7 @@
-/* A definition is needed where one of its readers is and the conditions at the read hold. This
- * is the least solution, from nothing on, as for definitions that need each other: what is
- * needed grows until all readers are satisfied. (G. Kildall, "A unified approach to global
- * program optimization".) */
+/* A definition is needed where one of its readers is needed and the conditions at the read hold.
+ * This is the least solution, also for definitions that depend on each other: needs start empty and
+ * grow until all readers are satisfied. (G. Kildall, "A unified approach to global program
+ * optimization".) */
 #include "ir/needed.h"
 #include "base/vec.h"
 #include "ir/component.h"
@@ -14,7 +14,7 @@ typedef struct { /* of one definition */
   neo_tensor t;
   neo_expr read; /* 0: it is not written as one */
   bool steers;
-  bool never;     /* they never all hold */
+  bool never;     /* the conditions never hold together */
   neo_term under; /* conditions at the read */
 } read_under;
 typedef NEO_VEC(read_under) reads_under;
@@ -25,10 +25,10 @@ typedef struct {
   neo_arena *a;
   neo_need_world world;
   const uint32_t *together;
-  neo_need *of, *of_class; /* by definition, by number of those that run together */
-  bool *dirty;             /* by definition: its own neo_need is new to what it reads */
-  uint32_t *place;         /* of definitions, from 1 on; 0: not asked about */
-  reads_under *reads;      /* by place */
+  neo_need *of, *of_class; /* by definition; by number of the definitions that run together */
+  bool *dirty;             /* by definition: its need has grown since its reads were visited */
+  uint32_t *place;         /* by definition: its position, from 1 on; 0: not asked about */
+  reads_under *reads;      /* by position */
   const uint64_t *loops;   /* with `points`: neo_loop_axes */
 } search;
 
@@ -56,8 +56,8 @@ static uint64_t loops_of(const search *s, neo_tensor t) {
   return has && s->loops ? s->loops[d.i] : 0;
 }
 
-/* The condition at a read's point as one at the position that is read: an index of the read, as it
- * is, is an axis there. 0: it cannot be told there. */
+/* Rewrites the condition at a read's point as one at the position that is read: an index of the
+ * read becomes the axis of the position. 0: it cannot be expressed there. */
 static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) {
   enum { POSITION = 40, MOST_AXES = 64 }; /* axes from POSITION on are those of the element */
   neo_module *m = s->m;
@@ -78,7 +78,8 @@ static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) 
   return neo_condition_of(m, neo_expr_subst_axes(m, condition, by, MOST_AXES));
 }
 
-/* Adds what of the condition can be told where the read is. False: it never holds with the others. */
+/* Adds the part of the condition that can be expressed at the position read. False: the conjunction
+ * never holds. */
 static bool add_at(const search *s, neo_term *x, neo_expr condition, neo_expr read) {
   neo_expr there = at_position(s, condition, read);
   return !there.i || neo_term_add(s->m, x, there);
@@ -119,7 +120,8 @@ static uint32_t class_of(const search *s, uint32_t d) {
   return s->together[d];
 }
 
-/* What holds of all points. */
+/* The term without its conditions over axes: the remaining conditions hold at every point or at
+ * none. */
 static neo_term of_any_point(const search *s, const neo_term *x) {
   neo_term y = *x;
   for (uint32_t k = y.n; k-- > 0;)
@@ -141,7 +143,8 @@ static void need_def(search *s, uint32_t d, const neo_term *x) {
   neo_term all = of_any_point(s, x);
   if (!neo_need_add(&s->world, &s->of_class[c], &all, first))
     return;
-  for (size_t k = 0; k < s->in->n; k++) /* those that steer it are needed where all of it is */
+  for (size_t k = 0; k < s->in->n; k++) /* definitions that steer it are needed where any part of it
+                                           is */
     if (class_of(s, s->in->defs[k].i) == c && s->of[s->in->defs[k].i].n)
       s->dirty[s->in->defs[k].i] = true;
 }
@@ -203,7 +206,8 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The terms without what they have in common; 0: nothing is left of one. */
+/* The disjunction of the terms without their common conditions; 0: one of the terms has no
+ * others. */
 static neo_expr rest_of(search *s, const neo_need *x, const neo_term *all) {
   neo_expr any = {0};
   for (uint32_t i = 0; i < x->n; i++) {

@@ -1,8 +1,9 @@
-/* The search for an order. At each level the first definition's axes are tried, upwards and down; the
- * others inherit theirs along the reads between them. Axes may fit all reads and still lead nowhere: none
- * comes from an earlier round (of two rounds a bound and a condition leave one point), or what is left
- * inside has no order. Where there is no order so, all is tried again with other axes of the others, too: their
- * distances are rarely constants, and each takes a proof. */
+/* The search for an order. At each level the first definition's axes are tried, in both directions;
+ * the other definitions get their axes along the reads between them. Axes that fit all reads may
+ * still lead nowhere: no read is of an earlier iteration (a bound and a condition leave one point
+ * of two iterations), or the remaining reads have no order inside of the loop. If no order is
+ * found, the search is repeated with alternative axes for the other definitions, too: their
+ * distances are rarely constant, and each takes a proof. */
 #include "ir/order.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
@@ -17,7 +18,8 @@ typedef struct { /* definitions by their number in the component */
   uint32_t producer, reader;
   neo_guarded_read read;
   bool carried;   /* by a loop around */
-  int64_t behind; /* by the level at hand: the producer's coordinate minus the reader's, at most */
+  int64_t behind; /* at this level: the largest value of the producer's coordinate minus the
+                     reader's */
 } edge;
 
 typedef struct {
@@ -38,7 +40,7 @@ typedef struct { /* a level that is tried: by definition */
   bool down;
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
-  bool *inexact;  /* by edge: no axis of its other end lies at a constant distance */
+  bool *inexact;  /* by edge: no axis of its other end is at a constant distance */
   uint32_t tries; /* that are left: axes of a definition */
 } level;
 
@@ -110,7 +112,8 @@ static neo_def_rec def_of(const search *s, uint32_t k) {
   return *neo_def_at(s->m, s->def[k]);
 }
 
-/* Where along its axis `axis` the producer computes what is read; 0: its map has a stride. */
+/* The position along the producer's axis `axis` that computes the element read; 0: its out map has
+ * a stride. */
 static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_def_rec p = def_of(s, e->producer);
   neo_out_dim map = neo_out_map_at(s->m, p.out_map, axis);
@@ -120,7 +123,8 @@ static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   return neo_op2(s->m, NEO_OP_SUB, index, neo_const_i64(s->m, map.offset));
 }
 
-/* How far the producer's coordinate lies behind the reader's, as an expression that is to be small. */
+/* The producer's coordinate minus the reader's, in the direction of the loop. It has to be
+ * small. */
 static neo_expr distance(const search *s, const edge *e, uint32_t from, uint32_t to, bool down) {
   neo_expr at = position(s, e, from), here = neo_axis_ref(s->m, to);
   if (!at.i)
@@ -136,7 +140,7 @@ static bool is_constant(const search *s, neo_expr e, int64_t *x) {
   return true;
 }
 
-/* The first read without a place is what is reported. */
+/* Notes the first read that does not fit, for the report. */
 static void fail(const search *s, const edge *e, uint32_t axis, bool down, const neo_witness *at) {
   if (s->why && !s->why->reader.i)
     *s->why = (neo_order_failure){.reader = s->def[e->reader],
@@ -201,7 +205,8 @@ static bool fits(const search *s, const members *c, const level *l, uint32_t d) 
   return true;
 }
 
-/* Would this axis of the one definition of the read that has none yet lie at a constant distance? */
+/* Whether the axis is at a constant distance, for the definition of the read that has no axis
+ * yet. */
 static bool is_exact(const search *s, const level *l, const edge *e, uint32_t axis) {
   uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
   int64_t x;
@@ -223,8 +228,8 @@ static void set_axis(const search *s, level *l, uint32_t d, uint32_t axis) {
     l->inexact[s->incident[k]] = false;
 }
 
-/* A read between a definition whose axis is known and one whose axis is not, at a constant distance for
- * some axis if there is such a read; null: there is none. */
+/* A read between a definition with an axis and one without; null: none. Prefers a read that is at a
+ * constant distance for some axis. */
 static const edge *frontier(const search *s, const members *c, const level *l) {
   const edge *any = NULL;
   for (size_t k = 0; k < s->edges.n; k++) {
@@ -250,8 +255,8 @@ static bool bound_edges(search *s, const members *c, const level *l) {
   return true;
 }
 
-/* The least delays so that no read comes from a later round; false: a cycle of reads does. (The
- * constraints are differences: R. Bellman, "On a routing problem".) */
+/* Finds the least delays with which no read is of a later iteration; false: the reads have a cycle
+ * that prevents it. (The constraints are differences: R. Bellman, "On a routing problem".) */
 static bool find_delays(search *s, const members *c, level *l) {
   for (uint32_t round = 0; round <= c->n; round++) {
     bool changed = false;
@@ -269,7 +274,7 @@ static bool find_delays(search *s, const members *c, level *l) {
   return false;
 }
 
-/* Marks the reads that come from earlier rounds; false: there are none. */
+/* Marks the reads of earlier iterations; false: there are none. */
 static bool carry(search *s, const members *c, const level *l) {
   bool some = false;
   for (size_t k = 0; k < s->edges.n; k++) {
@@ -331,7 +336,8 @@ static bool has_order(search *s, const members *c, level *l, neo_order_step *out
   return found;
 }
 
-/* The same, and no axes are tried after the last retry. */
+/* Whether the level has an order, once all definitions have axes. After the last retry no more axes
+ * are tried. */
 static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
   for (uint32_t k = 0; k < c->n; k++)
     if (l->axis[c->at[k]] == NONE)
@@ -345,8 +351,8 @@ static bool finish_level(search *s, const members *c, level *l, neo_order_step *
   return false;
 }
 
-/* Finds axes for all others, those at a constant distance first, with which the level has an order; gives up
- * after so many tries. */
+/* Finds axes for all other definitions, first those at a constant distance, with which the level
+ * has an order; gives up after a number of tries. */
 static bool find_axes(search *s, const members *c, level *l, neo_order_step *out) {
   const edge *e = frontier(s, c, l);
   if (!e)
@@ -438,9 +444,10 @@ static bool asks(const search *s, const edge *e) {
   return plain;
 }
 
-/* A loop that asks in each iteration for a bool of another one shares its iterations, as carries of a `while` do that its
- * condition does not depend on, so that all of them can end early. What stands between is in these, too. False: there
- * are no such loops. */
+/* Joins loops in which one tests, in each iteration, a bool that the other computes: they share
+ * their iterations, so that all of them can end early. An example are carries of a `while` that its
+ * condition does not depend on. Loops between them are joined, too. False: there are no such
+ * loops. */
 static bool join_loops_that_ask(const search *s, const members *c, const uint32_t *component,
                                 const bool *loops, dependences *out) {
   size_t before = out->n;
@@ -454,19 +461,20 @@ static bool join_loops_that_ask(const search *s, const members *c, const uint32_
   return out->n > before;
 }
 
-/* Is it an integer or bool of an iteration? */
+/* Whether the definition is an integer or bool with one value per iteration. */
 static bool may_choose(const search *s, uint32_t d) {
   neo_def_rec r = def_of(s, d);
   neo_type type = neo_tensor_type(s->m, neo_list_tensor(s->m, r.out, 0));
   return !neo_type_is_float(type) && r.n_out < 64 && s->used[d] == ((uint64_t)1 << r.n_out) - 1;
 }
 
-/* The components, 1 to n, producers first, in at[0 .. n - 1]. What an iteration may choose by comes as early as it can:
- * what is not chosen need not run (ir/needed.h). */
+/* The components, 1 to n, producers first, in at[0 .. n - 1]. A value that selects in an iteration
+ * comes as early as possible: a definition that is not selected need not run (ir/needed.h). */
 static const uint32_t *early_first(const search *s, const members *part, const uint32_t *component,
                                    uint32_t n, const dependences *left) {
   uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, n + 1);
-  uint32_t *open = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2); /* reads of what is not there yet */
+  uint32_t *open = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2); /* number of reads of components that
+                                                                are not placed yet */
   bool *placed = NEO_NEW_ARRAY(s->arena, bool, n + 2);
   for (size_t k = 0; k < left->n; k++)
     open[component[left->at[k].reader]] +=
@@ -489,7 +497,7 @@ static const uint32_t *early_first(const search *s, const members *part, const u
   return at;
 }
 
-/* The steps by what of the members is one component; true: they have an order. */
+/* Finds the steps, with the members of a component in one step; true: they have an order. */
 static bool find_steps_of(search *s, const members *c, const dependences *left, bool joins,
                           neo_order_step *out) {
   uint32_t *component = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
@@ -518,7 +526,7 @@ static bool find_steps_of(search *s, const members *c, const dependences *left, 
   return true;
 }
 
-/* Finds the steps of a round: definitions, and loops over those that are still a component. */
+/* Finds the steps of an iteration: definitions, and loops over those that are still a component. */
 static bool find_steps(search *s, const members *c, neo_order_step *out) {
   dependences left = {0};
   for (size_t k = 0; k < s->edges.n; k++)
@@ -622,7 +630,7 @@ neo_status neo_module_check_reads(neo_module *m, neo_str *why) {
   return s ? s : neo_reads_verify(m, why);
 }
 
-/* ---- rounds */
+/* ---- iterations */
 
 void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi) {
   *lo = *hi = (neo_expr){0};

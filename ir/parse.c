@@ -11,7 +11,7 @@ enum { MAX_TEXT = 1 << 28, MAX_RANK = 16, MAX_SITES = 1 << 24 };
 typedef struct {
   size_t at, stop;
   uint32_t id; /* of a size or tensor */
-  bool bad;    /* its name was wrong: reported, to be left alone */
+  bool bad;    /* its name was wrong and is reported: ignore the rest */
 } statement;
 
 typedef struct {
@@ -331,7 +331,8 @@ static void parse_module(neo_ir_parser *p) {
     p->m->name = name;
 }
 
-/* What needs no declaration, then declarations, then what needs them. */
+/* Parses statements that need no declaration; declarations follow, then statements that need
+ * these. */
 static void parse_early(neo_ir_parser *p, const statement *s) {
   begin(p, s);
   if (s->bad)

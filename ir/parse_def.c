@@ -208,7 +208,7 @@ static void parse_tables(neo_ir_parser *p, neo_rows_rec *r) {
   neo_parse_expect(p, ")");
 }
 
-/* How many slots each list has is said by the tensor of its children. */
+/* Sets the number of slots of each list from the extents of the tensor of its children. */
 static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
   for (uint32_t i = 0; i < r->n_lists && i < body.n; i++) {
     const neo_node *n = neo_expr_node(p->m, neo_list_expr(p->m, body, i));

@@ -14,7 +14,7 @@ static const neo_expr none = {0};
 
 /* ---- numbers */
 
-/* Where the type's name begins in a number's text. */
+/* The offset of the type's name within a number's text. */
 static size_t suffix_of(const char *s) {
   size_t k = strspn(s, "0123456789");
   if (s[k] == '.')

@@ -221,8 +221,8 @@ static void add_code_point(neo_str *s, int c) {
   }
 }
 
-/* The escape at s (behind the backslash), of which n bytes are left; its length, 0 if it is none.
- */
+/* Decodes the escape at s (after the backslash), of at most n bytes; returns its length, 0 if it is
+ * no escape. */
 static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const char *at = n && *s ? strchr(from, *s) : NULL;

@@ -1,5 +1,5 @@
-/* Runs passes in order. What a pass changed is told by the text of the module, so the comparison is
- * made only when somebody looks at it. */
+/* Runs passes in order. Comparing the module's text before and after a pass shows whether the pass
+ * changed it; this is done only if somebody asks. */
 #include "ir/pass.h"
 #include "ir/order.h"
 #include "ir/print.h"
@@ -30,7 +30,8 @@ static const char *name_of(const neo_module *m, neo_def d) {
   return neo_tensor_name(m, t);
 }
 
-/* A recurrence that has no order that is found, of a gradient or for a limit, is nobody's bug. */
+/* Reports a recurrence for which no order is found. This is no bug: it may be part of a gradient,
+ * or a limit may be reached. */
 static neo_status tell_unordered(neo_module *m, const neo_order_failure *f) {
   int h = neo_diag(m->diags, neo_def_at(m, f->reader)->span, NEO_D_ORDER_NOT_FOUND,
                    name_of(m, f->reader), name_of(m, f->producer));

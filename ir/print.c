@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include <stdlib.h>
 
-/* ---- sharing inside a definition: which subexpressions get a name of their own */
+/* ---- sharing inside of a definition: subexpressions that get names */
 
 enum { LET_WEIGHT = 6, LET_DEPTH = 24 };
 
@@ -20,7 +20,7 @@ typedef struct {
   neo_arena *arena;
   neo_map index;
   NEO_VEC(shared) at; /* arguments before their users */
-  size_t n_body;      /* those of condition and body; the others belong to finish */
+  size_t n_body;      /* the first ones, of condition and body; the others belong to finish */
   uint32_t hidden;    /* the expression being printed as the definition of a name */
 } sharing;
 

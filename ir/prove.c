@@ -93,7 +93,7 @@ static neo_prover_scope *new_scope(neo_prover *p, const neo_facts *f) {
     neo_prover_assume(s, s->assume[k], true);
   }
   if (f->n_assume)
-    forget(s); /* what was found before all facts were there is weaker */
+    forget(s); /* results found before all facts were added are weaker */
   return s;
 }
 
@@ -149,7 +149,7 @@ static bool relation_of(neo_prover_scope *s, neo_expr goal) {
   return neo_relation_of(p->relation, s, goal, true);
 }
 
-/* By integer sets. A point is a counterexample only if evaluation says so too. */
+/* Decides by integer sets. A point is a counterexample only if evaluation agrees. */
 static neo_proof by_sets(neo_prover *p, uint64_t quota, neo_witness_search *t, neo_witness *w,
                          bool *gave_up) {
   int64_t point[NEO_REL_DIMS];
@@ -172,8 +172,9 @@ static neo_proof sets_counted(neo_prover *p, uint64_t quota, neo_witness_search 
   return proof;
 }
 
-/* Of what isl does not decide in few operations, a domain of few points is gone through first:
- * remainders and floors of many axes take isl a hundred times as long. */
+/* Decides a goal by search: sample points, isl with few operations, all points of a small domain,
+ * isl with the whole quota. Enumeration comes before the long run of isl, which takes a hundred
+ * times as long for remainders and floors of many axes. */
 static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
   neo_prover_stats *stats = &s->p->stats;
   neo_witness_search *t = neo_witness_search_new(s, goal, true);
@@ -196,7 +197,8 @@ static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, b
   return proof;
 }
 
-/* By polynomials, with what follows from there being a point: of k < N*M, N*M is at least 1. */
+/* Decides by polynomials, with the facts that follow from the existence of a point: for k < N*M,
+ * N*M is at least 1. */
 static bool decide_at_points(neo_prover_scope *s, neo_expr goal) {
   neo_mark mark;
   s->fuel = NEO_PROVE_FUEL;

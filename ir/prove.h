@@ -26,34 +26,38 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
   } size[32];
 } neo_witness;
 
-/* In the module's arena, with which its isl context ends, too, if neo_prover_free was not called before.
- * One thread at a time. */
+/* Makes a prover in the module's arena; its isl context ends with that arena, if neo_prover_free is
+ * not called before. One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
 neo_module *neo_prover_module(const neo_prover *p);
-/* What is asked from here on concerns this place: a proof that is given up for its quota is told
- * there, as a remark. Returns the place before. */
+/* Sets the source position of the questions from here on: a proof given up for its quota is
+ * reported there, as a remark. Returns the position before. */
 neo_span neo_prover_at(neo_prover *p, neo_span at);
 
-/* What is given up from here on is no remark: nothing that is compiled depends on it. */
+/* Suppresses remarks for proofs that are given up from here on: no compiled code depends on
+ * them. */
 void neo_prover_be_quiet(neo_prover *p);
-/* How many answers were given up for the quota. */
+/* The number of answers that were given up for the quota. */
 uint64_t neo_prover_given_up(const neo_prover *p);
-/* While it insists, what is asked has to be known for a program to be one at all, such as the order of a
- * recurrence: proofs have NEO_PROOF_QUOTA operations at least. Returns whether it did before. */
+/* Switches insisting on or off. An insisting prover answers questions that decide whether a program
+ * is valid, such as the order of a recurrence: each proof has at least NEO_PROOF_QUOTA operations.
+ * Returns the previous setting. */
 bool neo_prover_insist(neo_prover *p, bool insists);
 
-/* What a prover did, for `explain`: every question is answered once by one of these. */
+/* Statistics of a prover, for `explain`. Exactly one of the counts memo .. unknown grows with each
+ * question. */
 typedef struct {
   uint64_t questions, memo, interval, points, isl_proved, isl_refuted, enumerated, unknown;
-  uint64_t isl_calls, isl_known, isl_quota; /* asked; known from an equal set; given up */
-  double isl_seconds;                       /* of this process */
-  neo_span slowest;                         /* the place that isl worked longest for */
+  uint64_t isl_calls, isl_known, isl_quota; /* calls of isl; answers from an equal set; quota
+                                               exceeded */
+  double isl_seconds;                       /* CPU time of this process */
+  neo_span slowest;                         /* the question that isl worked longest on */
   double slowest_seconds;
 } neo_prover_stats;
 neo_prover_stats neo_prover_statistics(const neo_prover *p);
 
-/* What the provers of a module share: the memory of integer sets, their quota of operations a
+/* State that the provers of a module share: the memory of integer sets, the quota of operations per
  * question, and the sum of their statistics, to which a prover adds its own when it is freed. */
 enum { NEO_PROOF_QUOTA = 300000 };
 void neo_proofs_limit(neo_module *m, uint64_t max_operations); /* 0: NEO_PROOF_QUOTA */
@@ -70,32 +74,31 @@ typedef struct {
   uint32_t n_assume;
 } neo_facts;
 
-/* Does `goal` (bool) hold for all points of the domain? REFUTED fills w (may be null) with a point
- * where it does not and which is certain to exist (no opaque values involved); UNKNOWN when
- * neither could be shown. */
+/* Decides whether `goal` (bool) holds at all points of the domain. REFUTED fills w (may be null)
+ * with a point at which it does not, and which certainly exists (no opaque value is involved).
+ * UNKNOWN: neither could be shown. */
 neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w);
 bool neo_proves(neo_prover *p, const neo_facts *facts, neo_expr goal); /* PROVED, and no witness */
-/* Is 0 <= index < extent everywhere? */
+/* Decides whether 0 <= index < extent at all points. */
 neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
                           neo_witness *w);
 bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent);
-/* Interval of an i64 expression; false when an end is unbounded (then INT64_MIN/INT64_MAX stand
- * there). */
+/* The interval of an i64 expression. False: an end is unbounded, and is INT64_MIN or INT64_MAX. */
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi);
-/* e with comparisons that the facts decide replaced by constants, guards (LOAD_ELSE) that always
- * hold turned into LOAD, x % n and x / n of x in [0, n) removed. */
+/* Simplifies e: comparisons that the facts decide become constants, a LOAD_ELSE whose guard always
+ * holds becomes a LOAD, and x % n and x / n of x in [0, n) disappear. */
 neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
 
-/* Loop bounds from conditions. Of the conjunction `cond`, the comparisons that bound AXIS `axis`
- * linearly (its coefficient is a constant or of proved sign; everything else is free of this and
- * of later axes) become exact integer bounds:
+/* Loop bounds from conditions. The comparisons of the conjunction `cond` that bound AXIS `axis`
+ * linearly become exact integer bounds. (The axis' coefficient is a constant or of proved sign; all
+ * else in the comparison is free of this and of later axes.)
  *
  *     p in [0, P), cond 0 <= z - 2*p < 3
  *     ->  lo = max(0, (z - 1)/2), hi = min(P, z/2 + 1), rest = none
  *
- * [lo, hi) starts from the axis' own bounds; the points of the axis with lo <= axis < hi and
- * `rest` are those with cond. Bounds that the facts on earlier axes make redundant are dropped,
- * and so are conjuncts that always hold. *rest is what remains of the condition ({0}: nothing).
- * True if [lo, hi) or the condition changed. hi <= lo is empty. */
+ * [lo, hi) starts from the axis' own bounds; the points of the axis with lo <= axis < hi and `rest`
+ * are those with cond. Bounds that the facts on earlier axes make redundant are dropped, and so are
+ * conjuncts that always hold. *rest is the remaining condition ({0}: none). True if [lo, hi) or the
+ * condition changed. The range is empty if hi <= lo. */
 bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
                  neo_expr *hi, neo_expr *rest);

@@ -1,12 +1,12 @@
 /* Lower bounds of polynomials.
  *
- * The atom that comes last in the order (innermost axis; an opaque atom before what it is made of)
- * is replaced by a bound that makes the polynomial smaller: g = a*v + b and a >= 0 give g >=
- * a*low(v) + b, where low(v) is again a polynomial in atoms further out. So k < i+1 and i < N give
- * k < N, and t < T, b < B give b*T + t < B*T, without numbers. Bounds come from the axis' range,
- * from what the operator says (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last
- * from the numeric range. For affine g over a box this is exact; nested bounds and facts are
- * Fourier-Motzkin steps, exact over the rationals when one bound matters. Every step costs fuel. */
+ * The atom that comes last in the order (the innermost axis; an opaque atom before its operands) is
+ * replaced by a bound that makes the polynomial smaller: g = a*v + b and a >= 0 give g >= a*low(v)
+ * + b, where low(v) is again a polynomial in atoms further out. So k < i+1 and i < N give k < N,
+ * and t < T, b < B give b*T + t < B*T, without numbers. Bounds come from the axis' range, from the
+ * operator (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last from the numeric
+ * range. For affine g over a box this is exact; nested bounds and facts are Fourier-Motzkin steps,
+ * exact over the rationals when one bound matters. Every step costs fuel. */
 #include "ir/element.h"
 #include "ir/prove_scope.h"
 
@@ -81,7 +81,7 @@ static void try_const(step *t, int64_t c) {
   try_bound(t, &bound);
 }
 
-/* v lies at x + c at worst, or at y: the bound is the worse of both. */
+/* v is bounded by x + c or by y, whichever is worse: the bound is the worse of both. */
 static void try_worse(step *t, neo_expr x, int64_t c, neo_expr y) {
   neo_poly bound;
   neo_prover_form(t->s, x, &bound);
@@ -137,7 +137,7 @@ static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
     offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
 }
 
-/* v = x/n, so n*v lies in [x - n + 1, x]: *end is the end that makes a*(n*v) smaller. */
+/* v = x/n, so n*v is in [x - n + 1, x]: *end is the end that makes a*(n*v) smaller. */
 static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly *end) {
   neo_poly y;
   neo_poly_copy(end, x);
@@ -147,9 +147,9 @@ static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly
          (neo_poly_copy(end, &y), true);
 }
 
-/* g = a*v + b with v = x/n and |a| > 1 a number, where b is at least c: as v is an integer, v may be
- * up to c/-a, which x < n*(c/-a + 1) says; with a > 0 it is at least ceil(-c/a). So 2*(x/n) + y % 2 is
- * below 2*k where x is below n*k. */
+/* Bounds g = a*v + b with v = x/n, a number a with |a| > 1, and b >= c. As v is an integer, a < 0
+ * allows v up to c/-a, which follows from x < n*(c/-a + 1); a > 0 requires v >= ceil(-c/a). So
+ * 2*(x/n) + y % 2 < 2*k where x < n*k. */
 static void try_steps_of_quotient(step *t, const neo_poly *x, const neo_poly *n) {
   neo_poly b, nk, y;
   int64_t a = t->a->constant, c, k;
@@ -246,7 +246,7 @@ static void try_load(step *t, neo_expr e, neo_tensor tensor) {
     try_expr(t, bound, -1);
 }
 
-/* An element, or another value where there is none. */
+/* Bounds an element, or the other value where there is no element. */
 static void try_load_else(step *t, neo_expr e, const neo_node *n) {
   neo_expr bound = neo_tensor_at(t->s->m, (neo_tensor){n->attr})->bound;
   neo_expr other = neo_list_expr(t->s->m, n->arg, n->arg.n - 1);
@@ -300,8 +300,8 @@ static void try_kind(step *t) {
   }
 }
 
-/* A fact c*v + rest >= 0 with a = k*c and k >= 0: g - k*fact is free of v and not above g. So
- * N*M >= 4 says that N*M - 3 > 0, which neither N nor M says by itself. */
+/* Uses a fact c*v + rest >= 0 with a = k*c and k >= 0: g - k*fact is free of v, and not above g. So
+ * N*M >= 4 implies N*M - 3 > 0, which follows from no bound of N and M alone. */
 static void try_multiple(step *t, const neo_poly *fact, const neo_poly *c) {
   neo_poly k, rest, minus, y;
   if (!neo_poly_divide(t->a, c, &k, &rest) || rest.n || rest.constant ||

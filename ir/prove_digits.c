@@ -1,9 +1,9 @@
 /* Mixed-radix digits: / and % by a positive n (a constant, a size, a product of sizes, any
  * polynomial that is proved positive).
  *
- * x = q*n + r by polynomial division. Where 0 <= r < n is proved, x/n = q and x%n = r; that undoes
- * flattening, whatever the radixes. Otherwise x/n = q + r/n and x%n = r%n, which is exact for
- * floor division, and equal atoms come out for expressions that were written differently; but r may be
+ * x = q*n + r by polynomial division. If 0 <= r < n is proved, x/n = q and x%n = r; this undoes
+ * flattening, whatever the radixes. Otherwise x/n = q + r/n and x%n = r%n, which is exact for floor
+ * division, and gives equal atoms for expressions that were written differently. But r may be
  * larger than x, and leave i64 where x does not. */
 #include "ir/prove_scope.h"
 
@@ -56,8 +56,8 @@ static uint64_t axes_around(const neo_prover_scope *s, neo_expr e) {
 
 static bool divides_element(neo_prover_scope *s, const neo_poly *n, neo_expr e);
 
-/* Is v an element, or what is left of one that is divided, and n a factor of the element's bound?
- * Elements lie below it, from 0 on. */
+/* Whether n is a factor of the bound of an element v, or of an element that v is a digit of.
+ * Elements are in [0, bound). */
 static bool has_factor_of_bound(neo_prover_scope *s, const neo_poly *n, neo_expr v) {
   const neo_node *node = neo_expr_node(s->m, v);
   neo_poly g;
@@ -72,7 +72,7 @@ static bool has_factor_of_bound(neo_prover_scope *s, const neo_poly *n, neo_expr
   return !__builtin_sub_overflow(g.constant, 1, &g.constant) && has_factor(s, &g, n);
 }
 
-/* Is n a factor of the bound of an element in what e divides? */
+/* Whether n is a factor of the bound of an element in the dividend of e. */
 static bool divides_element(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
   neo_poly x;
   neo_prover_form(s, neo_expr_arg(s->m, e, 0), &x);
@@ -99,7 +99,7 @@ bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
   return divides_element(s, n, e);
 }
 
-/* ---- taking apart */
+/* ---- division */
 
 /* Moves a whole number of n from r to q if that brings r into [0, n). */
 static bool settle(neo_prover_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {

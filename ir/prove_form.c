@@ -1,7 +1,7 @@
-/* Expressions as polynomials. Sums, differences and products are multiplied out where the operator
+/* Expressions as polynomials. Sums, differences and products are multiplied out if the operator
  * certainly does not wrap (the box of its value fits its type); conversions between integer types
- * that keep the value are looked through; / and % are taken apart by prove_digits.c. Anything else
- * is an atom: an i64 expression of which only bounds are known. */
+ * that keep the value are skipped; / and % are handled by prove_digits.c. Any other expression is
+ * an atom: an i64 expression of which only bounds are known. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -11,7 +11,7 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e) {
   return neo_type_is_int(neo_expr_type(m, e));
 }
 
-/* An atom is what its expression gives, whatever that is. */
+/* An atom alone always has its exact value. */
 bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g) {
   bool atom = g->n == 1 && g->constant == 0 && g->term[0].n == 1 && g->term[0].coef == 1;
   return atom || neo_range_fits(neo_prover_box(s, g), NEO_I64_T);

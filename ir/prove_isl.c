@@ -52,7 +52,7 @@ static bool is_constraint(const reader *r) {
   return *r->at == NEO_REL_GE || *r->at == NEO_REL_EQ;
 }
 
-/* Constraints that stand in a row are one basic set. */
+/* Consecutive constraints are one basic set. */
 static isl_set *conjunction(reader *r, bool one) {
   isl_basic_set *b = isl_basic_set_universe(space_of(r));
   do
@@ -89,7 +89,7 @@ static bool coordinate(isl_point *at, uint32_t k, int64_t *x) {
   return fits;
 }
 
-/* What an error says outweighs any result. */
+/* The answer, unless isl reports an error, which outweighs any result. */
 static neo_isl_answer judged(neo_isl *isl, neo_isl_answer answer) {
   enum isl_error error = isl_ctx_last_error(isl->ctx);
   isl_ctx_reset_error(isl->ctx);

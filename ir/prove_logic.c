@@ -1,7 +1,7 @@
-/* Conditions: what an assumption says (facts), and whether a goal follows, by polynomials alone.
+/* Conditions: the facts that an assumption gives, and whether a goal follows, by polynomials alone.
  *
- * A fact is a polynomial that is not negative. From a fact with an axis on top follow weaker ones
- * without it (its shadow on the outer axes), so that i + j < N and 0 <= j also bound i. */
+ * A fact is a polynomial that is not negative. A fact with an axis on top gives weaker ones without
+ * it (its shadow on the outer axes), so that i + j < N and 0 <= j also bound i. */
 #include "ir/prove_scope.h"
 
 enum { SHADOWS = 3, MAX_FACTS = 64 };
@@ -54,7 +54,8 @@ static void add_shadow(neo_prover_scope *s, const neo_poly *g, uint32_t top, int
     add_fact(s, &y, shadows);
 }
 
-/* Of v*q - c >= 0 with c >= 1 and v >= 0, where q is no number: v >= 1 and q >= 1. */
+/* From v*q - c >= 0 with c >= 1 and v >= 0, where q is no number, adds the facts v >= 1 and q >=
+ * 1. */
 static void add_factors(neo_prover_scope *s, const neo_poly *g) {
   neo_poly product, v, q, rest;
   if (g->constant >= 0)
@@ -102,7 +103,7 @@ static void add_opposite(neo_prover_scope *s, const neo_poly *g, int64_t c) {
     add_fact(s, &y, SHADOWS);
 }
 
-/* g != 0 says something where the sign is known. */
+/* Adds a fact from g != 0, if the sign of g is known. */
 static void add_unequal(neo_prover_scope *s, const neo_poly *g) {
   neo_poly y;
   if (neo_prover_nonneg(s, g)) {
@@ -173,7 +174,7 @@ neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value) {
   return mark;
 }
 
-/* Axes of which it is not known that they have points. */
+/* The axes that are not known to have points. */
 static uint64_t maybe_empty(neo_prover_scope *s) {
   neo_poly g;
   if (s->knows_empty)

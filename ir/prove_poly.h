@@ -26,10 +26,10 @@ static inline void neo_poly_set(neo_poly *out, int64_t constant) {
   out->n = 0;
 }
 void neo_poly_copy(neo_poly *out, const neo_poly *a);
-/* A copy that takes no more room than its terms. */
+/* A copy that takes no more memory than its terms need. */
 neo_poly *neo_poly_new(neo_arena *arena, const neo_poly *a);
 void neo_poly_atom(neo_poly *out, neo_expr atom);
-/* Order of the products alone: > 0 if a comes first. */
+/* Compares the products alone: > 0 if a comes first. */
 int neo_mono_compare(const neo_mono *a, const neo_mono *b);
 /* a + k*b */
 bool neo_poly_add(const neo_poly *a, int64_t k, const neo_poly *b, neo_poly *out) NEO_MUST_CHECK;
@@ -38,16 +38,17 @@ bool neo_poly_mul(const neo_poly *a, const neo_poly *b, neo_poly *out) NEO_MUST_
 /* a*b + c */
 bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c,
                   neo_poly *out) NEO_MUST_CHECK;
-/* x = q*d + r, as much as the leading term of d (or d itself, if constant) divides; constants stay
- * in r unless d is a constant. d is not zero. */
+/* x = q*d + r, with as much in q as the leading term of d (or d itself, if constant) divides;
+ * constants stay in r unless d is a constant. d is not zero. */
 bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r) NEO_MUST_CHECK;
-/* g = a*atom + b, a and b without the atom; false if it occurs with a higher power. */
+/* g = a*atom + b, with a and b free of the atom; false if g has a higher power of it. */
 bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b) NEO_MUST_CHECK;
 bool neo_poly_uses(const neo_poly *g, uint32_t atom);
 bool neo_poly_equal(const neo_poly *a, const neo_poly *b);
-/* g >= 0 made tighter: coefficients divided by their common divisor, the constant rounded down. */
+/* Tightens g >= 0: divides the coefficients by their common divisor, and rounds the constant
+ * down. */
 void neo_poly_tighten(neo_poly *g);
-/* The expression; positive terms first. */
+/* g as an expression, positive terms first. */
 neo_expr neo_poly_expr(neo_module *m, const neo_poly *g);
 
 /* Floor and ceiling of a/b, b > 0. */

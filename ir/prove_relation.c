@@ -2,15 +2,15 @@
  * dimensions. If it holds at no integer point, the goal is proved.
  *
  * Every product of atoms is one dimension, sizes and opaque values included: whether there is a
- * point does not depend on which are parameters. What is known of an atom becomes constraints:
+ * point does not depend on which of them are parameters. Facts about an atom become constraints:
  * ranges of axes, sizes and elements; x = n*(x/n) + x%n with 0 <= x%n < n, exact for constant n (so
- * no existential variables are needed); the two cases of min, max and select. What cannot be
- * expressed is left out, which makes the set larger: empty is then still a proof. Only what the
- * goal reaches is included. What is known of an element that one branch of a select reads, or the second of two
- * conditions, holds in that branch: where it is not taken there may be no element, so that `element < N` does not say
- * that N is above 0.
+ * no existential variables are needed); the two cases of min, max and select. A fact that cannot be
+ * expressed is left out, which makes the set larger: if it is empty, that is still a proof. Only
+ * facts about dimensions that the goal depends on are included. Facts about an element that is read
+ * in one branch of a select, or in the second of two conditions, hold in that branch only:
+ * elsewhere there may be no element, so that `element < N` does not imply N > 0.
  *
- * Dimensions are numbered as the goal reaches them, and nothing of the words that are written says
+ * Dimensions are numbered in the order in which the goal reaches them, and the words do not tell
  * what they stand for: equal questions about other axes, tensors and sizes have equal words. */
 #include "ir/prove_relation.h"
 #include "ir/element.h"
@@ -51,7 +51,7 @@ static bool add_bool_dim(neo_relation *p, neo_expr e) {
   return add_dim(p, &t);
 }
 
-/* From here on it is about what is evaluated where the condition has this value, too. False: there is no room. */
+/* Enters the branch that is evaluated if c has this value. False: there is no room. */
 static bool enter_branch(neo_relation *p, neo_expr c, bool value) {
   if (p->n_branches == NEO_REL_BRANCHES)
     return false;
@@ -104,7 +104,7 @@ static bool add_condition(neo_relation *p, neo_expr e) {
   }
 }
 
-/* ---- what is known of a dimension */
+/* ---- facts about a dimension */
 
 static void add_rule(neo_relation *p, const neo_poly *g, bool equal) {
   if (p->n_rules == NEO_REL_RULES || !add_dims(p, g))
@@ -366,7 +366,7 @@ static void put_select(neo_relation *p, neo_expr e, bool value) {
   }
 }
 
-/* Where e may have this value. */
+/* Adds constraints for the points at which e has this value. */
 static void put_condition(neo_relation *p, neo_expr e, bool value) {
   neo_poly g;
   int64_t c;

@@ -1,5 +1,5 @@
-/* What the files of the prover share: a scope is a context (axes, assumptions) with everything
- * that was learnt in it. The way of a question:
+/* Declarations that the files of the prover share. A scope is a context (axes, assumptions) with
+ * everything that was derived in it. A question passes through:
  *
  *   prove.c           memo, the order of methods, statistics
  *   prove_logic.c     conditions -> questions "polynomial >= 0"; assumptions -> facts
@@ -8,9 +8,9 @@
  *   prove_bound.c     lower bound of a polynomial, by substituting bounds of atoms, innermost first
  *   prove_range.c     numeric ranges of atoms, by the arithmetic of range.h
  *   prove_witness.c   points where a goal is false, by evaluation
- *   prove_relation.c  what is left, as integer constraints
- *   prove_isl.c       a point that satisfies them
- *   prove_store.c     what was found, for all provers of a module; the account
+ *   prove_relation.c  the remaining questions, as integer constraints
+ *   prove_isl.c       a point that satisfies the constraints
+ *   prove_store.c     results shared by all provers of a module; the statistics
  *
  * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that
  * they hold in the scope without conditions. Private to the prover. */
@@ -40,12 +40,12 @@ typedef struct neo_prover_scope {
   NEO_VEC(neo_literal) known;
   neo_map forms, ranges; /* expression -> neo_poly *, neo_range * */
   neo_map results;       /* goal -> neo_result * */
-  neo_map simple;        /* expression -> what it simplifies to */
-  uint64_t maybe_empty;  /* axes of which it is not known that they have points, */
-  bool knows_empty;      /* once that was asked */
+  neo_map simple;        /* expression -> its simplified form */
+  uint64_t maybe_empty;  /* axes that may have no points, */
+  bool knows_empty;      /* set once the question was asked */
   uint32_t pushed;       /* conditions pushed */
   uint32_t depth;        /* of forms being built */
-  uint32_t eliminations; /* nested ones; too deep uses up the fuel, so that the stack is safe */
+  uint32_t eliminations; /* nested ones; too many use up the fuel, which bounds the stack */
   int32_t fuel;          /* steps left for this question */
   bool never;            /* the facts contradict each other: no point is in the domain */
 } neo_prover_scope;
@@ -54,7 +54,7 @@ typedef struct {
   neo_proof proof;
   const neo_witness *witness; /* REFUTED */
   bool gave_up;               /* UNKNOWN for the quota */
-  uint64_t quota;             /* that it was */
+  uint64_t quota;             /* the quota then */
 } neo_result;
 
 typedef struct neo_isl neo_isl;
@@ -63,12 +63,12 @@ typedef struct neo_witness_search neo_witness_search;
 struct neo_prover {
   neo_module *m;
   neo_map scopes; /* hash -> neo_prover_scope * */
-  neo_isl *isl;   /* made at the first use, as the next */
+  neo_isl *isl;   /* made at the first use, as is `relation` */
   struct neo_relation *relation;
-  bool quiet;        /* what is given up is counted, and not told */
+  bool quiet;        /* a proof that is given up is counted, and not reported */
   uint64_t given_up; /* answers */
-  neo_span at;       /* what is asked about */
-  double at_seconds; /* in isl, for it */
+  neo_span at;       /* the source position of the question */
+  double at_seconds; /* seconds in isl for that position */
   bool insists;
   neo_prover_stats stats;
 };
@@ -83,49 +83,50 @@ neo_prover_scope *neo_prover_under(neo_prover_scope *s, neo_expr e, bool value);
 const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal);
 
 /* ---- prove_logic.c */
-/* Is e (bool) always `value`? By polynomials alone. */
+/* Whether e (bool) always has the value `value`, by polynomials alone. */
 bool neo_prover_decide(neo_prover_scope *s, neo_expr e, bool value);
-/* Adds what e == value implies to the facts. */
+/* Adds the facts that e == value implies. */
 void neo_prover_assume(neo_prover_scope *s, neo_expr e, bool value);
-/* As assume, until pop; returns what pop needs. */
+/* Adds them until pop, which takes the mark. */
 typedef struct {
   size_t facts, known;
   bool never;
 } neo_mark;
 neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value);
 void neo_prover_pop(neo_prover_scope *s, neo_mark mark);
-/* As assume, that the axes on which e depends have points; false: that says nothing new. */
+/* Adds, until pop, that the axes that e depends on have points; false: that is no new fact. */
 bool neo_prover_push_points(neo_prover_scope *s, neo_expr e, neo_mark *mark) NEO_MUST_CHECK;
 /* The comparison as "g >= 0" (LT, LE) or "g == 0" (EQ, NE); false if it is not of integers. */
 bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) NEO_MUST_CHECK;
 
 /* ---- prove_form.c */
-/* Any integer expression (of any integer type): its value as a polynomial; itself as an atom where
- * nothing better is known. */
+/* The value of any integer expression (of any integer type) as a polynomial; an atom if nothing
+ * better is known. */
 void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
-/* Has g, written as an expression, its value? It has not where that leaves i64. */
+/* Whether g, written as an expression, has its exact value. It has not if an operation leaves
+ * i64. */
 bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g);
-/* The atom without conversions that keep its value. */
+/* The atom without conversions that preserve its value. */
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
 bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */
 
 /* ---- prove_digits.c */
-/* Is n >= 1 wherever e, which divides by it, has a value? Where e depends on an axis, that axis has
- * points: of i < N*M, where N and M may be 0, i/M has none where M is 0. Nothing follows for what does
- * not depend on the axis, as that may be moved out of its loop. */
+/* Whether n >= 1 wherever e, which divides by it, has a value. If e depends on an axis, that axis
+ * has points: for i < N*M, where N and M may be 0, i/M has no points if M is 0. An expression that
+ * does not depend on the axis proves nothing, as it may be moved out of its loop. */
 bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e);
-/* A polynomial g = x/c - k with numbers c > 0 and k becomes x - c*k: both are not negative for the
- * same x. False: g has another form. */
+/* Turns a polynomial g = x/c - k, with numbers c > 0 and k, into x - c*k: both are nonnegative for
+ * the same x. False: g has another form. */
 bool neo_prover_unquotient(neo_prover_scope *s, neo_poly *g) NEO_MUST_CHECK;
 /* hi - lo - 1 of an axis, which is not negative where the axis has a value. */
 bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) NEO_MUST_CHECK;
-/* DIV or MOD node by a positive divisor; false if nothing is known. */
+/* The form of a DIV or MOD node by a positive divisor; false if nothing is known. */
 bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) NEO_MUST_CHECK;
 /* a*n*(x/n) + a*(x%n) + b -> a*x + b, in place. */
 void neo_digits_merge(neo_prover_scope *s, neo_poly *p);
 
 /* ---- prove_bound.c */
-/* A number that g never goes below, INT64_MIN if none is known. The search stops at `goal`. */
+/* A lower bound of g, INT64_MIN if none is known. The search stops at `goal`. */
 int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal);
 neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g);
 bool neo_prover_nonneg(neo_prover_scope *s, const neo_poly *g);
@@ -137,27 +138,28 @@ uint32_t neo_prover_top(neo_prover_scope *s, const neo_poly *g); /* g is not a c
 
 /* ---- prove_range.c */
 neo_range neo_prover_range(neo_prover_scope *s, uint32_t atom);
-neo_range neo_prover_box(neo_prover_scope *s,
-                         const neo_poly *g); /* from the ranges of its atoms: quick */
+/* A range from the ranges of the atoms of g: quick. */
+neo_range neo_prover_box(neo_prover_scope *s, const neo_poly *g);
 neo_range neo_prover_box_term(neo_prover_scope *s, const neo_mono *t);
 neo_range neo_prover_expr_range(neo_prover_scope *s, neo_expr e);
 
 /* ---- prove_store.c */
-neo_witness_search **
-neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
+/* The module's witness search, which its provers share; null at first. */
+neo_witness_search **neo_proofs_trial(neo_module *m);
 
 /* ---- prove_witness.c */
 /* Prepares the search for a point of this scope at which e does not have this value. The storage
  * is the module's and valid until the next question of any of its provers. */
 neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value);
-/* Tries corners and some inner points. True: *w is a counterexample, made small. */
+/* Tries corners and some inner points. True: *w is a counterexample, shrunk. */
 bool neo_witness_search_points(neo_witness_search *t, neo_witness *w);
-/* Is *w a counterexample? Axis k is set to its least value where bit k of `given` is not set. */
+/* Whether *w is a counterexample. Axis k is first set to its least value where bit k of `given` is
+ * not set. */
 bool neo_witness_search_check(neo_witness_search *t, uint64_t given, neo_witness *w);
 void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w);
-/* Enumerates all points of the domain if they are few. */
+/* Enumerates all points of the domain, if they are few. */
 neo_proof neo_witness_search_all(neo_witness_search *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
 int neo_witness_search_size(const neo_witness_search *t, uint32_t size);
-void neo_witness_search_start(const neo_witness_search *t,
-                              neo_witness *w); /* everything at its least */
+/* Sets everything in *w to its least value. */
+void neo_witness_search_start(const neo_witness_search *t, neo_witness *w);

@@ -1,12 +1,11 @@
-/* Simplification under facts: comparisons that are decided, selects with them, min, max and clamp
- * of which one side is always the result, guards that always or never hold, digits of flattened
- * indices.
+/* Simplification under facts: decided comparisons, selects by such, min, max and clamp with one
+ * side that is always the result, guards that always or never hold, digits of flattened indices.
  *
  *     i in [0, 784):  X[(i/28)*28 + i%28] else 0   ->   X[i]
  *
- * The branches of a select are simplified with its condition known, `b` of `a and b` with a. Each
- * such context is a scope of its own; their number per call is limited, since a shared expression
- * may stand in exponentially many. */
+ * The branches of a select are simplified with its condition known, and `b` of `a and b` with a.
+ * Each such context is a scope of its own; their number per call is limited, since a shared
+ * expression may occur in exponentially many. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -113,7 +112,7 @@ static neo_expr simpler_sum(neo_prover_scope *s, neo_expr e) {
 static neo_expr simpler_extreme(neo_prover_scope *s, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
   if (op != NEO_OP_MIN && op != NEO_OP_MAX)
-    return e; /* it was folded when it was made */
+    return e; /* was folded when it was made */
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   bool min = neo_expr_node(s->m, e)->op == NEO_OP_MIN;
   if (!neo_expr_is_integer(s->m, a))

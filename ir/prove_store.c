@@ -1,9 +1,8 @@
-/* What the provers of one module share: the quota of a proof, what integer sets were found empty or
- * not, and the account of it all.
+/* State that the provers of one module share: the quota of a proof, which integer sets were found
+ * empty or not, and statistics.
  *
- * The memory is keyed by the words of a relation, so a question is answered once however its axes,
- * tensors and sizes are called, whichever pass asks. Time is that of this process, not of the
- * clock. */
+ * The memory is keyed by the words of a relation, so a question is answered once whatever its axes,
+ * tensors and sizes are called and whichever pass asks. Times are CPU times of this process. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "ir/prove_relation.h"

@@ -1,11 +1,12 @@
-/* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x (an equation
- * is two of them, and d*y <= e follows from y <= e/d exactly): x >= ceil(-b/a) or x <=
- * floor(b/-a).
+/* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x: x >=
+ * ceil(-b/a) or x <= floor(b/-a). (An equation is two of them, and d*y <= e becomes y <= e/d
+ * exactly.)
  *
  * Bounds are values of the outer loops: they are compared in a scope of the outer axes only,
- * because what holds at every point says nothing where the axis is empty. A read in a bound is no
- * longer under the conditions that stood around it, so it gets a guard unless it is in range
- * everywhere; the value does not matter there, since the conditions still apply inside. */
+ * because a fact that holds at every point proves nothing where the axis is empty. A read in a
+ * bound is no longer under the conditions that were around it, so it gets a guard unless it is in
+ * range everywhere; the guard's value does not matter, since the conditions still apply inside of
+ * the loop. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -150,7 +151,7 @@ static bool is_between(neo_range r, int64_t end) {
   return r.lo >= -end && r.hi <= end;
 }
 
-/* The atom without bounds, where one alone is; 0: there are none, or several. */
+/* The only atom without bounds; 0: there are none, or several. */
 static uint32_t unbounded(job *j, const neo_poly *x) {
   uint32_t found = 0;
   for (uint32_t k = 0; k < x->n; k++) {

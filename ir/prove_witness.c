@@ -1,9 +1,9 @@
-/* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one straight list of
- * nodes, in an order in which the bounds of axis k come before anything that uses the axis;
- * running the list chooses a value for each axis between its bounds as they are at this point.
- * Values are three-valued: what depends on a tensor's element is unknown, and a point counts only
- * if it is known to be in the domain and known to break the goal. So a witness certainly exists. A
- * domain of few points is gone through entirely, which decides what no method understands. */
+/* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one list of nodes, in
+ * an order in which the bounds of axis k come before all uses of the axis; running the list chooses
+ * a value for each axis between its bounds at this point. Values are three-valued: a value that
+ * depends on a tensor's element is unknown, and a point counts only if it is known to be in the
+ * domain and known to violate the goal. So a witness certainly exists. A small domain is
+ * enumerated, which decides also questions that no other method can. */
 #include "ir/interp.h"
 #include "ir/prove_scope.h"
 #include <assert.h>
@@ -27,7 +27,7 @@ typedef struct {
   uint32_t epoch, place; /* listed at this place in the list of that number */
 } listed;
 
-/* One for each module, used again and again: `place` is as long as the module has expressions. */
+/* One per module, reused: `place` is as long as the module's table of expressions. */
 struct neo_witness_search {
   neo_prover_scope *s;
   neo_module *m;
@@ -202,7 +202,7 @@ static void run_to(neo_witness_search *t, uint32_t *from, uint32_t to, const neo
     t->at.at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
 }
 
-/* Between lo and hi (inclusive) as the choice says; false if there is no such value. */
+/* A value between lo and hi (inclusive), by the choice; false if there is none. */
 static bool choose(neo_witness_search *t, choice how, int64_t lo, int64_t hi, int64_t *x) {
   if (lo > hi)
     return false;

@@ -37,7 +37,7 @@ neo_range neo_type_range(neo_type t) {
 
 bool neo_range_fits(neo_range r, neo_type t) {
   neo_range all = neo_type_range(t);
-  if (t == NEO_I64_T) /* whose ends also stand for "unknown" */
+  if (t == NEO_I64_T) /* its ends also stand for "unknown" */
     return r.lo > all.lo && r.hi < all.hi;
   return r.lo >= all.lo && r.hi <= all.hi;
 }

@@ -8,7 +8,7 @@ typedef struct {
   wide least, most;
 } wide_reach;
 
-/* Counting from a small number, no loop gets as far. */
+/* A bound that no loop reaches that counts from a small number. */
 static const int64_t FAR = (int64_t)1 << 48;
 static const int64_t STEPS = (int64_t)1 << 62; /* of training */
 static const neo_reach everything = {INT64_MIN, INT64_MAX};
@@ -40,7 +40,7 @@ static neo_reach join(neo_reach a, neo_reach b) {
   return (neo_reach){least_of(a.least, b.least), most_of(a.most, b.most)};
 }
 
-/* What both allow; `a` where they contradict each other. */
+/* The intersection; `a` if it is empty. */
 static neo_reach meet(neo_reach a, neo_reach b) {
   neo_reach y = {most_of(a.least, b.least), least_of(a.most, b.most)};
   return y.least <= y.most ? y : a;
@@ -65,7 +65,7 @@ static wide_reach product(neo_reach a, neo_reach b) {
   return y;
 }
 
-/* Of + - * and negation: before it wraps. */
+/* The exact value of + - * or negation, before it wraps. */
 static wide_reach exact(neo_op op, neo_reach a, neo_reach b) {
   switch (op) {
   case NEO_OP_ADD:

@@ -1,6 +1,6 @@
-/* The integers that an expression can be, from the declared bounds of sizes and elements and from the
- * bounds of axes: an interval, by each operator. Where the exact value of a sum, a difference or a
- * product may leave i64 the operator may wrap, and nothing is known of what it gives. */
+/* The integers that an expression can be, from the declared bounds of sizes and elements and from
+ * the bounds of axes: an interval, operator by operator. If the exact value of a sum, a difference
+ * or a product may leave i64, the operator may wrap, and its result may be anything. */
 #pragma once
 #include "ir/ir.h"
 
@@ -8,21 +8,21 @@ typedef struct {
   int64_t least, most;
 } neo_reach;
 
-typedef struct { /* a definition's axes, and what is known of expressions over them */
+typedef struct { /* a definition's axes, and memoised results over them */
   neo_module *m;
-  const neo_axis_rec *axes; /* AXIS k is axes[k]; of others nothing is known */
+  const neo_axis_rec *axes; /* AXIS k is axes[k]; any value for others */
   uint32_t n_axes;
   neo_map known; /* expression -> neo_reach * */
 } neo_reaches;
 
-/* The arena keeps what is found; the axes have to live as long. */
+/* Results are in the arena; `axes` must live as long as *r. */
 void neo_reaches_init(neo_reaches *r, neo_module *m, neo_arena *arena, const neo_axis_rec *axes,
                       uint32_t n_axes);
-/* e: of integer type, or bool (false is 0). */
+/* e has an integer type, or bool (false is 0). */
 neo_reach neo_reach_of(neo_reaches *r, neo_expr e);
-/* Is it a sum, a difference, a product or a negation in i64? */
+/* Whether e is a sum, a difference, a product or a negation in i64. */
 bool neo_expr_is_whole_sum(const neo_module *m, neo_expr e);
-/* May it be one whose exact value does not fit? */
+/* Whether e is one whose exact value may not fit. */
 bool neo_reach_wraps(neo_reaches *r, neo_expr e);
-/* Or may any that e is made of? */
+/* Whether e, or any expression that it contains, is one. */
 bool neo_reach_wraps_inside(neo_reaches *r, neo_expr e);

@@ -18,7 +18,8 @@ static void collect_read(void *ctx, neo_expr e) {
   NEO_PUSH(r->arena, &r->found, (neo_tensor){n->attr});
 }
 
-/* A reader of rows in other blocks, or of their kinds, depends on the tensor that says where the blocks begin. */
+/* Adds the tables of the first rows of blocks: a reader of rows in other blocks, or of their kinds,
+ * depends on them. */
 static void collect_blocks(reads *r) {
   for (size_t k = 0; k < r->found.n; k++) {
     neo_tensor t = neo_tensor_blocks(r->m, r->found.at[k]);

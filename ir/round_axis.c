@@ -1,4 +1,4 @@
-/* Definitions that are no part of a recurrence, but read it along its rounds. */
+/* Definitions that are no part of a recurrence, but read it along its iterations. */
 #include "ir/order.h"
 
 typedef struct {

@@ -32,7 +32,7 @@ static bool makes_steering(const neo_module *m, const neo_def_rec *r, const bool
   return false;
 }
 
-/* What steers the definition itself. */
+/* Marks the tensors that the definition's own indices, condition and bounds read. */
 static void mark_own(const neo_module *m, neo_def d, bool *steers) {
   neo_def_rec r = *neo_def_at(m, d);
   void *ctx[] = {(void *)(uintptr_t)m, steers};

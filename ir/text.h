@@ -1,4 +1,4 @@
-/* What printer and parser of the text form share; private to print*.c and parse*.c.
+/* Shared by printer and parser of the text form; private to print*.c and parse*.c.
  *
  *   neo-ir 1
  *   module mlp
@@ -25,11 +25,11 @@
  *   gradient of loss seed - for W1, b1 into dW1, db1 done
  *   custom x, w -> y with dy -> dx, -
  *
- * A statement begins in the first column; what follows, indented, belongs to it. `#` starts a
- * comment. A definition's number is `@n`. `?n` is the tensor or size of that number which has no
- * name. A subexpression that is used more than once, or lies deep, is named `$n` where its
- * definition first has its axes in scope. Literals are f32 with a point, i64 without, or have their
- * type at the end: `1.0bf16`, `3u8`, `inf_f64`. */
+ * A statement begins in the first column; its further lines are indented. `#` starts a comment. A
+ * definition's number is `@n`. `?n` is tensor or size number n, which has no name. A subexpression
+ * that is used more than once, or lies deep, is named `$n` where its definition first has its axes
+ * in scope. Literals are f32 with a point, i64 without, or have their type at the end: `1.0bf16`,
+ * `3u8`, `inf_f64`. */
 #pragma once
 #include "ir/ir.h"
 

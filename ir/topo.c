@@ -1,4 +1,5 @@
-/* An order in which to compute definitions. Definitions that need each other stand together, by their ids. */
+/* An order in which to compute definitions. Definitions that depend on each other are consecutive,
+ * sorted by id. */
 #include "ir/component.h"
 
 /* ---- order: Kahn's algorithm, the smallest ready id first, so that the order is one of a kind */
@@ -10,8 +11,9 @@ typedef struct {
   NEO_VEC(neo_dependence) edges;
   uint32_t *first, *next; /* of a definition its readers: edge number + 1 */
   uint32_t *waiting;      /* by unit: reads that are not computed yet */
-  uint32_t *unit;         /* of a definition the first of those that stand together with it */
-  uint32_t *after;        /* of a definition the next of its unit; 0: the last */
+  uint32_t
+      *unit; /* by definition: the first one of its unit: definitions that depend on each other */
+  uint32_t *after; /* by definition: the next one of its unit; 0: the last */
   bool *needed;
   size_t n_needed;
   bool recurs;
@@ -93,7 +95,7 @@ static size_t emit(order *o, neo_def *out) {
   return n;
 }
 
-/* Lists the readers of each definition, and counts what each unit waits for. */
+/* Lists the readers of each definition, and counts the reads that each unit waits for. */
 static void link_readers(order *o) {
   o->first = NEO_NEW_ARRAY(o->arena, uint32_t, o->m->defs.n);
   o->next = NEO_NEW_ARRAY(o->arena, uint32_t, o->edges.n + 1);

@@ -1,8 +1,8 @@
-/* Single values: rounding, conversion and every elementwise operator, as ops.def says. Floats of
- * all types are held as doubles that the type can represent: an f32 operator computed in double and
+/* Single values: rounding, conversion and every elementwise operator, as in ops.def. Floats of all
+ * types are held as doubles that the type can represent. An f32 operator computed in double and
  * rounded once is the f32 operator for + - * / and sqrt (53 >= 2*24 + 2 bits), and more exact for
  * the elementary functions. f16 and bf16 are rounded to f32 first, because they compute in f32.
- * The build folds constants through here, so that folding and evaluation cannot disagree. */
+ * Constants are folded by these functions, too, so that folding and evaluation cannot disagree. */
 #include "ir/interp.h"
 #include <assert.h>
 #include <math.h>
@@ -87,7 +87,7 @@ neo_value neo_value_cast(neo_type to, neo_type from, neo_value x) {
   if (neo_type_is_float(to)) {
     if (from_float)
       return (neo_value){.f = neo_value_round(to, x.f)};
-    /* Straight to f32: i64 by way of f64 would round twice. */
+    /* Directly to f32: i64 to f64 to f32 would round twice. */
     if (to == NEO_F64_T)
       return (neo_value){.f = (double)x.i};
     return (neo_value){.f = neo_value_round(to, (double)(float)x.i)};
@@ -209,7 +209,7 @@ static double silu(double x) {
   return x * sigmoid(x);
 }
 
-/* Infinities stay what they are; of a NaN the sum could be a number. */
+/* Infinities and NaN stay unchanged: adding to a NaN's bits could make it a number. */
 static double tf32(double x) {
   enum { DROPPED = 13 };
   float f = (float)x;

@@ -1,8 +1,8 @@
-/* Pieces cover their tensor and do not overlap.
+/* Checks that the pieces of a tensor cover it and do not overlap.
  *
- * At given sizes, a piece's image is a product of arithmetic progressions, one a dimension. Two
- * images are disjoint when in some dimension the progressions are; together they cover the tensor
- * when each lies inside, no two meet, and their volumes add up to the tensor's. */
+ * At given sizes, a piece's image is a product of arithmetic progressions, one per dimension. Two
+ * images are disjoint if their progressions are disjoint in some dimension. Images cover the tensor
+ * if each is inside of it, all are disjoint, and their volumes add up to the tensor's. */
 #include "base/whole.h"
 #include "ir/out_map.h"
 #include "ir/verify_parts.h"

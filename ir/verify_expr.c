@@ -1,4 +1,4 @@
-/* The verifier's lowest part: what it reports, expressions in their scope, values of sizes. */
+/* The verifier's lowest part: reports, expressions in their scope, values of sizes. */
 #include "ir/check.h"
 #include "ir/element.h"
 #include "ir/interp.h"

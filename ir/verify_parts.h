@@ -1,4 +1,4 @@
-/* The verifier's parts; private to verify*.c. Each check returns false after it has said why. */
+/* The verifier's parts; private to verify*.c. A check that returns false has written *why. */
 #pragma once
 #include "ir/ir.h"
 
@@ -10,24 +10,24 @@ typedef struct {
   neo_arena *arena;                  /* scratch */
   int64_t *size[NEO_VERIFY_SAMPLES]; /* values of all sizes, by id */
   uint32_t n_samples;
-  int64_t *value;    /* of size expressions, by node, while one is evaluated */
-  const char *where; /* what is looked at, for messages */
+  int64_t *value;    /* by node: values of size expressions, during an evaluation */
+  const char *where; /* the part being checked, for messages */
 } neo_verifier;
 
 /* ---- verify_expr.c */
 bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What an expression may use. */
+/* The leaves that an expression may use. */
 typedef struct {
   uint32_t n_axes, n_accs;
   neo_type acc;    /* of the first body */
   bool sizes_only; /* constants and sizes only */
 } neo_verify_scope;
-/* Is e there, of this type, and does every node of it obey the type rules and the scope? */
+/* Whether e exists, has this type, and all its nodes obey the type rules and the scope. */
 bool neo_verify_expr(neo_verifier *v, const neo_verify_scope *in, neo_expr e, neo_type type,
                      const char *what) NEO_MUST_CHECK;
-/* The same over constants and sizes. */
+/* The same for an expression over constants and sizes. */
 bool neo_verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) NEO_MUST_CHECK;
-/* The value of such an expression at the sizes of a sample. */
+/* The value of an expression over constants and sizes, at the sizes of a sample. */
 int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e);
 
 /* ---- verify_tables.c */

@@ -1,12 +1,14 @@
-/* The verifier's last part: every read lies inside of its tensor.
+/* The verifier's last part: checks that every read is inside of its tensor.
  *
- * A LOAD is made wherever its definition is evaluated: in the bounds of a range at all points of the axes
- * before it, in the condition of a reduction at all points of its domain, under a `select`, an `and` or an
- * `or` where the left side lets it. A pass that embeds a domain in a larger one, or takes a condition out
- * of the one around it, has to guard what is read there (transform/embed.h); here the prover is asked,
- * with what is known at the place. An answer that it gives up for its quota is no failure.
+ * A LOAD is evaluated wherever its definition evaluates it: in the bounds of a range at all points
+ * of the axes before it, in the condition of a reduction at all points of its domain, under a
+ * `select`, an `and` or an `or` where the left side permits it. A pass that embeds a domain in a
+ * larger one, or moves a condition out of the one around it, has to guard its reads
+ * (transform/embed.h). This check asks the prover, with the facts at the read. An answer that the
+ * prover gives up for its quota is no failure.
  *
- * Definitions that were proved once are not asked about again while nothing that they are made of changes. */
+ * A definition that was proved once is not checked again as long as everything that it depends on
+ * is unchanged. */
 #include "base/hash.h"
 #include "ir/guarded_read.h"
 #include "ir/print.h"
@@ -17,11 +19,11 @@ typedef struct {
   neo_arena *a;
   neo_prover *p;
   neo_str *why;
-  const bool *all; /* by tensor: its reads are looked at */
-  uint64_t key;    /* of the definition at hand */
+  const bool *all; /* by tensor: check its reads */
+  uint64_t key;    /* of the present definition */
 } reads_check;
 
-/* ---- what was proved before */
+/* ---- memo of proofs */
 
 static void mix(reads_check *c, uint32_t x) {
   c->key = neo_hash_mix(c->key, x);
@@ -33,7 +35,7 @@ static void mix_list(reads_check *c, neo_list l) {
     mix(c, neo_list_at(c->m, l, k));
 }
 
-/* The number of an expression says all of it but what the tensors are that it reads. */
+/* Mixes in a tensor that is read: the id of an expression determines everything else in it. */
 static void mix_tensor(void *ctx, neo_expr e) {
   reads_check *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
@@ -70,7 +72,7 @@ static neo_map *proved_of(neo_module *m) {
 
 /* ---- one read */
 
-/* What holds around the read: assertions on sizes, and conditions. */
+/* The facts that hold at the read: assertions on sizes, and conditions. */
 static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_read *r,
                           neo_axis_rec *axes) {
   const neo_module *m = c->m;
@@ -156,7 +158,7 @@ static neo_status check_tensor(reads_check *c, neo_tensor t) {
   return status;
 }
 
-/* The caller of an entry reads all elements of what it returns. */
+/* Checks that an entry returns whole tensors: its caller reads all elements. */
 static bool are_whole(const neo_module *m, neo_list l, neo_str *why) {
   for (uint32_t k = 0; k < l.n; k++) {
     const neo_tensor_rec *r = neo_tensor_at(m, neo_list_tensor(m, l, k));

@@ -76,7 +76,8 @@ static void note_size(void *ctx, neo_expr e) {
     u->largest = n->attr;
 }
 
-/* Bools over sizes: what is sampled obeys them. */
+/* Checks the assertions, bools over sizes, before samples of sizes are taken, which satisfy
+ * them. */
 static bool check_asserts(neo_verifier *v) {
   v->where = "an assertion";
   for (size_t k = 0; k < v->m->asserts.n; k++)
@@ -193,7 +194,8 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
          neo_verify_fail(v, "a bound is not affine in the indices");
 }
 
-/* What has offsets, and these, which have themselves as such, are inputs of integers of one dimension. */
+/* A tensor with offsets, and the offsets themselves (whose own `offsets` field is themselves), must
+ * be inputs of integers of one dimension. */
 static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
   if (!neo_verify_id(v, r->offsets.i))
     return false;

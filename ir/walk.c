@@ -22,7 +22,7 @@ struct neo_walks {
 };
 
 static walk *walk_begin(const neo_module *m, uint32_t n) {
-  neo_module *own = (neo_module *)m; /* marks are no part of what the module says */
+  neo_module *own = (neo_module *)m; /* marks are not part of the module's contents */
   if (!own->walks) {
     own->walks = NEO_NEW(m->arena, struct neo_walks);
     own->walks->next = &own->walks->first;
@@ -56,7 +56,7 @@ static bool seen(const walk *w, uint32_t id) {
   return w->mark[id] == w->epoch;
 }
 
-/* Pushes the arguments of the node on top that are not done; false if there are none. */
+/* Pushes the arguments of the top node that are not done; false if there are none. */
 static bool push_args(const neo_module *m, walk *w) {
   const neo_node *n = &m->nodes.at[w->stack.at[w->stack.n - 1]];
   size_t before = w->stack.n;
@@ -131,7 +131,8 @@ static neo_expr rewrite_in(neo_module *m, walk *w, neo_expr e, rewriter *f, void
   walk_from(m, w, e);
   for (uint32_t id; (id = walk_next(m, w)) != 0;) {
     neo_expr y = rebuild(m, w, id);
-    /* What a node folded to is made of its arguments, rewritten already: never twice. */
+    /* A node that folded consists of arguments that were rewritten already: it is not rewritten
+     * again. */
     bool folded = neo_expr_node(m, y)->op != m->nodes.at[id].op;
     w->value[id] = folded ? y.i : f(ctx, m, y).i;
   }

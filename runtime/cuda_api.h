@@ -31,14 +31,16 @@ enum {
   CUDA_CAPABILITY_MAJOR = 75,
   CUDA_CAPABILITY_MINOR = 76,
   CUDA_MULTIPROCESSORS = 16,
-  CUDA_COOPERATIVE = 95,     /* the device has launches whose blocks are there at the same time */
-  CUDA_NODE_COOPERATIVE = 2, /* of a node: it is such a launch */
+  CUDA_COOPERATIVE = 95,     /* attribute of a device: it has cooperative launches, whose blocks are
+                                all resident */
+  CUDA_NODE_COOPERATIVE = 2, /* attribute of a node: the launch is cooperative */
   CUDA_MEMORY_POOLS = 115,
   CUDA_MEMORY_OF_DEVICE = 2,
-  CUDA_PORT_PROGRAMMATIC = 1, /* of a kernel: open when all its blocks say so, or have ended */
-  CUDA_EDGE_PROGRAMMATIC = 1, /* to a kernel that waits itself */
-  CUDA_MOST_SHARED = 8,       /* of a function: bytes that a launch may ask for */
-  CUDA_PLAIN_SHARED_BYTES = 48 * 1024 /* what it may without that */
+  CUDA_PORT_PROGRAMMATIC = 1,         /* port of a kernel: opens when all its blocks say so, or have
+                                 ended */
+  CUDA_EDGE_PROGRAMMATIC = 1,         /* edge to a kernel that waits by itself */
+  CUDA_MOST_SHARED = 8,               /* attribute of a function: bytes that a launch may ask for */
+  CUDA_PLAIN_SHARED_BYTES = 48 * 1024 /* bytes that it may ask for without that attribute */
 };
 
 typedef struct { /* CUgraphEdgeData */
@@ -58,7 +60,7 @@ enum {
   CUDA_MAP_F16 = 6,
   CUDA_MAP_BF16 = 9,
   CUDA_MAP_SWIZZLE_128 = 3, /* swizzle of 128 bytes */
-  CUDA_MAP_L2_256 = 3       /* the second cache reads 256 bytes at once */
+  CUDA_MAP_L2_256 = 3       /* the L2 cache reads 256 bytes at once */
 };
 
 typedef union { /* CUlaunchAttributeValue */
@@ -79,8 +81,8 @@ typedef struct {
   size_t width_bytes, height, depth;
 } cuda_copy_node;
 
-/* X(member, exported name, parameters). A kernel's parameters end with a null, which the driver
- * does not look at, but an emulator, which knows nothing of kernels, does. */
+/* X(member, exported name, parameters). A kernel's parameters end with a null: the driver ignores
+ * it, but an emulator, which knows nothing of kernels, needs it. */
 #define CUDA_FUNCTIONS(X)                                                                          \
   X(init, cuInit, (unsigned flags))                                                                \
   X(driver_version, cuDriverGetVersion, (int *version))                                            \
@@ -122,8 +124,9 @@ typedef struct {
   X(event_wait, cuEventSynchronize, (cuda_event event))                                            \
   X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
 
-/* Null where the driver lacks them: cooperative launches came with CUDA 9.0, attributes of nodes with
- * 11.0, memory pools with 11.2, these graphs with 11.4, their edges with data with 12.3, maps of tensors with 12.0. */
+/* Functions that are null if the driver lacks them. Cooperative launches came with CUDA 9.0,
+ * attributes of nodes with 11.0, memory pools with 11.2, these graphs with 11.4, tensor maps with
+ * 12.0, edges of graphs that have data with 12.3. */
 #define CUDA_LATER_FUNCTIONS(X)                                                                   \
   X(launch_cooperative, cuLaunchCooperativeKernel,                                                \
     (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
@@ -168,19 +171,22 @@ typedef struct {
 
 enum { CUDA_TEXT = 256 }; /* bytes of a message */
 
-/* Opens the driver, that of NEO_CUDA_DRIVER or the system's: its functions go to *api, what dlclose
- * takes to *library (null: it is not there). Null; or why it cannot be used. (cuda/driver.c) */
+/* Opens the driver: that of NEO_CUDA_DRIVER, or the system's. *api gets its functions, *library the
+ * handle for dlclose (null: there is no driver). Returns null, or why the driver cannot be used.
+ * (cuda/driver.c) */
 const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TEXT]);
-/* "counting devices failed: no CUDA-capable device (CUDA_ERROR_NO_DEVICE, 100)"; null where r is
+/* "counting devices failed: no CUDA-capable device (CUDA_ERROR_NO_DEVICE, 100)"; null if r is
  * success. */
 const char *neo_rti_cuda_why(const cuda_api *api, cuda_result r, const char *doing,
                              char text[CUDA_TEXT]);
 
-/* A tensor at `from`, with these extents, as the copy engine of sm_90 sees it. (cuda/map.c) */
+/* Makes the map of a tensor at `from` with these extents, for the copy engine of sm_90.
+ * (cuda/map.c) */
 cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
                              void *from, cuda_map *out);
 
-/* Blocks of a launch (neo_rt_kernel.persistent), on a device of so many multiprocessors. */
+/* The number of blocks of a launch (neo_rt_kernel.persistent) on a device with `processors`
+ * multiprocessors. */
 static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t persistent,
                                   int64_t processors) {
   int64_t all = (units + block_units - 1) / block_units, most = persistent * processors;

@@ -1,8 +1,7 @@
 /* element.h: the elements of tensors and arrays: types, values, conversions.
  *
- * A type is a number of enum neo_rt_type. Files have some types more (enum neo_rti_file_type),
- * which no tensor of a model has. Elements lie as C lays them out: aligned, in the machine's byte
- * order. */
+ * A type is a number of enum neo_rt_type. Files have more types (enum neo_rti_file_type), which no
+ * tensor of a model has. Elements are laid out as in C: aligned, in the machine's byte order. */
 #pragma once
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
@@ -13,7 +12,7 @@ size_t neo_rti_type_bytes(uint8_t type);     /* 0 for an unknown type */
 const char *neo_rti_type_name(uint8_t type); /* "f32" */
 bool neo_rti_type_is_int(uint8_t type);      /* i64 i32 i8 u8 */
 
-/* Types that only files have, behind those of enum neo_rt_type. */
+/* Types that only files have, after those of enum neo_rt_type. */
 enum neo_rti_file_type {
   NEO_RTI_FILE_I16 = NEO_RT_BOOL + 1,
   NEO_RTI_FILE_U16,
@@ -21,18 +20,18 @@ enum neo_rti_file_type {
   NEO_RTI_FILE_U64,
   NEO_RTI_N_FILE_TYPES
 };
-/* The same for all types of files. */
+/* The same for all types in files. */
 size_t neo_rti_file_type_bytes(uint8_t type);
 const char *neo_rti_file_type_name(uint8_t type);
 
 /* Element i of n at p, of an integer type or bool. */
 int64_t neo_rti_int_at(uint8_t type, const void *p, int64_t i);
-/* The first of n elements outside of [0, bound), or -1. Integers of all types; of bool the bound
- * is 2, whatever is given; floats have none. */
+/* The index of the first of n elements outside of [0, bound), or -1. For integers of all types; the
+ * bound of a bool is always 2; floats have none. */
 int64_t neo_rti_scan(uint8_t type, const void *p, int64_t n, int64_t bound);
 
-/* n elements from src to dst. Between floats the nearest, ties to even; float to integer truncates
- * and saturates, NaN gives 0; integers wrap; to bool is "not zero". */
+/* Converts n elements. Between floats: to nearest, ties to even; float to integer truncates and
+ * saturates, NaN gives 0; integers wrap; to bool: "not zero". */
 void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64_t n);
 uint16_t neo_rti_f16_of(double x);
 double neo_rti_f16_to(uint16_t h);

@@ -2,16 +2,17 @@
  *
  *   path -> neo_rti_file_read -> bytes -> the format that knows them (files/formats.def) -> arrays
  *
- * A format is a row of a table, whose functions it fills in as far as it can: one array of a file
- * by itself (data of training), all tensors of a file with their names and its metadata (weights).
- * Readers work on a whole file in memory and never believe it: every size is checked. */
+ * A format is a row of a table with functions, of which it has some: reading one array of a file by
+ * itself (data of training), reading all tensors of a file with names and metadata (weights), and
+ * writing. Readers work on a whole file in memory and trust nothing in it: every size is
+ * checked. */
 #pragma once
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/element.h"
 
-typedef struct { /* where memory comes from, and how files are reached: tests make it fail */
+typedef struct { /* memory and file operations, which tests make fail */
   neo_alloc alloc;
   neo_io io;
 } neo_rti_env;
@@ -33,9 +34,9 @@ neo_rt_status neo_rti_inflate(const neo_alloc *alloc, int window_bits, const uns
                               size_t n, size_t limit_bytes, bool exact, unsigned char **out,
                               size_t *out_bytes) NEO_MUST_CHECK;
 
-/* ------------------------------------------------------------ what files hold */
+/* ------------------------------------------------------------ contents of files */
 
-/* Allocates data for type, rank and extent as set in *array. NEO_TYPE, NEO_SHAPE if the size
+/* Allocates data for the type, rank and extent in *array. NEO_TYPE, NEO_SHAPE if the size
  * overflows, NEO_MEMORY. */
 neo_rt_status neo_rti_array_alloc(const neo_alloc *alloc, neo_rt_array *array) NEO_MUST_CHECK;
 
@@ -60,7 +61,7 @@ void neo_rti_file_tensors_free(neo_rti_file_tensors *t);
 
 /* ------------------------------------------------------------ formats */
 
-typedef struct { /* a file in memory, and where a failure's message goes (may be null) */
+typedef struct { /* a file in memory, and a buffer for the message of a failure (may be null) */
   const neo_alloc *alloc;
   const unsigned char *p;
   size_t n;
@@ -69,57 +70,58 @@ typedef struct { /* a file in memory, and where a failure's message goes (may be
   size_t error_bytes;
 } neo_rti_source;
 
-typedef struct {      /* where an array's elements lie in a file, one behind the other */
+typedef struct {      /* the position of an array's elements in a file; they are contiguous */
   neo_rt_array array; /* its data are null */
   uint64_t begin;     /* bytes before the first element */
-  uint8_t bytes;      /* of an element there */
+  uint8_t bytes;      /* of an element in the file */
   char kind;          /* NumPy's letter; 0: elements are as in memory */
   bool swap;
-  uint64_t whole, whole_bytes; /* what `crc` is of; 0 bytes: there is none */
+  uint64_t whole, whole_bytes; /* the bytes that `crc` covers; 0 bytes: none */
   uint32_t crc;
 } neo_rti_located;
 
-typedef struct {      /* null: what the format does not do */
+typedef struct {      /* a null function: the format does not support it */
   const char *name;   /* the row's: "npz" */
-  const char *title;  /* as messages call it: ".npz" */
-  const char *member; /* what stands between a path and a member's name: ".npz:" in x.npz:W */
-  /* Are these the first bytes of such a file? */
+  const char *title;  /* its name in messages: ".npz" */
+  const char *member; /* the separator of a path and a member's name: ".npz:" in x.npz:W */
+  /* Whether these are the first bytes of a file of this format. */
   bool (*detect)(const unsigned char *p, size_t n);
-  /* One array, whose data the caller frees. */
+  /* Reads one array, whose data the caller frees. */
   neo_rt_status (*read_array)(const neo_rti_source *s, neo_rt_array *out) NEO_MUST_CHECK;
-  /* Where it lies, if it can be read in parts: else NEO_UNSUPPORTED. */
+  /* Finds the array in the file; NEO_UNSUPPORTED if it cannot be read in parts. */
   neo_rt_status (*locate)(const neo_rti_source *s, neo_rti_located *out) NEO_MUST_CHECK;
-  /* All n arrays, as a file that appears whole or not at all. */
+  /* Writes n arrays to a file that appears whole or not at all. */
   neo_rt_status (*write_arrays)(const neo_rti_env *env, const char *path,
                                 const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
-  /* All tensors; on success the caller frees what is in *out. */
+  /* Reads all tensors; on success the caller frees *out. */
   neo_rt_status (*read_tensors)(const neo_rti_source *s, neo_rti_file_tensors *out) NEO_MUST_CHECK;
-  /* What stands before the tensors' bytes, which the caller puts behind it, in their order. Sizes
-   * are in `begin` and `end`. */
+  /* Writes the part of the file before the tensors' bytes. The caller writes these after it, in
+   * order, at the offsets `begin` .. `end`. */
   void (*write_head)(neo_file_writer *w, const neo_rti_file_tensors *t);
 } neo_rti_format;
 
-/* Row k of the table; null behind the last. */
+/* Row k of the table; null after the last. */
 const neo_rti_format *neo_rti_format_at(size_t k);
 /* The row of this name; null if there is none. */
 const neo_rti_format *neo_rti_format_named(const char *name);
 /* The format that checkpoints are written in. */
 const neo_rti_format *neo_rti_checkpoint_format(void);
 
-/* As neo_rt_array_load: the format is told by the first bytes, not by the name. */
+/* As neo_rt_array_load. The first bytes determine the format, not the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
-/* Where the array that neo_rti_array_load would read lies in the file `file` (which has room for as many
- * bytes): NEO_UNSUPPORTED if it has to be read as a whole, as what is compressed or column-major. What is
- * damaged may be told by either. */
+/* Finds the array that neo_rti_array_load would read, and writes the path of its file to `file`
+ * (room for `file_bytes`). NEO_UNSUPPORTED if it has to be read as a whole, as a compressed or
+ * column-major array has. Damage may be reported by this function or by the later read. */
 neo_rt_status neo_rti_array_locate(const char *path, char *file, size_t file_bytes,
                                    neo_rti_located *out) NEO_MUST_CHECK;
-/* n elements as they lie there to elements as they are in memory. */
+/* Converts n elements from their form in the file to that in memory. */
 void neo_rti_decode(const neo_rti_located *l, const void *from, void *out, size_t n);
-/* The CRC-32 of zip, going on from one of the bytes before (0: there are none). */
+/* The CRC-32 of zip; `crc` is that of the bytes before (0: none). */
 uint32_t neo_rti_crc(uint32_t crc, const void *p, size_t n);
-/* Does the file begin as an array of a known format does, whole or damaged? */
+/* Whether the file begins like an array of a known format, whole or damaged. */
 bool neo_rti_is_array(const char *path);
-/* The tensors of a file in memory; `alloc`, `p`, `n` and the message's place are given. */
+/* Reads the tensors of a file in memory. The caller sets `alloc`, `p`, `n` and the buffer for
+ * messages. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;

@@ -1,10 +1,10 @@
 /* weights.h: parameters and states from a file of another program, or of another model.
  *
- *   file's tensors --rules--> names of the model --> moves: a tensor, or a part of one, is filled
- *                             from one of the file, its dimensions permuted, its elements converted
+ *   file's tensors --rules--> names of the model --> moves: a tensor, or a part of one, is filled from a tensor of
+ *                             the file, with dimensions permuted and elements converted
  *
- * Nothing here knows of contexts: what is filled are slots, which a context (load.c) or an
- * interpreter makes of its model. All memory is an arena's. */
+ * A move fills slots, which a context (load.c) or an interpreter makes from its model; nothing here
+ * knows of contexts. All memory is in an arena. */
 #pragma once
 #include "base/str.h"
 #include "runtime/files.h"
@@ -15,10 +15,11 @@ typedef enum { NEO_RTI_WEIGHT, NEO_RTI_OPTIMIZER, NEO_RTI_SETTING } neo_rti_slot
 typedef struct {
   const char *name, *place;
   uint8_t role, type, rank, kind; /* neo_rt_role; neo_rt_type; neo_rti_slot_kind */
-  bool follows; /* a state whose first value follows from parameters: need not be in the file */
-  bool wanted;  /* it must be there, unless it follows */
+  bool follows; /* a state whose initial value follows from parameters: may be missing in the
+                   file */
+  bool wanted;  /* required, unless it follows */
   int64_t extent[NEO_RTI_MAX_RANK];
-  int64_t count, found; /* elements; those that moves fill */
+  int64_t count, found; /* number of elements; number of elements that moves fill */
 } neo_rti_slot;
 
 typedef struct {
@@ -39,22 +40,24 @@ typedef struct {
   neo_str error; /* after a failure, without the file's name */
 } neo_rti_weights;
 
-/* optimizer: it is a state of an optimizer, or an entry's own count of steps. */
+/* `optimizer`: the tensor is a state of an optimizer, or an entry's own count of steps. */
 neo_rti_slot_kind neo_rti_slot_kind_of(uint8_t role, bool optimizer);
-/* Finds the moves: `arena`, `file` and slots are given. Everything but values is checked. */
+/* Finds the moves, and checks everything but values. The caller sets `arena`, `file` and slots. */
 neo_rt_status neo_rti_weights_match(neo_rti_weights *w,
                                     const neo_rt_weights *options) NEO_MUST_CHECK;
-/* Is the slot, a state whose first value follows from parameters, made anew of those that were loaded? One
- * that the file lacks and that is asked for is; an optimizer's is where the file has its parameter. */
+/* Whether the slot, a state whose initial value follows from parameters, is computed again from the
+ * loaded ones: if it is wanted and the file lacks it; an optimizer's state, if the file has its
+ * parameter. */
 bool neo_rti_weights_remakes(const neo_rti_weights *w, const neo_rti_slot *s);
-/* The result. */
+/* The result of a load. */
 typedef struct {
-  bool partly; /* weights of the model were not asked for, or tensors of the file are not its own */
+  bool partly; /* not all weights of the model were wanted, or the file has tensors that the model
+                  lacks */
   char text[1024]; /* "3 parameters are loaded; the optimizer's state starts afresh" */
 } neo_rti_summary;
 void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out);
 
 /* ------------------------------------------------------------ elements (weights_copy.c) */
 
-/* The slot's elements from all of its moves, of the slot's type, to `to`. */
+/* Writes the slot's elements, of the slot's type, from all its moves to `to`. */
 neo_rt_status neo_rti_weights_fill(neo_rti_weights *w, size_t slot, void *to) NEO_MUST_CHECK;

@@ -13,13 +13,13 @@ enum { NEO_MAX_FACTORS = 6, NEO_MAX_OPERANDS = 8 };
 typedef struct {
   neo_expr e;
   uint64_t axes;   /* bit k: uses AXIS k */
-  uint32_t within; /* of a part: bit k: it is a part of factor k; 0: it is a factor */
+  uint32_t within; /* bit k: the operand is a part of factor k; 0: it is a factor */
   bool split;      /* the factor has parts */
-  double ops;      /* additions that an element of it costs once its parts are there */
+  double ops;      /* additions of an element of the factor, given its parts */
 } neo_factor;
 
-/* The operands are the factors and, behind them, parts of factors (operands.c). Where a register tile
- * has rows and columns that a factor uses both, its parts are what is read, each on its own side. */
+/* A sum of a product. Its operands are the factors and, after them, parts of factors (operands.c). If a factor uses
+ * both the rows and the columns of a register tile, the tile reads its parts, each on its own side. */
 typedef struct neo_contraction {
   uint32_t stage; /* number of the summing stage */
   uint32_t n, n_operands;
@@ -39,17 +39,17 @@ neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_
 /* May these axes be fused? All extents but the first one's must be constants. */
 bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 
-/* Which side of the register tile a factor is on. */
+/* The side of the register tile that a factor is on. */
 typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
 
 /* Finds the parts of the factors. */
 void neo_contraction_split_factors(const neo_module *m, const neo_form *f, neo_contraction *c);
-/* Is operand k what a tile of these rows and columns reads: a factor, or a part of one that uses both
- * rows and columns? */
+/* Does a tile of these rows and columns read operand k: a factor, or a part of a factor that uses both rows and
+ * columns? */
 bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t row_axes,
                          uint64_t column_axes);
-/* Additions, for each element of such a tile, of the functions that put factors together. */
+/* Additions, for each element of such a tile, of the functions that compute factors from their parts. */
 double neo_contraction_functions(const neo_contraction *c, uint64_t row_axes, uint64_t column_axes);
 
 /* The range of an axis over all sizes. False: constants and bounds of sizes do not bound it. */
@@ -73,8 +73,8 @@ bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_ex
                     neo_sliding *out);
 
 /* A condition of the form of_own*(own axis) + of_shared*(shared axis) + constant >= 0
- * (schedule/tile/clip.c). neo_clips_of writes the conjuncts of `where` that have this form; `out`
- * has room for NEO_MAX_CLIPS. It returns how many there are; `where` 0 has none. */
+ * (schedule/tile/clip.c). neo_clips_of writes the conjuncts of `where` that have this form; `out` has room for
+ * NEO_MAX_CLIPS. It returns their number; `where` 0 has none. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {
   uint32_t own, shared; /* numbers: among the stage's own axes; of the AXIS */
@@ -82,8 +82,8 @@ typedef struct {
 } neo_clip;
 uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out);
 
-/* Is the innermost loop of so many steps unrolled, for a register tile of so many vectors? Large
- * tiles are not: LLVM would hoist the loads of all copies and spill them. */
+/* Is an innermost loop of `steps` steps unrolled for a register tile of `vectors` vectors? Loops of large tiles are
+ * not: LLVM would hoist the loads of all copies and spill them. */
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
 /* ---- the packed operands of a schedule (codegen/lower/tile/pack.c lays them out) */
@@ -105,31 +105,31 @@ typedef struct {
   neo_sliding slide;
   int64_t origin, span; /* alpha*(b - first b) + beta*(a - lo) + origin < span */
   int64_t temp_elements,
-      temp_pitch;     /* where columns of fused axes are gathered before they are tiled */
-  uint32_t temp_axes; /* how many of the innermost own axes are in it at a time */
+      temp_pitch; /* of the temporary that gathers columns of fused axes before they are tiled */
+  uint32_t temp_axes; /* number of the innermost own axes that the temporary holds */
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
-/* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop goes over
- * an axis step by step (block 0), or over blocks of so many rows or columns. `out` has room for two
- * more than there are axes. Returns how many there are. */
+/* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop runs over the elements of an
+ * axis (block 0), or over blocks of `block` rows or columns. `out` has room for two more than there are axes. Returns
+ * their number. */
 typedef struct {
   int32_t axis;
   int64_t block;
 } neo_outer_loop;
 uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
-/* So many elements of a tensor of truths (fusion/form.h) a leading loop tests at a time. */
+/* The number of flags, elements of a tensor of bools (fusion/form.h), that a leading loop tests at a time. */
 enum { NEO_FLAGS_BLOCK = 64 };
-/* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the
- * default where operands are packed and where all rows of a block stay in L1. The schedule's
- * `order` can say otherwise: with rows outside, results are written in long runs, which matters where the
- * reduction is short; with columns outside, what is read of them in place stays in a cache for all rows. */
+/* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the default if operands are
+ * packed or all rows of a block stay in L1. The schedule's `order` can override it: with rows outside, results are
+ * written in long runs, which matters for short reductions; with columns outside, columns that are read in place stay
+ * in a cache for all rows. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
-/* Do so many elements of so many bytes each stay in a part of L1? */
+/* Do `elements` elements of `bytes` bytes each stay in a part of L1? */
 bool neo_elements_are_near(double elements, int64_t bytes);
 /* An upper bound of the steps of the reduction in a block. */
 double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s);
-/* Bits of blocks_first: of which loops blocks are the outermost. */
+/* Bits of blocks_first: the loops whose blocks are the outermost loops. */
 enum { NEO_COLUMNS_FIRST = 1, NEO_ROWS_FIRST = 2, NEO_STEPS_FIRST = 4 };
 /* Does blocks_first put blocks of the reduction around the loops inside of a unit? */
 bool neo_schedule_steps_first(const neo_schedule *s);

@@ -44,30 +44,9 @@ static neo_expr usual_size(void *ctx, neo_module *m, neo_expr e) {
   return neo_const_i64(m, neo_size_at(m, (neo_size){n->attr})->usual);
 }
 
-/* The tensor of rank 1 that the index is loaded from; 0: it is another expression. */
-static neo_tensor loaded_from(neo_module *m, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_CAST)
-    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
-  bool is = n->op == NEO_OP_LOAD && n->arg.n == 1;
-  return (neo_tensor){is ? n->attr : 0};
-}
-
-/* Of a range between two elements of a table of where lists begin: the average length of a list; 0: it is none. */
-static int64_t length_of_list(neo_module *m, const neo_axis_rec *x) {
-  neo_tensor lo = loaded_from(m, x->lo), hi = loaded_from(m, x->hi);
-  if (!lo.i || lo.i != hi.i)
-    return 0;
-  const neo_tensor_rec *t = neo_tensor_at(m, lo);
-  neo_expr below = t->bound.i ? t->bound : t->below;
-  int64_t all = below.i ? neo_extent_most(m, below) : 0;
-  int64_t lists = neo_extent_most(m, neo_tensor_extent(m, lo, 0));
-  return all > 1 && lists > 1 ? (all - 1 + lists - 2) / (lists - 1) : 0;
-}
-
 int64_t neo_axis_usual(neo_module *m, const neo_axis_rec *x) {
   neo_axis_rec y = *x;
-  int64_t length = length_of_list(m, x);
+  int64_t length = neo_list_length(m, x);
   if (length)
     return length;
   y.lo = neo_expr_rewrite(m, x->lo, usual_size, NULL);

@@ -4,7 +4,7 @@
  *   Z[v] = sum[e where key[e] == v or e == v] X[e]    V*E
  *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
- * The result is right, the time often a surprise: whoever wrote it is told. */
+ * The result is right, but the time is often a surprise, so the compiler reports the source line. */
 #pragma once
 #include "schedule/schedule.h"
 

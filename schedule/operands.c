@@ -1,18 +1,18 @@
-/* Takes the factors of a contraction apart into what one side of a register tile reads (contract.h).
+/* Parts of a contraction's factors that one side of a register tile reads (contract.h).
  *
  *     sum[d] (x[n, d] - c[k, d])^2      factors 0, 1: x[n, d] - c[k, d]
  *                                       parts 2, 3: x[n, d] and c[k, d]
  *
- * A factor is taken apart where an element function has arguments none of which varies along all axes
- * of the function: each of them may be on a side of its own. Below such a function nothing is taken
- * apart twice; what is guarded by a choice stays whole. */
+ * A factor is split at an element function if none of the function's arguments varies along all of its axes: each
+ * argument may then be on a side of its own. The arguments are not split again, and a select stays whole, because its
+ * condition guards its loads. */
 #include "schedule/contract.h"
 
 typedef struct {
   const neo_module *m;
   const neo_form *f;
   neo_contraction *c;
-  uint32_t factor; /* number of the factor at hand */
+  uint32_t factor; /* number of the current factor */
   bool full;       /* there were too many parts */
 } taking;
 
@@ -22,8 +22,8 @@ static bool is_function(const taking *t, neo_expr e) {
          neo_type_is_float((neo_type)n->type);
 }
 
-/* Does an argument of the function, or of one below it, have fewer axes than what it is an argument
- * of, and no other one all of them? */
+/* Is e, or the only argument that has all axes of e, an element function with several varying arguments, none of which
+ * has all axes of the function? */
 static bool is_separable(const taking *t, neo_expr e) {
   const neo_node n = *neo_expr_node(t->m, e);
   uint64_t all = neo_form_axes(t->m, t->f, e);
@@ -53,7 +53,7 @@ static void add_part(taking *t, neo_expr e) {
         (neo_factor){.e = e, .axes = neo_form_axes(t->m, t->f, e), .within = 1u << t->factor};
 }
 
-/* Adds the parts of e, and the cost of the functions that put them together. */
+/* Adds the parts of e, and the cost of the functions that compute e from them. */
 static void add_parts(taking *t, neo_expr e) {
   const neo_node n = *neo_expr_node(t->m, e);
   if (!is_separable(t, e)) {

@@ -198,4 +198,13 @@ for kind in $(echo "$all" | sed 's/--emit=//; s/,/ /g'); do
   grep -q 'neoc compile: .*' said || fail "a file of --emit=$kind beyond the limit: nothing is said"
   is_of old here || fail "a file of --emit=$kind beyond the limit: another folder"
 done
+
+# ---- who may read a file
+mkdir private
+expect 0 "new files" "$NEOC" compile -q new/pair.expr -o private
+chmod 640 private/pair.h private/libpair.so
+expect 0 "files again" "$NEOC" compile -q new/pair.expr -o private
+for file in pair.h libpair.so; do
+  [ "$(stat -c %a private/$file)" = 640 ] || fail "$file of another compilation has mode $(stat -c %a private/$file)"
+done
 exit "$status"

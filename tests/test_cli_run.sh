@@ -415,4 +415,16 @@ expect 0 "a parameter of 2,000 readers" "$NEOC" run readers.expr x=[1,2,3,4]
 says out '2001000, 4002000, 6003000, 8004000' "a parameter of 2,000 readers"
 expect 0 "1,600 rounds of one weight" "$NEOC" run rounds.expr x=[1,1,1,1]
 says out '1600, 1600, 1600, 1600' "1,600 rounds of one weight"
+
+# ---- inputs on which nothing depends
+cat >unread.expr <<'END'
+dim N = 1
+input s[N]
+input t
+r[i < N] = sum[j < N] select(s[j] > s[i], 1, 0)
+output r
+END
+expect 0 "an input that the entry does not read" "$NEOC" run unread.expr s=random:1 t=3
+says out '^\[0\]' "an input that the entry does not read"
+says err 'entry forward does not read t' "an input that the entry does not read"
 exit "$status"

@@ -186,6 +186,15 @@ n, letter = re.search(r"iB\s+([\d.]+) ([KMG])", row).groups()
 assert 5e5 < float(n) * {"K": 1e3, "M": 1e6, "G": 1e9}[letter] < 1e7, row  # pairs would be 2e9
 END
 
+# So is a sum over the list of a vertex's parents, backward through levels: the whole takes a few times what it takes forward.
+python3 - tree_lstm.html <<'END' || fail "the prices of sums over lists of parents"
+import re, sys
+text = re.sub("<[^>]*>", " ", open(sys.argv[1], encoding="utf-8").read())
+unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+price = {name: float(n)*unit[u] for name, n, u in re.findall(r"step \d+, (\w+): ([\d.]+) ([num]?s),", text)}
+assert price["by_level_d_h_h"] < 5*price["by_level_h_i"], price
+END
+
 # The times of a trace in place of the model's.
 expect 0 "a trace" "$NEOC" run recurrence.expr --entry=step 'X=random:1:[4,30,12]' 'Y=random:2:[4]' --trace=trace.json
 expect 0 "its page" "$NEOC" explain recurrence.expr --html=traced.html --trace=trace.json

@@ -109,6 +109,11 @@ refuses 3 'No such file' "$NEOC" tune m.expr --import=nothing --records=none,x
 sed 's/48/47/g' m.expr >other.expr
 refuses 2 'the program has no kernel that is its' "$NEOC" tune other.expr --import=cpu --records=none,x
 refuses 2 'its candidates are for threads' "$NEOC" tune m.expr --import=cpu --threads=2 --records=none,x
+cp -r cpu.2 linked
+: >precious
+rm -f linked/results && ln -s ../precious linked/results
+refuses 3 'linked/results: Too many levels of symbolic links' "$measure" linked
+[ ! -s precious ] || fail "a folder's results are written to another file"
 cp -r cpu.2 pipes
 for file in pipes/*.so; do rm "$file"; mkfifo "$file"; done
 timeout 60 "$measure" pipes --time=3 >said 2>&1 && code=0 || code=$?

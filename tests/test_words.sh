@@ -1,7 +1,7 @@
 #!/bin/sh
 # Names say what a paper or LLVM's sources would say. Private words that the field has other words
 # for are in no file name, identifier, pass name or `neoc explain` of the folders that are clean.
-# docs/glossary.md has the words that are ours.
+# docs/glossary.md has the words that are ours. Comments begin with their subject.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
@@ -128,6 +128,29 @@ asked for (early|ahead|meanwhile): prefetched
 fetched (early|ahead): prefetched
 '
 
+# Words that begin no comment of the folders below, a folder a line: a noun or a verb does.
+no_subject='Of|Such|Those|What|Where|Who|Whoever|Whose'
+comments_clean='
+autodiff
+base
+codegen
+frontend
+include
+ir
+runtime
+schedule
+tools/cache
+tools/galleries
+tools/library
+tools/measure
+tools/mutation
+tools/neoc
+tools/pipeline
+tools/ptx
+tools/sphinx
+tools/tune
+'
+
 left() { # the words of a list
   printf '%s' "$1" | sed -n 's/:.*//p'
 }
@@ -169,6 +192,13 @@ for name in $kinds_not; do
   grep -q "^X([A-Z]*, \"$name\"" fusion/kinds.def && fail "a kind of fusion is called $name"
 done
 
+without_subject() { # file or folder...
+  grep -rnE "(/\*|//|\"\"\"|^ *#) ?($no_subject) " "$@" || true
+}
+# shellcheck disable=SC2086
+found=$(without_subject $comments_clean)
+[ -z "$found" ] || fail "comments do not begin with their subject: $found"
+
 pattern=$(left "$terms" | paste -sd'|' | sed 's/^|*//')
 private_terms() { # file...
   grep -nE "$pattern" "$@" || true
@@ -187,4 +217,6 @@ printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
   fail "the reader of names sees other names"
 echo "small kernels whose grid stays" >"$work/a.md"
 [ -n "$(private_terms "$work/a.md")" ] || fail "a private term goes unnoticed"
+echo "int x; /* What x is. */" >"$work/b.c"
+[ -n "$(without_subject "$work/b.c")" ] || fail "a comment without subject goes unnoticed"
 exit "$status"

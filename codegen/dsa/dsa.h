@@ -28,9 +28,9 @@ typedef struct {
   int64_t nodes;       /* of the search that were visited */
 } neo_dsa_result;
 
-/* Plans `n` items; sums of sizes must not overflow. The same items, in any order of lifetimes, give
- * the same plan on every machine. Fixed items that overlap one another are the caller's mistake:
- * the plan keeps them. Working memory is taken from `scratch`. */
+/* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the machine, and not
+ * on the order of lifetimes. Fixed items that overlap one another are the caller's mistake, and keep their offsets.
+ * Working memory comes from `scratch`. */
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
                             neo_arena *scratch);
 

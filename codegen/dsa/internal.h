@@ -55,7 +55,8 @@ typedef enum { DSA_FOUND, DSA_NONE, DSA_LIMIT } dsa_answer;
 typedef struct {
   int64_t nodes, charge;
 } dsa_effort;
-/* The charge of a node that looks at so many columns, with so many buffers where it counts choices. */
+/* The charge of a node that visits the columns begin to end - 1; if `pick` counts choices, it visits their buffers,
+ * too. */
 int64_t dsa_charge(const dsa_instance *in, dsa_pick pick, int32_t begin, int32_t end);
 typedef struct dsa_searcher dsa_searcher;
 /* Room for searches that are charged `limit` at most, in the instance's arena. */

@@ -1,13 +1,12 @@
 /* Depth-first search for a plan within a capacity, without recursion.
  *
- * A goal is a range of columns that no free buffer crosses the ends of; goals are independent. A
- * node takes one goal and decides one of its columns (branch.c); what is left of the goal then falls
- * into goals of its own, wherever no free buffer crosses. When a goal fails, the decision that made
- * it is at fault, not those of goals that were reached before it: the search goes back to the node
- * that made the goal.
+ * A goal is a range of columns whose ends no free buffer crosses; goals are independent. A node takes one goal and
+ * decides one of its columns (branch.c). The rest of the goal splits into new goals at the columns that no free buffer
+ * crosses. If a goal fails, the fault is in the decision that made it, and not in decisions of other goals: the
+ * search returns to the node that made the goal.
  *
- * Goals that have failed are kept as hashes of their free buffers and floors: the same buffers in
- * another order often leave the same floors. */
+ * The search stores failed goals as hashes of their free buffers and floors: the same buffers in another order often
+ * result in the same floors. */
 #include "base/hash.h"
 #include "codegen/dsa/branch.h"
 #include <string.h>
@@ -15,7 +14,7 @@
 typedef struct {
   int32_t begin, end; /* columns */
   int32_t parent;     /* the node that made it; -1: none */
-  int32_t next;       /* the goal behind it; -1: none */
+  int32_t next;       /* the goal after it; -1: none */
 } goal;
 
 typedef struct {

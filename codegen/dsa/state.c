@@ -1,10 +1,10 @@
-/* The state of the search: which buffers are placed, and from where on each column is free.
+/* The state of the search: the placed buffers, and the offset from which on each column is free.
  *
- * Buffers are placed from below to above: whatever is placed later in a column lies above what is
- * there. `floor` of a column is the lowest offset at which one of its free buffers can begin, `low`
- * of a free buffer the lowest at which it can, the largest floor of its columns, aligned. Each of
- * the two follows from the other; `watch` finds the columns whose floor must be looked at again, as
- * the watched literals of a SAT solver do. In every column floor + left <= capacity holds. */
+ * Buffers are placed upwards: a buffer that is placed later is above all others of its columns. `floor` of a column
+ * is the lowest offset at which one of its free buffers can begin. `low` of a free buffer is the lowest offset at which
+ * the buffer can begin: the largest floor of its columns, aligned. Each of the two depends on the other; `watch` finds
+ * the columns whose floor must be computed again, as the watched literals of a SAT solver do. In every column
+ * floor + left <= capacity. */
 #include "codegen/dsa/state.h"
 
 void dsa_state_init(dsa_state *s, const dsa_instance *in) {

@@ -6,14 +6,14 @@
 
 typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
 
-/* Calls `handler` where LLVM, or C++, is out of memory, in whatever thread; it must not return:
- * locks may be held, and data half written, so that ending the process is all that it can do.
- * Once, before all else; without it LLVM aborts. (core/memory.c) */
+/* Sets the handler for the end of memory in LLVM or C++, in any thread. The handler must not return: locks may be
+ * held, and data incomplete, so that it can only end the process. Call this once, before all else; without it LLVM
+ * aborts. (core/memory.c) */
 void neo_llvm_on_no_memory(void (*handler)(void));
 
-/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around
- * a fork whose child uses LLVM, where the end is the parent's alone: nobody is inside of it
- * then. Who forks must not have entered. (core/users.c) */
+/* enter and leave enclose a thread's calls of LLVM while other threads may fork, as in neo_jit_load. fork_begin and
+ * fork_end enclose a fork whose child uses LLVM, so that no other thread is inside of LLVM then; only the parent calls
+ * fork_end. The forking thread must not have entered. (core/users.c) */
 void neo_llvm_enter(void);
 void neo_llvm_leave(void);
 void neo_llvm_fork_begin(void);
@@ -25,25 +25,27 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
-/* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its
- * blocks have at least as many threads as those of each kernel. Phases are numbered from 0, among
- * the parts in one loop, or in none. A loop that is not lone is the only part of its phase. */
+/* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its blocks have at least as
+ * many threads as those of each kernel. Phases are numbered from 0 among the parts of one loop, or outside of loops. A
+ * loop that is not lone is the only part of its phase. */
 typedef struct {
   const neo_kernel *kernel; /* null: a loop around the next n parts */
   int32_t phase;
-  bool lone; /* of one block at most, or a loop around such: those of a phase run in order */
-  /* Programs (neo_rt.h) over the model's sizes, those of loops around it too. */
-  const int64_t *units;   /* of a kernel in a loop: its units in the round at hand; null: given */
+  bool
+      lone; /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
+  /* Programs (neo_rt.h) over the model's sizes, and the indices of loops around the part. */
+  const int64_t
+      *units; /* of a kernel in a loop: its units in the current iteration; null: a parameter */
   const int64_t *lo, *hi; /* of a loop: it runs for lo <= index < hi, as neo_rt_loop */
   int32_t n, index;       /* index: number of a size; -1: none */
   int32_t begin,
       end; /* of a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: of another one */
   bool down;
-  bool meets; /* all blocks meet between two rounds */
+  bool meets; /* there is a grid barrier between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) NEO_MUST_CHECK;
-/* Makes a kernel visible outside of the library that it is linked into: for measuring it. */
+/* Makes a kernel visible outside of its library, so that it can be measured. */
 void neo_llvm_export(neo_llvm *l, const char *symbol);
 
 /* Constant data and functions for the model record. Constants are built as trees: */
@@ -70,20 +72,19 @@ void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, b
 typedef struct {
   enum { NEO_ARG_PARAM, NEO_ARG_INT, NEO_ARG_SYMBOL, NEO_ARG_ARRAY } kind;
   int32_t value;      /* PARAM: number; INT: value; ARRAY: first parameter */
-  int32_t n;          /* ARRAY: how many parameters */
+  int32_t n;          /* ARRAY: number of parameters */
   const char *symbol; /* SYMBOL */
 } neo_entry_arg;
 void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *params,
                     const char *callee, const neo_entry_arg *arg, size_t n_args);
 
-/* From now on each function that kernels share is in a module of its own, whose object whoever
- * links takes once for all kernels of the same name (neo_llvm_new) that call it. Before the first
- * kernel; not for GPUs. */
+/* Puts each function that kernels share into a module of its own. The linker gets its object once for all kernels of
+ * the same name (neo_llvm_new) that call it. Call this before the first kernel; not for GPUs. */
 void neo_llvm_outline_shared(neo_llvm *l);
-/* How many there are, and their names: those that are called by others, too. */
+/* The number of these functions, and their names, including functions that only other shared ones call. */
 size_t neo_llvm_n_outlined(const neo_llvm *l);
 const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
-/* The object of one, which depends on name and target alone, in the arena. Once for each, after the
+/* The object of one of them, in the arena; it depends on the name and the target alone. Once for each, after the
  * kernels. */
 neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
                                   const char **why) NEO_MUST_CHECK;
@@ -91,8 +92,7 @@ neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const cha
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
 neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
-/* The object in memory, in the arena. Code generation changes the module, and nothing copies it:
- * nothing but neo_llvm_free may follow. */
+/* The object in the arena. Code generation changes the module without a copy, so only neo_llvm_free may follow. */
 neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
                                 const char **why) NEO_MUST_CHECK;
 /* The texts of .ll and .s in the arena, NUL-terminated. */

@@ -11,7 +11,7 @@
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/TargetMachine.h>
 
-typedef struct { /* with one function that kernels share */
+typedef struct { /* a module with one function that kernels share */
   const char *name;
   LLVMModuleRef mod;
 } neo_ll_module;
@@ -23,7 +23,7 @@ struct neo_llvm {
   LLVMContextRef ctx;
   LLVMModuleRef mod;
   LLVMTargetMachineRef machine;
-  LLVMBuilderRef b;     /* where instructions go */
+  LLVMBuilderRef b;     /* the insertion point of instructions */
   LLVMBuilderRef entry; /* the end of the entry block: allocas, argument loads */
   LLVMOrcLLJITRef jit;
   uint32_t n_private; /* private constants made */
@@ -62,11 +62,11 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
-/* Can LLVM drop masks of the target's code? Has it, in this object: then the functions in question
- * are marked in the module, and the next object is right. llvm/core/masks.c */
+/* A workaround for masks that LLVM drops (llvm/core/masks.c). Can it drop masks in code for the target? Did it, in this
+ * object? Then the module's functions that lost masks are marked, and the next object is right. */
 bool neo_ll_has_short_masks(const neo_target *t);
 bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
-/* A constant in memory; align 0: as its type asks. llvm/core/const.c */
+/* A constant in memory; align 0: the alignment of its type. llvm/core/const.c */
 LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
@@ -91,20 +91,20 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, `body` is
- * what is to be written, and the builder stands in it until neo_ll_shared_end. */
+/* A pure function "<prefix>.<what>" that several places of a model call. If it is new, the caller writes its body:
+ * the builder is in `body` until neo_ll_shared_end. */
 typedef struct {
-  LLVMValueRef fn;   /* to be called */
-  LLVMValueRef body; /* null: it has one */
+  LLVMValueRef fn;   /* the function for calls */
+  LLVMValueRef body; /* the function to write; null: it has a body */
   LLVMBasicBlockRef back;
   LLVMModuleRef mod; /* of the caller */
 } neo_ll_shared;
 neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type);
 void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
-/* Calls a function of the emulator, of at most eight arguments. */
+/* Calls a function of the emulated device with at most eight arguments. */
 void neo_ll_tell(neo_llvm *l, const char *symbol, LLVMValueRef *arg, unsigned n);
-/* Names `made`, which takes over from a placeholder of that name. */
+/* Gives `made` this name, and replaces a placeholder of that name by it. */
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
 
@@ -117,8 +117,8 @@ void neo_ll_scalarize_masked_stores(neo_llvm *l);
 typedef struct {
   LLVMValueRef v;
   bool lanes;
-  uint32_t depth; /* of the innermost loop that it changes in */
-  bool of_data;   /* a condition that elements of tensors decide */
+  uint32_t depth; /* of the innermost loop in which the value changes */
+  bool of_data;   /* a condition that depends on elements of tensors */
 } neo_ll_val;
 
 typedef enum { NEO_LL_UNSET, NEO_LL_FIXED, NEO_LL_LOOP, NEO_LL_LANE } neo_ll_var_kind;
@@ -126,9 +126,9 @@ typedef struct {
   uint8_t kind;
   bool nonneg;
   uint32_t depth;
-  int64_t fixed;    /* FIXED; LANE: that of lane 0, not negative */
-  int64_t multiple; /* LOOP: of this number */
-  int64_t most;     /* LOOP: its last value; 0: not known */
+  int64_t fixed;    /* FIXED: the value; LANE: the value of lane 0, not negative */
+  int64_t multiple; /* LOOP: a number that divides all values */
+  int64_t most;     /* LOOP: the last value; 0: unknown */
   LLVMValueRef v;   /* LOOP */
   bool rolled; /* LOOP: an UNROLL loop's; as an index of a register it is 0 (llvm/core/roll.c) */
 } neo_ll_var;
@@ -138,9 +138,9 @@ typedef struct {
 } neo_ll_buf;
 
 typedef struct {
-  int64_t width; /* of the loops that index it by their lane; -1: several */
+  int64_t width; /* of the VECTOR loops that index it by their lane; -1: several widths */
   bool vector;   /* elements are vectors over the last dimension */
-  bool together; /* elements lie behind each other in memory */
+  bool together; /* elements are contiguous in memory */
   LLVMValueRef *at;
 } neo_ll_reg;
 
@@ -155,26 +155,25 @@ typedef struct {
   neo_ll_buf *buf;
   neo_ll_reg *reg;
   LLVMValueRef *size, key[3], scratch;
-  LLVMValueRef units; /* of a GPU's kernel: how many there are */
-  int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
-  LLVMValueRef block; /* in a persistent grid: the block of the kernel's own; else null */
+  LLVMValueRef units; /* of a GPU's kernel: the number of units */
+  int64_t threads;    /* of a GPU's block, if the kernel has loops of threads; else 0 */
+  LLVMValueRef block; /* in a persistent grid: the current block of this kernel; else null */
   int64_t team;       /* in a persistent grid: threads of a block; else 0 */
   bool in_threads;
-  neo_ll_role role; /* whose arm of SPECIALIZE it is; a producer is one thread */
-  uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
+  neo_ll_role role; /* the current arm of SPECIALIZE; a producer is one thread */
+  uint32_t n_maps;  /* tensor maps of copied boxes: parameters after all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
   LLVMValueRef map[NEO_KERNEL_MAPS];
-  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm/nvptx/sync.c) */
-  bool *matrix;  /* [buffer] warpgroups multiply what lies in it */
-  bool *
-      by_mbarriers; /* [buffer] mbarriers say who may read and write it when (llvm/nvptx/specialize.c) */
-  uint32_t width, depth; /* of the VECTOR loop around, else 1 */
-  uint32_t n_accesses;   /* of memory, so far */
-  uint32_t *mentions;    /* of registers, once they are counted (llvm/core/roll.c) */
+  uint8_t *open;      /* [buffer] accesses of threads since the last barrier (llvm/nvptx/sync.c) */
+  bool *matrix;       /* [buffer] it has factors of warpgroups */
+  bool *by_mbarriers; /* [buffer] mbarriers order its accesses (llvm/nvptx/specialize.c) */
+  uint32_t width, depth; /* width of the enclosing VECTOR loop, else 1; depth of loops */
+  uint32_t n_accesses;   /* number of memory accesses so far */
+  uint32_t *mentions;    /* [register] its uses, once they are counted (llvm/core/roll.c) */
   bool nontemporal;      /* nontemporal buffers begin at multiples of a vector here */
-  neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
+  neo_ll_val guard;      /* the condition of loads; v null: always */
   struct {
-    uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */
+    uint32_t stamp, no_form; /* the statement in which val holds; in which it has no linear form */
     neo_ll_val val;
   } * memo; /* by node id, as is `facts` */
   uint8_t *facts;
@@ -182,7 +181,7 @@ typedef struct {
   NEO_VEC(uint32_t) trail;
   bool tiles;              /* the kernel uses tile registers */
   bool dots;               /* it multiplies pairs by instructions */
-  LLVMValueRef tile_state; /* where the target has none: their content */
+  LLVMValueRef tile_state; /* the content of tile registers, if the target has none */
 } neo_ll_gen;
 
 enum {
@@ -206,17 +205,17 @@ typedef struct {
 
 neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);  /* llvm/core/expr.c */
 LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x); /* with lanes if width > 1 */
-/* What the kernel is given (llvm/core/args.c), loaded in its entry block at first use: a field of
- * neo_rt_args; a size; a part of the key; where a buffer begins. And the scopes of its buffers. */
+/* Arguments of the kernel (llvm/core/args.c), loaded in its entry block at first use: a field of neo_rt_args; a size; a
+ * part of the key; the address of a buffer. And the alias scopes of its buffers. */
 LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes);
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
-void neo_ll_origins(neo_ll_gen *g); /* once the rest is given, where the builder stands */
-/* A stack slot of the entry block; align 0: as its type asks. llvm/core/reg.c */
+void neo_ll_origins(neo_ll_gen *g); /* at the builder's position, after all other arguments */
+/* A stack slot of the entry block; align 0: the alignment of its type. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
-/* Registers (llvm/core/reg.c): all of a kernel's, once; where an element is; statement REG. */
+/* Registers (llvm/core/reg.c): makes all registers of a kernel; the place of an element; the statement REG. */
 void neo_ll_registers(neo_ll_gen *g);
 typedef struct {
   int64_t at;   /* number in neo_ll_reg.at */
@@ -225,7 +224,7 @@ typedef struct {
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
 void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s);
-/* llvm/core/tree.c. Joins all lanes of a register by vectors, if e is their tree. */
+/* llvm/core/tree.c. Reduces all lanes of a register by vector operations, if e is a tree over them. */
 bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
 /* llvm/core/linear.c: x becomes x + coef*v; out = x + k*y, x * y; x = d*q + r, with q a sum and r a
  * constant in [0, d) for each lane. False: that is no sum of this form. */
@@ -239,7 +238,7 @@ bool neo_ll_lin_divide(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b); /* is b always a + 1? */
-/* What lane k adds to the value of lane 0; not with a stride. */
+/* The difference between the values of lane k and lane 0; x has no stride. */
 int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane);
 LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
                                  uint32_t *depth);
@@ -249,25 +248,25 @@ int64_t neo_ll_most(neo_ll_gen *g,
                     const neo_lx *e); /* if it is not negative; INT64_MAX: no bound */
 /* llvm/core/mem.c */
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
-/* Two loads of bf16 that lie side by side, as a pair; false: they do not, or their lanes are no run
- * of pairs. */
+/* Two loads of adjacent bf16 as a pair; false: they are not adjacent, or their lanes are no run of pairs. */
 bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 /* An atomic addition of an integer. */
 void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value);
-/* The first n elements of v, next to each other from an address on; only if that lane of the guard
- * holds (v null: always). */
+/* Stores the first n elements of v contiguously at an address, only if that lane of the guard holds (v null:
+ * always). */
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
                         neo_ll_val guard, uint32_t lane);
 void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
-/* The address of the element at an offset without lanes; guarded: the offset may lie outside of the
- * buffer. *align: bytes, at most 64, of which the address is known to be a multiple. */
+/* The address of the element at an offset without lanes; guarded: the offset may be outside of the buffer.
+ * *align: the known alignment of the address in bytes, at most 64. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
-/* In a loop's body: leaves the loop unless `more` holds; the builder stands where the iteration goes on. llvm/core/control.c */
+/* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the rest of the iteration.
+ * llvm/core/control.c */
 void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after);
 /* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
  * where the builder stands then. llvm/core/control.c */
@@ -285,8 +284,8 @@ void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for
- * a kernel that multiplies them. */
+/* llvm/x86/dot.c: pairs of bf16, and products of them lane by lane. `declare` runs once for a kernel that multiplies
+ * pairs. */
 void neo_ll_dots_declare(neo_ll_gen *g);
 LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 /* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
@@ -294,7 +293,8 @@ LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRe
 /* Plain code: denormal numbers are zeros; one number of each pair as f32, flushed. */
 LLVMValueRef neo_ll_flushed(neo_llvm *l, LLVMValueRef x);
 LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
-uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
+uint32_t neo_ll_enter(
+    neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
 /* The state of a kernel whose function is there; its body, where the builder stands.

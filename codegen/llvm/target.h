@@ -1,4 +1,4 @@
-/* What code is generated for. */
+/* The target of code generation: a processor or a GPU, its features and its machine row. */
 #pragma once
 #include "base/arena.h"
 #include "base/machine.h"
@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a target multiplies pairs of bf16 (codegen/loop/tile.h): AMX, tiles by instructions of x86; DOTS,
- * vectors by VDPBF16PS, of processors on which that is quicker than f32; PLAIN and PLAIN_DOTS, the
- * same as plain code, for tests of all else. */
+/* The way a target multiplies pairs of bf16 (codegen/loop/tile.h). AMX: tiles by instructions of x86. DOTS: vectors by
+ * VDPBF16PS, on processors where that is quicker than f32. PLAIN and PLAIN_DOTS: the same as plain code, for tests
+ * of everything else. */
 typedef enum {
   NEO_MATRIX_NONE,
   NEO_MATRIX_AMX,
@@ -24,46 +24,47 @@ typedef struct neo_target {
   const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
   const char *features;    /* LLVM's string "+avx2,+fma,..." */
   const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
-  neo_machine machine;     /* what is known of it: a row of base/machine.def, or a profile's */
+  neo_machine machine;     /* a row of base/machine.def, or of a profile */
   neo_isa isa;
-  const char *profile;   /* hash of the profile that was taken; null: a shipped row */
+  const char *profile;   /* hash of the profile; null: a shipped row */
   uint32_t vector_bytes; /* 16, 32, 64; of a GPU 16: the widest access of a thread */
   uint32_t vector_regs;  /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
   uint32_t sm;          /* of an NVIDIA GPU's level: 75, 80, 90; 0: a CPU */
-  const char *device;   /* of a GPU: whose machine code ptxas makes, "sm_120" of level "sm_90" */
-  int64_t shared_bytes; /* of a GPU's block, if it asks for them */
-  bool sm_own;          /* instructions that this generation alone has ("sm_90a") */
-  bool split;    /* products of f32 may be three of tf32, for what records say of schedules */
-  bool emulated; /* its kernels as code of this machine's processor, for tests */
-  bool own_math; /* functions of f64 in our code even where there is a libm, for tests */
+  const char *device;   /* of a GPU: the device for ptxas, "sm_120" of level "sm_90" */
+  int64_t shared_bytes; /* of a GPU: the most shared memory that a block can request */
+  bool sm_own;          /* the level has instructions of this generation alone ("sm_90a") */
+  bool split;    /* products of f32 may be three of tf32; records of schedules depend on it */
+  bool emulated; /* kernels of a GPU are code for this machine's processor, for tests */
+  bool own_math; /* our functions of f64 even with a libm, for tests */
   neo_matrix matrix;
-  const char *matrix_needs; /* features that such kernels need beyond rt_features; "": none */
+  const char *
+      matrix_needs; /* features that kernels with the matrix unit need beyond rt_features; "": none */
 } neo_target;
 
-/* Takes a profile of the machine in place of the target's row. False: its machine has other
- * instructions than the target; *why gets a message. */
+/* Replaces the target's row by a profile of the machine. False: the profile's machine has other instructions than
+ * the target; *why gets a message. */
 bool neo_target_take(neo_arena *a, neo_target *t, const neo_machine *profile, const char **why);
 
-/* The row with what the target adds to it: what schedules are made for. */
+/* The machine that schedules are made for: the row, with the features of the target. */
 neo_machine neo_target_machine(const neo_target *t);
 
-/* What a schedule's `matrix` may be: NEO_PAIRS_TILES, NEO_PAIRS_DOTS (schedule/schedule.h); 0: it
- * has neither. */
+/* The value of a schedule's `matrix` that the target supports: NEO_PAIRS_TILES or NEO_PAIRS_DOTS
+ * (schedule/schedule.h); 0: neither. */
 int neo_target_pairs(const neo_target *t);
 
-/* Do its kernels begin with waiting for those that they are launched behind (llvm/nvptx/kernel.c)? */
+/* Do its kernels begin with a wait for earlier kernels (programmatic dependent launch, llvm/nvptx/kernel.c)? */
 bool neo_target_waits(const neo_target *t);
 
-/* Whether the kernels of what neo_target_choose takes by this name (null: a CPU) are PTX. */
+/* Are the kernels of the target that neo_target_choose finds by this name (null: a CPU) PTX? */
 bool neo_target_has_ptx(const char *target);
 
-/* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
- * (aarch64 neon), or an LLVM CPU name that llvm/core/target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", or another of base/gpu.def's
- * names, with "+host" after it emulated.
+/* Finds a target by its names. mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3",
+ * "x86-64-v4", "generic" (aarch64 neon), or an LLVM CPU name that llvm/core/target.c lists. target: null or "cpu":
+ * this machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", or another name of base/gpu.def, emulated with
+ * "+host" after it.
  * "+tiles" after a level of x86_64 gives it a matrix unit in plain code, "+dots" dots of vectors.
  * NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,

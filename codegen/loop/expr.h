@@ -2,8 +2,8 @@
  * node. Building folds integer constants as ir/build.c does; integer sums gather their constants on
  * the right (loop/expr.c).
  *
- * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
- * offset or the other value: what is not evaluated touches no memory. Elementwise operators are the
+ * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the offset or the other
+ * value: an expression that is not evaluated accesses no memory. Elementwise operators are the
  * rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose arithmetic must not
  * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says). */
 #pragma once

@@ -1,8 +1,8 @@
-/* What the threads of a block do together: asynchronous copies, products of warps and warpgroups,
- * shuffles. Poison ends in products: what they make of it is taken for a value.
+/* Statements that the threads of a block execute together, in the interpreter: asynchronous copies, products of
+ * warps and warpgroups, shuffles. Products do not propagate poison: their results count as values.
  *
- * A copy is made at once, and its elements are marked with the number of its group: a read or
- * write of one of them before a COPY_WAIT for that group is an error. */
+ * A copy happens at once, and marks its elements with the number of its group: a read or write of one of them
+ * before a COPY_WAIT for that group is an error. */
 #include "codegen/loop/interp.h"
 #include <assert.h>
 #include <string.h>
@@ -154,8 +154,8 @@ static double factor_at(void *ctx, int i, uint32_t address) {
   return t == NEO_F32_T ? neo_wgmma_number(x->s->wgmma.op, neo_li_bits(t, v)) : v.f;
 }
 
-/* One instruction of a warpgroup, whose threads are from `first` on: of 64 rows, whose sums are
- * element `e` of the register and those behind it. */
+/* One instruction of the warpgroup whose first thread is `first`, for 64 rows; their sums are the elements of the
+ * register from `e` on. */
 static void multiply_rows(product *x, const neo_wgmma_product *now, int64_t first, int64_t e) {
   const neo_reg *r = &x->p->k->regs.at[x->s->wgmma.acc];
   reg_store *all = &x->p->reg[x->s->wgmma.acc];

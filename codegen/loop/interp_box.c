@@ -1,14 +1,12 @@
-/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once,
- * and its elements are marked with the phase that they belong to: a read or write of one of them
- * before that phase is waited for is an error.
+/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once, and its elements are
+ * marked with their phase: a read or write of one of them before a wait for that phase is an error.
  *
- * What a producer does depends on the consumers only in time. So its arm is run first, and its
- * statements are recorded with the values of their operands. While the consumers run, the
- * recorded statements are carried out one by one, as far as the producer's waits allow: without a
- * seed as late as possible, when consumers wait for a phase; with a seed also earlier, at random
- * between two of the consumers' statements. A wait for a phase that nobody can complete any more
- * is a deadlock. All consumers are one thread of control here and arrive together; how far one
- * warpgroup may run ahead of another is tested on the emulated device. */
+ * The producer depends on the consumers only in time. So its arm runs first, and its statements are recorded with the
+ * values of their operands. The interpreter then executes the recorded statements while the consumers run, as far as
+ * the producer's waits allow: without a seed as late as possible, when consumers wait for a phase; with a seed also
+ * earlier, at random between two of the consumers' statements. A wait for a phase that can never complete is a
+ * deadlock. All consumers are one thread of control here and arrive together; the emulated device tests how far one
+ * warpgroup may run ahead of another. */
 #include "codegen/loop/interp.h"
 
 static const char *name_of(const interp *p, uint32_t buf) {
@@ -191,7 +189,7 @@ void neo_li_box(interp *p, const neo_ls *s) {
   act(p, &x);
 }
 
-/* ---- units: mbarriers begin anew with each. What consumers have arrived at nobody need wait for. */
+/* ---- units: mbarriers restart with each unit. Phases that consumers arrive at need no wait. */
 
 static void end_mbarrier(interp *p, mbarrier *of) {
   if (of->begun > of->waited && !of->arrived)

@@ -1,9 +1,10 @@
-/* Values in the reference interpreter: buffers, registers and expressions. An access outside a buffer,
- * and a read of an undefined register element, stop it. Of memory that holds nothing, as the last lanes of a
- * vector may, comes poison, which stops it where it is stored outside of scratch, is an index or decides.
+/* Values in the reference interpreter: buffers, registers and expressions. It stops at an access outside of a buffer,
+ * and at a read of an undefined register element. A read of memory without a value, which the last lanes of a vector
+ * may make, gives poison; the interpreter stops if poison is stored outside of scratch, is an index or decides a
+ * condition.
  *
- * A statement's expression is a graph: each node is evaluated once a statement, and only where its
- * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
+ * A statement's expression is a graph: each node is evaluated once in a statement, and only if its value is needed
+ * (SELECT, LOADIF and conditional stores do not evaluate unused values). */
 #include "base/random.h"
 #include "codegen/loop/interp.h"
 #include <math.h>
@@ -259,7 +260,7 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u) {
   return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
 }
 
-/* Where the condition is poison nothing is loaded. */
+/* A load under a condition; a poisoned condition loads nothing. */
 static neo_value guarded_load(interp *p, const neo_lx *e) {
   bool taken = neo_li_eval(p, e->arg[1]).i;
   uint8_t poison = p->taint & POISONED;

@@ -1,6 +1,6 @@
-/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, verified and interpreted
- * here, and emitted by llvm/core/emit.c; tests also parse its text (tests/codegen/loop_parse.h). A lone definition and a fused group take the
- * same path.
+/* The loop IR: a kernel as loops and statements, independent of LLVM. This folder prints, verifies and interprets
+ * it, llvm/core/emit.c emits code, and tests parse its text (tests/codegen/loop_parse.h). Single definitions and fused
+ * groups have the same path.
  *
  * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
  * only promise something to the emitter, and the verifier checks what can be checked:
@@ -12,14 +12,14 @@
  *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
  *             SET, STORE (no loops, no IF); a SET in it has the lane as last index
- *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent, and
- *             run by the threads of a GPU's block. What stands outside of these loops is the same
- *             for all of them, and stores nothing; registers with threads are a set for each
- *             iteration, which lives from one THREAD loop to the next
+ *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent; the threads
+ *             of a GPU's block run them. Statements outside of these loops are the same for all threads,
+ *             and store nothing. A register with threads has a set of elements for each iteration, which
+ *             lives from one THREAD loop to the next
  *
- * On a GPU, a kernel with THREAD loops runs a unit in a block of threads, with scratch in shared
- * memory; one without runs a unit in a thread, and has no scratch. One THREAD loop ends before the
- * next begins: where they share memory, the emitter puts the barrier that this needs.
+ * On a GPU, a block of threads runs a unit of a kernel with THREAD loops, with scratch in shared memory; in a kernel
+ * without them a single thread runs a unit, and there is no scratch. One THREAD loop ends before the next begins:
+ * the emitter puts a barrier between them if they share memory (llvm/nvptx/sync.c).
  *
  * Registers are small arrays with constant extents, private to one iteration of the loop they stand
  * in. Their indices must be constants, UNROLL variables or, in the last place, the VECTOR variable:
@@ -42,10 +42,9 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
- * A kernel that is `persistent n` has blocks that take one unit after another, at most n of them on
- * a multiprocessor: block b of so many takes the units b, b + blocks, b + 2*blocks ... Its body is
- * a SPECIALIZE; each arm ends with a UNIT loop, all units, of which both walk those of the block,
- * and begins with registers that live as long as the block, and arrivals: phases of mbarriers go on
+ * In a kernel that is `persistent n`, a block runs several units, and a multiprocessor has at most n blocks: block b
+ * runs the units b, b + blocks, b + 2*blocks ... The body is a SPECIALIZE. Each arm begins with registers that live as
+ * long as the block, and with arrivals, and ends with a UNIT loop over the same units. Phases of mbarriers continue
  * from unit to unit, and the producer may be a unit ahead.
  *
  * Everything lives in the kernel's arena. */
@@ -64,13 +63,13 @@ typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_bu
 typedef struct {
   const char *name;
   uint8_t type, use;
-  neo_tensor tensor; /* what it holds, in the group that the kernel was made from; 0 for scratch */
-  int64_t shift;     /* its first element is this one of the tensor; other groups have their own */
-  const neo_lx *origin;  /* over sizes: its first element is this one of what the kernel is given;
-                           null: the first */
+  neo_tensor tensor; /* of the group that the kernel was made from; 0 for scratch */
+  int64_t shift; /* the element of that tensor that is element 0; other groups have other values */
+  const neo_lx
+      *origin; /* over sizes: the element of the argument that is element 0; null: the first */
   int64_t scratch_elems; /* SCRATCH: per worker, constant */
   bool no_alias;         /* overlaps no other buffer of the kernel */
-  bool nontemporal;      /* WRITE: vectors are written past the caches, where that is possible */
+  bool nontemporal;      /* WRITE: stores of vectors are nontemporal, where that is possible */
   int64_t align;         /* bytes; at least the element's size; only what is certain */
 } neo_kbuf;
 
@@ -89,7 +88,7 @@ struct neo_kernel {
   NEO_VEC(const char *) vars;
   NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
   const neo_lx *units;         /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
-  int64_t persistent;          /* n > 0: its blocks take unit after unit, n of a multiprocessor */
+  int64_t persistent; /* n > 0: a block runs several units, at most n blocks on a multiprocessor */
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
@@ -107,7 +106,7 @@ uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
 /* Names all sizes of a module, and the indices of loops. */
 void neo_kernel_name_sizes(neo_kernel *k, const neo_module *m);
 
-/* ---- what a kernel has (loop/kernel.c) */
+/* ---- properties of a kernel (loop/kernel.c) */
 /* The kernel's UNIT loop, if it is the only statement; null: the kernel is one unit, or
  * persistent. */
 const neo_ls *neo_kernel_unit_loop(const neo_kernel *k);
@@ -117,19 +116,19 @@ bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind);
 bool neo_kernel_has_dots(const neo_kernel *k); /* of pairs */
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
-/* May data say how much each unit does? Loops or branches in units ask for elements of buffers. */
+/* May the work of units depend on data? True if loops or branches in units read elements of buffers. */
 bool neo_kernel_uneven(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
-/* Threads of a GPU's block: these, and with a producer a warpgroup more. */
+/* Threads of a GPU's block: those of THREAD loops, and one more warpgroup with a producer. */
 int64_t neo_kernel_block_threads(const neo_kernel *k);
-/* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from
- * neo_rt_args.scratch; where it moves, from an address within a page after it.
+/* The scratch of one worker: its bytes, and the offsets of its buffers, in order at multiples of 64 from
+ * neo_rt_args.scratch. If scratch moves, it begins at an address within a page after that.
  *
- * 4K aliasing: a processor takes a load to depend on an earlier store, and waits for the store,
- * if their addresses agree in the bits below the page. A nontemporal store takes long: a row in
- * scratch that is read one line behind the results being written would wait at each line. So
- * scratch begins half a page after the first nontemporal buffer. */
+ * Scratch moves because of 4K aliasing: if the addresses of a load and an earlier store agree in the bits below the
+ * page, a processor assumes a dependence and waits for the store. A nontemporal store takes long, so reads of a row
+ * in scratch one line after the lines being written would wait at each line. Therefore scratch begins half a
+ * page after the first nontemporal buffer. */
 enum { NEO_PAGE_BYTES = 4096 };
 bool neo_kernel_scratch_moves(const neo_kernel *k);
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
@@ -138,8 +137,8 @@ int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 /* ---- boxes (loop/box.c) */
 int64_t neo_box_elements(const neo_box *b);
 bool neo_box_same(const neo_box *a, const neo_box *b);
-/* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only
- * in where their boxes begin share one. Returns how many there are. */
+/* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only in the beginnings
+ * of their boxes share a map. Returns their number. */
 enum { NEO_KERNEL_MAPS = 4 };
 typedef struct {
   uint32_t buf;
@@ -148,18 +147,18 @@ typedef struct {
 uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS]);
 
 /* ---- text, checks, interpretation */
-void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop/print.c: the text's form */
-/* A hash of that text without names and tensors: kernels with equal keys do the same. */
+void neo_kernel_print(const neo_kernel *k,
+                      neo_str *out); /* loop/print.c has the form of the text */
+/* A hash of that text without names and tensors: kernels with equal keys compute the same. */
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
-/* A hash of all that code is made of, besides symbol and target: kernels with equal ones become the
- * same code. Threads may ask at once, each with a scratch of its own. */
+/* A hash of everything that code depends on, except symbol and target: kernels with equal hashes have the same code.
+ * Several threads may call it at once, each with a scratch of its own. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]);
-/* NEO_INTERNAL, and the first breach in *why. (loop/verify.c) */
+/* NEO_INTERNAL with the first violation in *why. (loop/verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
-/* The memory of buffers that are no scratch. It is told of each access, of element `at` from what
- * the run was given on, by which unit. BROKEN (false), after it has reported why: units meet.
- * `adds`: they add to it. */
+/* A model of the memory of all buffers but scratch, which sees each access: the unit, and element `at` of the buffer
+ * that the run got. It returns BROKEN (false) after it has reported a race of units. adds: an atomic addition. */
 typedef enum { NEO_MEMORY_HELD, NEO_MEMORY_EMPTY, NEO_MEMORY_BROKEN } neo_memory_state;
 typedef struct {
   void *ctx;
@@ -167,24 +166,23 @@ typedef struct {
   bool (*write)(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds);
 } neo_kernel_memory;
 
-/* loop/interp.c: runs units [lo, hi), of a persistent kernel as one block. bufs[k]: elements of the
- * k-th buffer (scratch too), n_elems[k] how many: an access outside, a read of an undefined
- * register element, a use of what nothing has written, a store to a READ buffer, or an index whose
- * arithmetic leaves i64 is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that
- * meet at an element which one of them writes, and an access to what a copy that is under way
- * writes. */
+/* The interpreter (loop/interp.c): runs units [lo, hi), those of a persistent kernel as one block. bufs[k]: elements of
+ * the k-th buffer (scratch too); n_elems[k]: their number. It returns NEO_INTERNAL with *why for an access outside of a
+ * buffer, a read of an undefined register element, a use of an element that was never written, a store to a READ
+ * buffer, an index whose arithmetic leaves i64, a race of two iterations of one THREAD loop, and an access to
+ * elements that an asynchronous copy in flight writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
   const int64_t *sizes;
   uint64_t key[3];
   int64_t lo, hi;
-  int64_t blocks; /* of a persistent kernel: it runs those lo + k*blocks; 0: all */
-  uint64_t seed;  /* of the order in which iterations of THREAD loops run; 0: as they are counted */
+  int64_t blocks; /* of a persistent kernel: the run has the units lo + k*blocks; 0: all */
+  uint64_t seed;  /* of the order of iterations in THREAD loops; 0: ascending */
   const neo_kernel_memory *memory; /* null: all elements have values */
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
-/* An expression of the kernel's over sizes and constants, as its units and extents of boxes are. */
+/* The value of an expression over sizes and constants, such as the units of a kernel or the extents of a box. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);

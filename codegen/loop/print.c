@@ -1,4 +1,4 @@
-/* Kernels as text. Parsing the text gives a kernel that prints the same.
+/* Kernels as text. A kernel that is parsed from the text prints the same text.
  *
  *   neo-loop 2
  *   kernel H(X: f32 read noalias align 64, s: f32 scratch 128) sizes B units B
@@ -8,11 +8,10 @@
  *       acc[0, l] = X[b*8 + l if l < 4 else 0.0]
  *       X[b*8 + l] = acc[0, l] if b < 3
  *
- * Constants show their type: 5 is i64, 5:i32; 0.5 is f32, 0.5:f64; true. A cast is a call of the
- * type's name. @seed, @step, @call are the key; rand@3(e), rand@3:f64(e) random numbers of a site.
- * Names that are equal, or not words, are made distinct words. Where a statement's expressions are
- * large, what they share, and what nests deep, is printed once in lines `let %0 = e` before it: the
- * text is no longer than the graph, and a parser needs no deep stack. */
+ * Constants show their type: 5 is i64, 5:i32; 0.5 is f32, 0.5:f64; true. A cast is a call of the type's name. @seed,
+ * @step, @call are the key; rand@3(e), rand@3:f64(e) random numbers of a site. Names that are equal, or not words,
+ * become distinct words. If a statement's expressions are large, shared and deeply nested nodes are printed once, in
+ * lines `let %0 = e` before the statement: the text is no longer than the graph, and a parser needs no deep stack. */
 #include "codegen/loop/print.h"
 #include "base/hash.h"
 
@@ -388,8 +387,8 @@ static void put_node(neo_str *out, const neo_lx *e) {
     put_number(out, e->arg[a]->id);
 }
 
-/* The text says what a kernel means. Code may also differ by the order of what is named there:
- * registers lie on the stack as they were declared, and a node that is shared is evaluated once. */
+/* Hashes the text, which is the meaning of a kernel, and two orders on which code depends as well: registers are on the
+ * stack in the order of their declaration, and a shared node is evaluated once. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]) {
   neo_str s = neo_str_in(scratch);
   print_nameless(k, &s);

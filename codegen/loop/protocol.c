@@ -1,8 +1,7 @@
-/* The protocols of copies, mbarriers and products (loop/protocol.h). One walk in the order of the
- * text keeps what is known where a statement stands: the mbarriers that were waited for in blocks
- * around it, the groups of copies and the products under way. A loop is walked twice, as its second
- * iteration begins with what the first one leaves. Arithmetic of stages and parities is checked by
- * trying all their values. */
+/* Checks of the protocols of copies, mbarriers and products (loop/protocol.h). One walk in the order of the text
+ * tracks the state at each statement: the mbarriers that blocks around it have waited for, the groups of copies
+ * and the products in flight. The walk visits a loop twice, because the second iteration begins with the state
+ * that the first one leaves. It checks arithmetic of stages and parities by trying all of their values. */
 #include "codegen/loop/protocol.h"
 #include <stdarg.h>
 
@@ -83,7 +82,7 @@ typedef struct {
   int64_t stage_is, parity_is;
 } values;
 
-/* Null: it depends on other things. */
+/* The value of e at these values of the registers; false: it depends on something else. */
 static bool value_of(const neo_lx *e, const values *v, int64_t *out) {
   neo_value x[3];
   if (e->kind == NEO_LX_CONST && !neo_type_is_float((neo_type)e->type)) {
@@ -105,7 +104,7 @@ static bool value_of(const neo_lx *e, const values *v, int64_t *out) {
   return true;
 }
 
-/* The scalar register that it is, or the only one in it; false: neither. */
+/* The first scalar register in e; false: there is none. */
 static bool register_in(const neo_lx *e, uint32_t *reg) {
   if (e->kind == NEO_LX_REG && !e->n) {
     *reg = e->attr;
@@ -129,7 +128,7 @@ typedef struct {
   size_t at_stage, at_parity;   /* in their block */
 } advance;
 
-/* What a loop makes of these values; false: they depend on other things. */
+/* The stage and parity after one iteration that begins with these values; false: they depend on something else. */
 static bool advanced(const advance *to, values v, int64_t *stage, int64_t *parity) {
   if (!value_of(to->parity->set.value, &v, parity))
     return false;
@@ -137,7 +136,7 @@ static bool advanced(const advance *to, values v, int64_t *stage, int64_t *parit
   return value_of(to->stage->set.value, &v, stage);
 }
 
-/* From one value of stage and parity to the next; false: they depend on other things. */
+/* Checks one step from these values of stage and parity to the next; false: they depend on something else. */
 static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, const values *v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems, stage, parity, wanted;
@@ -156,7 +155,8 @@ static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, co
   return true;
 }
 
-/* The stage is set behind the parity, which is computed from it. */
+/* Checks one iteration of a loop over stages. The loop sets the parity, which depends on the stage, before the
+ * stage. */
 static void check_round(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems;
@@ -208,7 +208,8 @@ static bool contains(const neo_lx *e, const neo_lx *part) {
   return found;
 }
 
-/* Constants are folded: of a constant stage nothing more is asked. */
+/* Has a block around waited for the mbarrier of this stage? Constant offsets are folded, so that a wait for a constant
+ * stage counts for all. */
 static bool is_waited_for(const protocol *p, uint32_t mbarriers, const neo_lx *offset) {
   int64_t at;
   for (uint32_t i = 0; i < p->n_waits; i++) {

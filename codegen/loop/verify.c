@@ -41,7 +41,7 @@ static void check_vector_body(verifier *v, const neo_ls *s) {
   }
 }
 
-/* Where a kernel's unit loop stands; a persistent one's, of each role. */
+/* May s be a UNIT loop at its place? It is the kernel's only statement; in a persistent kernel, the last of an arm. */
 static bool takes_units(const verifier *v, const neo_ls *s) {
   const neo_block *b = &v->k->body;
   if (v->k->persistent && v->role)
@@ -198,7 +198,7 @@ static void check_persistent(verifier *v) {
                    "unit loop");
 }
 
-/* What a warpgroup's registers are set to. */
+/* Can a warpgroup set its registers to n (setmaxnreg)? */
 static bool is_number_of_registers(uint32_t n) {
   enum { LEAST = 24, MOST = 256, EIGHT = 8 };
   return n >= LEAST && n <= MOST && n % EIGHT == 0;

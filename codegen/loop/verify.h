@@ -1,10 +1,10 @@
-/* What the files of the loop IR's verifier share: its state. loop/verify.c walks over the statements,
- * loop/verify_device.c checks those for warps, matrix units and the copy engine, loop/verify_expr.c
+/* The state of the loop IR's verifier, for its files. loop/verify.c walks over the statements,
+ * loop/verify_device.c checks statements of warps, matrix units and asynchronous copies, loop/verify_expr.c
  * expressions. */
 #pragma once
 #include "codegen/loop/loop.h"
 
-enum { OUTSIDE = 1, INSIDE }; /* of a thread loop a register is declared */
+enum { OUTSIDE = 1, INSIDE }; /* a register is declared outside or inside of a thread loop */
 enum { MAX_DEPTH = 64 };
 
 typedef struct {
@@ -30,12 +30,12 @@ typedef struct {
 
 /* Records a broken rule; only the first one is reported. */
 void neo_lv_fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The loop around of that variable; null: there is none. */
+/* The enclosing loop of that variable; null: there is none. */
 const scope *neo_lv_find(const verifier *v, uint32_t var);
-/* An element of a register that is declared here. */
+/* Checks an element of a register: the register is declared at this place, and the indices are right. */
 void neo_lv_check_place(verifier *v, uint32_t reg, const neo_lx *const *index, size_t n);
-/* An expression of that type; null is a breach. */
+/* Checks an expression, and that it has that type; null is a violation. */
 void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what);
-/* Index `dim` of a register: what it may be, after unrolling. */
+/* Checks index `dim` of a register: after unrolling it is a constant, or a lane in the last dimension. */
 void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
 void neo_lv_check_device(verifier *v, const neo_ls *s);

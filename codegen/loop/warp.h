@@ -1,20 +1,19 @@
-/* What the 32 threads of a warp do together, as every part of the compiler understands it: products
- * of small matrices (mma.def lists them), how they get their factors (ldmatrix.def), and shuffles.
+/* Operations of the 32 threads of a warp, as every part of the compiler defines them: products of small matrices
+ * (mma.def lists them), loads of their factors (ldmatrix.def), and shuffles.
  *
  * Thread t = 4*g + q holds, as f32 or as cells of 32 bits,
  *   of c[16, 8]:  element e is c[g + 8*(e/2), 2*q + e%2]
  *   of a[16, 8]:  element e is a[g + 8*(e%2), q + 4*(e/2)]
  *   of b[8, 8]:   element e is b[q + 4*e, g]
- * which is what PTX lays down for mma.m16n8k8 of tf32, and for mma.m16n8k16 of bf16 and f16 with
- * two steps in a cell, the first in the low half; the m16n8k8 of these is half of a and of b.
+ * as PTX defines it for mma.m16n8k8 of tf32, and for mma.m16n8k16 of bf16 and f16 with two steps in a cell, the
+ * first in the low half; the m16n8k8 of bf16 and f16 is half of a and of b.
  *
- * In what order the hardware adds up is not laid down. Here all products and c are summed in f64,
- * and rounded once.
+ * PTX does not define the order of additions. Here all products and c are added in f64, and rounded once.
  *
- * Matrices are read from shared memory by rows of 16 bytes: thread 8*m + r names where row r of
- * matrix m begins, and thread 4*g + q gets, of each matrix, cell q of row g; of transposed matrices,
- * whose elements have 2 bytes, element g of rows 2*q and 2*q + 1, the first in the low half. So four
- * matrices are a fragment of a, or two of b, whichever way their elements lie. */
+ * Loads read matrices from shared memory by rows of 16 bytes: thread 8*m + r has the address of row r of matrix m,
+ * and thread 4*g + q gets cell q of row g of each matrix. Of a transposed matrix, whose elements have 2 bytes, it
+ * gets element g of rows 2*q and 2*q + 1, the first in the low half. So four matrices are a fragment of a, or two
+ * fragments of b, in either order of their elements. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +39,7 @@ typedef struct {
 extern const neo_mma_row neo_mma_rows[NEO_MMA_OPS];
 extern const uint8_t neo_mma_elements[3]; /* of c, a, b in a thread */
 
-/* What thread `lane` has in c afterwards; a[t] and b[t]: cells of thread t. */
+/* The product: c becomes the elements of thread `lane`. a[t], b[t]: the cells of thread t. */
 void neo_mma_product(neo_mma_op op, int lane, const uint32_t *const *a, const uint32_t *const *b,
                      float *c);
 
@@ -55,16 +54,15 @@ typedef enum {
 
 typedef struct {
   const char *text, *intrinsic;
-  uint32_t cells; /* that each thread gets: as many as there are matrices */
+  uint32_t cells; /* that each thread gets: one of each matrix */
   bool transposed;
 } neo_ldmatrix_row;
 extern const neo_ldmatrix_row neo_ldmatrix_rows[NEO_LDMATRIX_OPS];
 
-/* What thread `lane` gets; row[t]: 16 bytes that thread t names. */
+/* The load: the cells of thread `lane`. row[t]: the 16 bytes at the address of thread t. */
 void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uint32_t *cells);
 
-/* What threads of a warp give each other, among `of` neighbours that begin at a multiple of as
- * many: DOWN n, the one n further on, or the thread itself where there is none; FIRST n, the first
- * n in turn. The number of the thread that thread t gets it from. */
+/* The source of a shuffle: the thread that thread t reads, in groups of `of` neighbours that begin at a multiple of
+ * `of`. DOWN n: thread t + n, or t itself if t + n is outside of the group. FIRST n: thread t % n of the group. */
 typedef enum { NEO_SHUFFLE_DOWN, NEO_SHUFFLE_FIRST } neo_shuffle;
 int neo_shuffle_source(neo_shuffle what, int t, int n, int of);

@@ -1,6 +1,12 @@
-/* Tensors of which one is taken (ir/choice.h), as the branches of a case make them. Where at
- * most one of them is made in a call they lie where the result does, and no step takes it. Parts of
- * a concatenation (fusion/concat.h) lie where it does, too. */
+/* Memory of alternatives: tensors of which a definition chooses one (ir/choice.h), such as the results of a `case`'s
+ * branches. If at most one of them is computed in a call, all share the memory of the result, and the choice needs no
+ * step:
+ *
+ *   a = f(x)  when c            a, b and y are one buffer
+ *   b = g(x)  when not c   ->
+ *   y = select(c, a, b)         no step
+ *
+ * Parts of a concatenation (fusion/concat.h) are in its memory, too. */
 #include "codegen/plan/planner.h"
 #include "ir/choice.h"
 
@@ -20,8 +26,7 @@ static bool written_where(const planner *q, neo_tensor t, neo_conditions *when) 
   return found;
 }
 
-/* Does the group do nothing but take one of several tensors, each of which may lie where the
- * result does? */
+/* Does the group only choose one of several tensors, each of which may share the memory of the result? */
 static bool is_choice(planner *q, size_t at, neo_choice *c) {
   const neo_group *g = group_at(q, at);
   neo_conditions *when = NEO_NEW_ARRAY(q->scratch, neo_conditions, NEO_MOST_CHOICES);

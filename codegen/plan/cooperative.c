@@ -1,20 +1,19 @@
-/* Which steps of an entry a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
+/* The choice of the steps that a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
  *
- * A step depends on an earlier one if one of them writes what the other reads or writes; two steps
- * that write pieces of one tensor do not depend on each other for that. A step's phase is the next
- * after those of the steps that it depends on (plan/phases.h). Kernels of one block need no phase for
- * each other: the same block runs them one after the other. Steps whose results are cached between
- * calls, kernels of warpgroups, and long kernels have launches of their own, and so has a loop around
- * any of these; what is in such a loop is looked at by itself. Of the steps between, the runs are
- * chosen that save most by the prices of grid.def:
+ * A step depends on an earlier one if one of them writes data that the other reads or writes; two steps that write
+ * different pieces of a tensor are independent. A step's phase is the one after the phases of the steps that it
+ * depends on (plan/phases.h). Kernels of one block need no phase for each other: the same block runs them one after
+ * another. Steps whose results are cached between calls, kernels of warpgroups, and long kernels have launches of
+ * their own, and so has a loop around any of these; the steps in such a loop are a problem of their own. Among the
+ * remaining steps, the choice is the set of runs that saves most by the prices of grid.def:
  *
  *   separate  an edge of the graph for each level, a node for each further kernel of a level
  *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
- * of a loop both as often as it has rounds, and as one a barrier more where a round needs it.
- * A loop over blocks of rows has as many rounds as data say: as one kernel the blocks read them, while
- * otherwise the host waits for each. So a kernel in such a loop may be long, and have all of a
- * multiprocessor's memory.
+ * In a loop both prices are multiplied by the number of iterations; as one kernel, an iteration that needs it pays
+ * one more barrier. Data determine the number of iterations of a loop over blocks of rows: as one kernel the blocks
+ * read it, otherwise the host waits for each iteration. So a kernel in such a loop may be long, and may have all of
+ * a multiprocessor's memory.
  *
  * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
  * grid at the same time runs them one by one, and a trace shows them one by one. */
@@ -65,8 +64,8 @@ static double price_of(const chooser *c, neo_grid_price of) {
   return neo_grid_seconds(machine_of(c), of);
 }
 
-/* Seconds that the step takes by itself, without its launch: the longer time of memory and
- * arithmetic. What a round has of the memory nobody tells, and much of it lies in caches. */
+/* Seconds that the step takes by itself, without its launch: the longer time of memory and arithmetic. In a loop memory
+ * does not count: the part that one iteration accesses is unknown, and much of it is in caches. */
 static double seconds_of(const chooser *c, int32_t i) {
   const neo_profile *x = &machine_of(c)->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
@@ -83,7 +82,7 @@ static bool has_blocks(const chooser *c, int32_t i) {
   return plan_is_loop(&c->s, i) && c->p->loops.at[plan_step(&c->s, i)->arg].begin >= 0;
 }
 
-/* Those of a loop's rounds; a condition has one. */
+/* The number of a loop's iterations; a condition has one. */
 static double rounds_of(const chooser *c, int32_t i) {
   const neo_rt_loop *l = &c->p->loops.at[plan_step(&c->s, i)->arg];
   if (l->index < 0)
@@ -203,7 +202,7 @@ static void choose_at(chooser *c, int32_t i, int32_t end) {
   }
 }
 
-/* Of the items from step `first` on. */
+/* Chooses the runs of the items from step `first` to before `last`, the last item first. */
 static void choose(chooser *c, int32_t first, int32_t last) {
   int32_t n = 0, end = last, *item = NEO_NEW_ARRAY(c->scratch, int32_t, last - first + 1);
   for (int32_t i = first; i < last; i = plan_behind(&c->s, i))

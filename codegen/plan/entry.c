@@ -64,7 +64,7 @@ static void add_kernel_run(planner *q, const neo_plan_mark *x, int32_t cached, i
   push_step(q, s, group);
 }
 
-/* Of a guard: it runs once, where the condition holds. */
+/* The loop of a guard: one iteration if the condition holds, else none. */
 static neo_rt_loop guard_row(planner *q, neo_expr condition) {
   neo_expr zero = neo_const_i64(q->m, 0);
   return (neo_rt_loop){.index = -1,
@@ -108,7 +108,7 @@ static neo_expr element_number(neo_module *m, neo_expr condition) {
   return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_i64(m, -1));
 }
 
-/* The element that the loop asks for before each iteration. */
+/* Makes the loop an early exit: it reads the element of the condition before each iteration. */
 static void add_condition(planner *q, neo_rt_step *s, neo_rt_loop *row, neo_expr condition) {
   s->flags |= NEO_RT_STEP_ASKS;
   s->first = (int32_t)q->p->args.n;

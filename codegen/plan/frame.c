@@ -1,6 +1,5 @@
-/* Where the tensors of an entry live: with the caller, in the context, in the place of an
- * operand or of an old version that nobody reads any more, or in the frame, whose offsets are
- * planned from the steps' lifetimes. */
+/* The memory of an entry's tensors: the caller's, the context's, that of an operand or of an old version without
+ * further readers, or the frame, whose offsets are planned from the lifetimes of tensors. */
 #include "codegen/plan/planner.h"
 #include <assert.h>
 
@@ -52,8 +51,8 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   neo_tensor old = replaced(q, u);
   uint64_t last = 0;
   if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
-      !neo_group_has_form(
-          group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
+      !neo_group_has_form(group_at(
+          q, at))) /* later iterations may read elements that earlier ones would have replaced */
     return false;
   if (neo_map_get(&q->last_read, old.i, &last) && last > at)
     return false;
@@ -163,7 +162,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     add_item(q, t, at, plan_last_use(q, t));
 }
 
-/* What only the kernels of a recurrence use lives as long as it runs. */
+/* Adds items for the tensors that only the kernels of a recurrence use; they live while it runs. */
 static void place_between(planner *q, size_t at) {
   const neo_plan_tree *tree = tree_at(q, at);
   for (size_t k = 0; k < tree->marks.n; k++) {
@@ -225,13 +224,14 @@ static void spread_small(planner *q) {
   }
 }
 
-/* A GPU's kernels run side by side where they share no bytes (phases.h), so these stay apart. */
+/* Adds the entry's places at the sizes of calls. On a GPU, buffers that the plan separates stay separate, because
+ * kernels that share no bytes run concurrently (phases.h). */
 static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
   plan_frame_items f = {q->items.at, q->item_bytes.at, buf, q->items.n, q->env->in->gpu};
   plan_places_add(q->p, q->scratch, &f, e);
 }
 
-/* What an item's tensors have in common. */
+/* Intersects the conditions of t's item with `when`: those under which all of its tensors are written remain. */
 static void intersect_when(planner *q, neo_tensor t, const neo_conditions *when) {
   uint64_t item;
   if (!neo_map_get(&q->item_of, t.i, &item))
@@ -260,8 +260,8 @@ static void note_condition(void *ctx, neo_expr e) {
     written_always(q, (neo_tensor){n->attr});
 }
 
-/* What kernels ask is as if it were written always: all of them have to find the same there,
- * though it may be made by none. */
+/* Finds the conditions under which each item is written. Tensors in conditions of kernels count as always written:
+ * all kernels must read the same value there, even if no kernel has written it. */
 static void join_conditions(planner *q) {
   for (size_t i = 0; i < q->order.n; i++) {
     const neo_group *g = group_at(q, i);
@@ -273,8 +273,8 @@ static void join_conditions(planner *q) {
   }
 }
 
-/* What is chosen is there from where its branch writes it, in other calls than what other
- * branches write. */
+/* The lifetimes of each item with their conditions: the results of a `case`'s branches live in different calls, each
+ * from the step of its branch on. */
 static const plan_lives *lives_of_items(planner *q) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];

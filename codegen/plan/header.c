@@ -51,7 +51,7 @@ static bool is_reserved(writer *w, const char *id) {
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 
-/* What is called so in the text. */
+/* The identifiers of tensors, sizes and entries in the model's text, before any renaming (plan/outside.c). */
 static const char *tensor_ident(const neo_plan *p, size_t k) {
   return p->tensor_idents.n ? p->tensor_idents.at[k] : p->tensors.at[k].name;
 }
@@ -327,7 +327,7 @@ static const char *const functions =
     "viewer, until path is null. */\n"
     "@_status @_warm(@_ctx *ctx);\n"
     "@_status @_trace(@_ctx *ctx, const char *path);\n"
-    "/* What the model is, as text or JSON; returns the length it needs. */\n"
+    "/* The model as text or JSON; returns the length that it needs. */\n"
     "size_t @_describe(int json, char *buf, size_t n);\n\n"
     "extern const neo_rt_model @_model;\n\n";
 
@@ -355,8 +355,9 @@ uint64_t neo_plan_interface(const neo_plan *p) {
   return neo_hash(neo_str_text(&text), text.n, 0);
 }
 
-/* A call hands over what the header says. The function itself is there too, for tools that read headers and
- * for who takes its address. */
+/* Declares a macro over `create` that passes the header's interface number, so that a library with another interface
+ * refuses the program. The function itself is declared, too, for tools that read headers and for code that takes its
+ * address. */
 static void put_check(writer *w) {
   neo_str_addf(w->out,
                "#define %s_INTERFACE UINT64_C(0x%016llx)\n"

@@ -1,4 +1,4 @@
-/* What the files of the plan share. */
+/* Private to codegen/plan and its tests: functions that its files share. */
 #pragma once
 #include "codegen/dsa/dsa.h"
 #include "codegen/plan/plan.h"
@@ -11,11 +11,11 @@ bool neo_plan_fixed(const neo_plan *p, int32_t program);  /* its value is that o
 /* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
 void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
 
-/* ---- plan/store.c: tensors that the caller can name, and where everything lives */
+/* ---- plan/store.c: tensors with names for callers, and the buffers of all tensors outside of the frame */
 typedef struct {
   uint32_t name; /* name id */
   int32_t number;
-  neo_tensor like; /* one that is returned under it */
+  neo_tensor like; /* a tensor that is returned under this name */
 } plan_output;
 typedef struct {
   neo_plan *p;
@@ -35,15 +35,15 @@ int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_t
                           const int32_t *taken, size_t n_taken);
 int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
                        int64_t size_bytes);
-/* The buffer `buf` without its first `bytes`. */
+/* The part of the buffer `buf` after its first `bytes`. */
 int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
-/* The begin of the buffer as one of another type, with so many bytes at the largest sizes. */
+/* The first size_bytes of the buffer, at the largest sizes, as a buffer of another type. */
 int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes);
 /* Bytes of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
-/* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";
- * "<prefix>_load_entry" where the header has something of that name already. */
+/* ---- record.c: fills `entry_symbols` after kernels and entries are added: "<prefix>_step", or
+ * "<prefix>_load_entry" if the header has another function of that name. */
 void plan_name_entries(neo_plan *p);
 
 /* ---- plan/order.c */
@@ -53,8 +53,8 @@ typedef struct {
   bool roots_only; /* initialise the roots alone, not all parameters, states and settings */
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
-/* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
- * when the entry ends; null entry: that of initial values. `frugal`: what frees memory runs as soon as it can. */
+/* The groups that `roots` need, in the order in which they run. updates: tensors that take effect when the entry ends.
+ * entry: null for the entry of initial values. frugal: groups that free memory run as early as possible. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry,
                        bool frugal);
@@ -65,15 +65,15 @@ typedef struct {
   const neo_expr *bytes;     /* of each */
   const int32_t *buf;        /* of each */
   size_t n;
-  bool always; /* buffers that are apart stay so, though they do not live at one time */
+  bool always; /* separate buffers stay separate, even if they are not alive at the same time */
 } plan_frame_items;
-/* Adds the places of the entry; none where its sizes are all fixed. */
+/* Adds the places of the entry; there are none if all of its sizes are fixed. */
 void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e);
-/* The number of bytes of the memory that holds t, at the sizes of a call, in all rounds of the loops around it. */
+/* The bytes of the memory that holds t at the sizes of a call, for all iterations of the loops around it. */
 neo_expr plan_places_bytes(plan_store *s, neo_tensor t);
 
-/* ---- plan/call_cache.c: what stays in the context between calls */
-/* The number of a cached group's row, + 1. The first call makes the row and the places of its roots. */
+/* ---- plan/call_cache.c: results that stay in the context between calls */
+/* The number of a cached group's row, + 1. The first call makes the row and the buffers of its roots. */
 int32_t plan_cached_group(const plan_entry_env *env, uint32_t group);
 /* The buffer of a root of a cached group; false: t is no such root. */
 bool plan_cached_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
@@ -83,6 +83,6 @@ void plan_grid_add(const plan_entry_env *env, size_t entry);
 
 /* ---- plan/entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
-/* The entry that computes all initial values; behind it, if there are any, the one that computes
- * those of states that follow from parameters, for when these have been loaded. */
+/* Adds the entry that computes all initial values; after it, if there are any, the entry that computes the initial
+ * values of states which depend on parameters, for calls after these have been loaded. */
 void plan_entry_init(const plan_entry_env *env);

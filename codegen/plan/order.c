@@ -1,13 +1,12 @@
 /* Which groups an entry needs, and in which order they run.
  *
- * A group runs after those that write what it reads, or what its definitions are computed after
- * (neo_def_rec.after), and, if it writes an update, after those that read the old version: then the update may go into the old version's place. Of the groups
- * that may run next, the first one in the grouping's order is taken. If it writes only updates,
- * the group is taken instead whose parameters were read last, of all that write only updates:
- * these parameters are likely to be in a cache still. In a frugal order, a group that
- * frees as many bytes as it takes comes first. Updates that overwrite each other's inputs
- * form a cycle, which is cut at its first group; plan/entry.c finds that this one's update cannot
- * be in place. */
+ * A group runs after those that write what it reads, or what its definitions are computed after (neo_def_rec.after),
+ * and, if it writes an update, after those that read the old version: then the update may go into the old version's
+ * place. Of the groups that may run next, the first one in the grouping's order is taken. If it writes only updates,
+ * the group is taken instead whose parameters were read last, of all that write only updates: these parameters are
+ * likely to be in a cache still. In a frugal order, a group that frees as many bytes as it takes comes first. Updates
+ * that overwrite each other's inputs form a cycle, which is cut at its first group; plan/entry.c finds that this one's
+ * update cannot be in place. */
 #include "codegen/plan/internal.h"
 
 typedef struct {
@@ -167,7 +166,7 @@ static double temp_bytes(const order_ctx *o, neo_tensor t) {
   return temporary ? (double)plan_store_max_bytes(o->env->store, t) : 0;
 }
 
-/* Bytes of temporaries that the group writes, less those that nobody reads after it. */
+/* Bytes of the temporaries that the group writes, less those of temporaries whose last reader it is. */
 static double taken_bytes(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   double bytes = 0;

@@ -1,10 +1,10 @@
-/* Names by which programs know what a model has, where they are others than those of its text: tensors traced in
- * another language may be called `layers.0.weight`, `größe` or `max`. A table of pairs says {identifier, name}; a pair
- * holds for what is called so, and, for tensors and sizes, for all that follows a dot: with {"h", "encoder.0"} the
- * parameter h.W is "encoder.0.W", and its optimizer's state h.W.adam.m is "encoder.0.W.adam.m".
+/* Names of tensors, sizes and entries for programs that differ from the identifiers of the model's text: a tensor
+ * traced in another language may be called `layers.0.weight`, `größe` or `max`. A table has pairs {identifier, name}.
+ * A pair of a tensor or size also renames the longer identifiers that continue with a dot: with {"h", "encoder.0"}
+ * the parameter h.W is "encoder.0.W", and its optimizer's state h.W.adam.m is "encoder.0.W.adam.m".
  *
- * The record has the names, and so have files, messages of the runtime and neo_rt_find. Identifiers of C are made of
- * the text's: a name of this table may be anything but text that is no UTF-8 or has control characters. */
+ * The record, files, messages of the runtime and neo_rt_find use the names. C identifiers come from the text, so
+ * a name may be any valid UTF-8 without control characters. */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "codegen/plan/internal.h"
@@ -42,7 +42,7 @@ static bool is_utf8(const char *s) {
   return true;
 }
 
-/* What is wrong with a name; null: nothing. */
+/* The fault of a name, as the end of a message; null: it has none. */
 static const char *fault_of(const char *name) {
   if (!name || !*name)
     return "is empty";
@@ -186,7 +186,8 @@ static bool begins(const char *text, const char *ident) {
   return strncmp(text, ident, n) == 0 && (!text[n] || text[n] == '.');
 }
 
-/* What no entry reads, and what is computed within one, has no name outside: that its pair says nothing is fine. */
+/* Does the model have an object of this name? Tensors that no entry reads, and intermediate values, have no name
+ * outside, so it is no error if their pair renames nothing. */
 static bool is_of_model(const neo_module *m, const char *ident) {
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (begins(neo_name_text(m->names, m->tensors.at[t].name), ident))

@@ -22,7 +22,7 @@ static bool meet(const neo_plan *p, int32_t a, int32_t b) {
   const neo_rt_buf *x = &p->bufs.at[p->args.at[a]], *y = &p->bufs.at[p->args.at[b]];
   if (x->mem != y->mem)
     return false;
-  if (x->mem == NEO_RT_MEM_CALLER) /* those of other numbers do not overlap, or else it is told */
+  if (x->mem == NEO_RT_MEM_CALLER) /* the caller's tensors overlap only if they are the same tensor */
     return x->offset == y->offset;
   return x->offset < y->offset + y->size_bytes && y->offset < x->offset + x->size_bytes;
 }
@@ -166,8 +166,8 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   r->words += 1 + args_of(plan_step(s, item)) + (inner ? inner->words : 0);
 }
 
-/* Between two rounds the blocks have met already for all but what the last phase of one and the first
- * one of the next need of each other. */
+/* A barrier is necessary after an iteration only if the first phase of the next iteration depends on the last phase of
+ * this one: all other dependences have a barrier between phases. */
 bool plan_run_meets(const plan_steps *s, const plan_run *r) {
   for (int32_t k = 0; k < r->n; k++)
     for (int32_t j = 0; j < r->n; j++) {

@@ -1,11 +1,17 @@
-/* Private to the plan: what steps of an entry need of one another, and the phases in which a persistent
- * kernel (plan/cooperative.c) runs them.
+/* Private to the plan: the dependences between an entry's steps, and the phases in which a persistent kernel
+ * (plan/cooperative.c) runs them.
  *
- * An item is a step that is in no loop of those at hand, or a loop with all that is in it. An item's
- * phase is the next after those of the items before it that it needs; its level is what the phase
- * would be if each kernel waited for all blocks of another. What is lone, a kernel of one block at most
- * or a loop around such kernels alone, needs no phase for what else is lone: one block runs these in
- * turn. A loop that is not is alone in its phase. */
+ * An item is a step outside of loops, or a whole loop; within a loop, the items are those of its body. An item's phase
+ * is the one after the phases of the earlier items that it depends on. Its level is the phase that it would have if
+ * each kernel waited for all blocks of another. A lone item is a kernel of one block at most, or a loop around such
+ * kernels alone. Lone items need no phases for each other: one block runs them in order. A loop that is not lone has a
+ * phase of its own.
+ *
+ *   A (8 blocks)   phase 0
+ *   B (8 blocks)   phase 0, independent of A
+ *   C (1 block)    phase 1, reads A
+ *   D (1 block)    phase 1, reads C: both are lone
+ *   E (8 blocks)   phase 2, reads D */
 #pragma once
 #include "codegen/plan/internal.h"
 
@@ -13,11 +19,12 @@ enum { PLAN_MOST_ITEMS = 64 };
 
 typedef struct { /* consecutive items */
   int32_t n, n_loops, n_lone, levels, phases;
-  int32_t steps, words;          /* with those in loops; parameters */
+  int32_t steps, words;          /* steps, with those in loops; words of parameters */
   int32_t item[PLAN_MOST_ITEMS]; /* steps of the entry */
   int32_t level[PLAN_MOST_ITEMS], phase[PLAN_MOST_ITEMS];
   bool lone[PLAN_MOST_ITEMS];
-  double loops_separate_s, loops_joined_s; /* what launches, and barriers, in its loops cost */
+  double loops_separate_s,
+      loops_joined_s; /* price of launches in its loops; price of barriers in them */
 } plan_run;
 
 typedef struct {
@@ -31,21 +38,22 @@ static inline const neo_rt_step *plan_step(const plan_steps *s, int32_t i) {
 static inline bool plan_is_loop(const plan_steps *s, int32_t i) {
   return plan_step(s, i)->op == NEO_RT_STEP_LOOP;
 }
-/* The step behind item i. */
+/* The first step after item i. */
 static inline int32_t plan_behind(const plan_steps *s, int32_t i) {
   return i + 1 + (plan_is_loop(s, i) ? plan_step(s, i)->n : 0);
 }
 
-/* Does an earlier item write what item i reads or writes, or read what it writes? Pieces of one tensor that
- * two steps write do not count, unless other_round: then item k runs in the round before. */
+/* Does item i depend on item k, which runs before it: does one of them write data that the other reads or writes?
+ * Two steps that write different pieces of one tensor are independent, unless other_round: then item k runs in the
+ * previous iteration. */
 bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_round);
-/* Blocks of a kernel's step at most, whatever the sizes and the round. */
+/* The most blocks of a kernel's step, for any sizes and any iteration. */
 int64_t plan_most_blocks(const plan_steps *s, int32_t i);
-/* Appends an item. inner: of a loop, all that is in it. */
+/* Appends an item. inner: the run of a loop's body. */
 void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run *inner);
-/* Must all blocks meet after a round of a loop around these? */
+/* Must all blocks meet after an iteration of a loop around this run? */
 bool plan_run_meets(const plan_steps *s, const plan_run *inner);
-/* Is everything lone, a loop around it too? */
+/* Are all items lone, so that a loop around them is lone, too? */
 static inline bool plan_run_is_lone(const plan_run *r) {
   return r->n_lone == r->n;
 }

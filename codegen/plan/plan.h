@@ -1,13 +1,12 @@
-/* From groups to the plan: buffers at planned offsets, steps, entries; then the constant
- * neo_rt_model and the thin entries of the generated library, and its header.
+/* The plan of a library: from groups to buffers with planned offsets, steps and entries; then the constant
+ * neo_rt_model, the thin entries of the generated library, and its header.
  *
- * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
- * the context; constants in the library; everything else in the frame, whose offsets are planned
- * for each entry (codegen/dsa, at the largest sizes; what lies on what there says where it is at
- * others, plan/places.c), but for the roots of groups that fusion marked as cached
- * (plan/call_cache.c): these have places in the context, too. The new version of a
- * parameter or state is written in place when every reader of the old one has run, or is the
- * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
+ * Storage of tensors: inputs and outputs are in the caller's memory; parameters, states and settings in the context;
+ * constants in the library; roots of groups that fusion marked as cached in the context, too (plan/call_cache.c).
+ * Everything else is in the frame, whose offsets are planned for each entry at the largest sizes (codegen/dsa);
+ * offsets at smaller sizes follow from the order of buffers in that plan (plan/places.c). The new version of a
+ * parameter or state is written in place if every reader of the old one has run, or is the writing kernel itself at
+ * the same element; otherwise it is in the frame, and is copied at the end. */
 #pragma once
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
@@ -24,7 +23,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
   bool keyless; /* it does not read seed, step and call */
-  bool uneven;  /* data say how much each of its units does */
+  bool uneven;  /* the work of its units depends on data */
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */
@@ -34,11 +33,12 @@ typedef struct {  /* C view of an entry's argument */
 typedef struct { /* a persistent kernel, of consecutive steps (plan/cooperative.c) */
   const char *symbol;
   neo_rt_grid rt;              /* device_symbol is null: the record names the symbol */
-  int32_t levels, phases;      /* levels: kernels that wait for one another, one behind the other */
+  int32_t levels, phases;      /* levels: the length of the longest chain of dependent kernels */
   double separate_s, joined_s; /* launches and barriers, by grid.def */
 } neo_plan_grid;
 
-typedef struct { /* of an entry for a GPU: how many steps, and of them one behind the other */
+typedef struct
+{ /* the number of steps of an entry for a GPU, and the length of its longest chain */
   const char *entry;
   int32_t steps, levels;
 } neo_plan_chain;
@@ -48,7 +48,7 @@ typedef struct { /* a tensor in the frame of an entry */
   neo_tensor tensor;
   int32_t buf;
   int64_t offset, size_bytes; /* at the largest sizes */
-  int32_t first, last;        /* steps of the entry, from 0, during which it is there */
+  int32_t first, last;        /* the steps of the entry, from 0, during which it is alive */
 } neo_plan_place;
 
 typedef struct neo_plan {
@@ -68,17 +68,17 @@ typedef struct neo_plan {
   NEO_VEC(neo_plan_grid) grids;
   NEO_VEC(neo_rt_grid_part) grid_parts;
   NEO_VEC(neo_plan_chain) chains;  /* none for a processor */
-  NEO_VEC(int32_t) step_group;     /* of each step; -1: a copy */
-  NEO_VEC(uint8_t) step_depth;     /* how many loops are around it */
+  NEO_VEC(int32_t) step_group;     /* [step] its group; -1: a copy */
+  NEO_VEC(uint8_t) step_depth;     /* [step] the number of loops around it */
   NEO_VEC(neo_plan_place) places;  /* entry after entry */
   NEO_VEC(neo_rt_place) rt_places; /* entry after entry */
   NEO_VEC(int32_t) places_below;
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
-  /* What tensors, sizes and entries are called in the text, if neo_plan_rename has run; else empty. */
+  /* Identifiers of tensors, sizes and entries in the model's text, if neo_plan_rename has run; else empty. */
   NEO_VEC(const char *) tensor_idents, size_idents, entry_idents;
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
-  NEO_VEC(neo_tensor) arg_tensors; /* what each of them is */
+  NEO_VEC(neo_tensor) arg_tensors; /* [args] their tensors */
   NEO_VEC(int32_t) entry_args;
   NEO_VEC(int32_t) entry_sizes;
   NEO_VEC(neo_rt_cached) cached;
@@ -90,13 +90,13 @@ typedef struct neo_plan {
   neo_map program_of; /* expression -> program */
 } neo_plan;
 
-/* Which runs of steps become persistent kernels: those that pay by their prices, none, or, for
- * tests, every one that can. */
+/* The runs of steps that become persistent kernels: those that pay by their prices, none, or, for tests, every one
+ * that can. */
 typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
-typedef struct { /* a run of a kernel in the tree of a recurrence */
+typedef struct { /* a launch of a kernel in the tree of a recurrence */
   uint32_t kernel;
-  NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, but for scratch */
+  NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, without scratch */
 } neo_plan_mark;
 
 /* The tree of a recurrence (codegen/recurrence.h): mark k stands for marks.at[k]. */
@@ -105,20 +105,22 @@ typedef struct {
   NEO_VEC(neo_plan_mark) marks;
 } neo_plan_tree;
 
-/* The number of kernel of a group that runs nothing (neo_group.in_parts); its tree is a sequence of nothing. */
+/* The kernel number of a group without a kernel (neo_group.in_parts), whose tree is an empty sequence. */
 #define NEO_NO_KERNEL UINT32_MAX
 
-/* Number of kernel for each group (equal keys share), as the caller lowered them. */
+/* Groups with their kernels, as the caller lowered them; groups with equal keys share a kernel. */
 typedef struct {
   const neo_grouping *grouping;
   const uint32_t *kernel_of_group;
-  const neo_plan_tree *tree_of_group; /* of loops, in place of the kernel */
+  const neo_plan_tree *tree_of_group; /* of recurrences: the tree that replaces the kernel */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
-  const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */
-  bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
-  neo_grids grids; /* which runs of steps become persistent kernels */
-  bool frugal;     /* groups that free memory run as soon as they can, if the frame is smaller so */
+  const neo_machine *machine; /* of a GPU's kernels; null: sm_90a */
+  bool gpu,
+      waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
+  neo_grids grids;
+  bool
+      frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
 } neo_plan_input;
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
@@ -127,12 +129,12 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
 typedef struct {
   const char *ident, *name; /* in the model's text; for programs */
 } neo_plan_name;
-/* Gives tensors, sizes and entries other names in the record (outside.c); the header's identifiers stay. On
- * NEO_ARGUMENT *why says what is wrong with the table. */
+/* Gives tensors, sizes and entries other names in the record (outside.c); the header's identifiers stay. NEO_ARGUMENT:
+ * *why has the fault of the table. */
 neo_status neo_plan_rename(neo_plan *p, const neo_plan_name *name, size_t n,
                            const char **why) NEO_MUST_CHECK;
 
-/* Kernels of a persistent grid, in the order of its steps; in a. (plan/cooperative.c) */
+/* The kernels of a persistent grid in the order of its steps; memory is the arena's. (plan/cooperative.c) */
 neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);
 
 typedef struct { /* code of the kernels for a GPU, embedded in the record */
@@ -140,18 +142,17 @@ typedef struct { /* code of the kernels for a GPU, embedded in the record */
   const void *data;
   size_t n;
 } neo_plan_image;
-/* Adds the model record, `<prefix>_model`, to the LLVM module (record.c). t is what the kernels are
- * for; where that is a GPU the module is for a processor all the same. */
+/* Adds the model record, `<prefix>_model`, to the LLVM module (record.c). t is the target of the kernels; if it is a
+ * GPU, the module is still for a processor. */
 void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
                    size_t n_images, neo_llvm *l);
-/* The functions of the header: thin entries, which call the runtime. The record alone is enough
- * for who calls that himself. (record.c) */
+/* Adds the functions of the header: thin entries that call the runtime. Programs that call the runtime themselves
+ * need the record alone. (record.c) */
 void neo_plan_emit_functions(const neo_plan *p, const neo_target *t, neo_llvm *l);
-/* Names of the functions that every library has behind its prefix, "create"; null: there are no
- * more. (record.c) */
+/* The k-th function that every library has, without the prefix: "create"; null: there are no more. (record.c) */
 const char *neo_plan_function(size_t k);
-/* A number of what the header says: names, numbers, types and shapes, in their order. Libraries
- * that differ in it are not for the same programs. (header.c) */
+/* A hash of the header: names, numbers, types and shapes, in their order. Programs for one library cannot use another
+ * one with a different hash. (header.c) */
 uint64_t neo_plan_interface(const neo_plan *p);
 /* The C header of the generated library (header.c). */
 void neo_plan_header(const neo_plan *p, neo_str *out);

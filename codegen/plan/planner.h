@@ -1,5 +1,5 @@
-/* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c says where
- * its tensors live, choices.c which of them are chosen from others. */
+/* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c the memory of its tensors,
+ * choices.c finds results of branches that share memory with the chosen value. */
 #pragma once
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
@@ -12,7 +12,7 @@ typedef struct {
   const neo_entry_rec *entry; /* null: init */
   const neo_grouping *grouping;
   plan_groups order;
-  int32_t *output;    /* of the entry's outputs: number in p->tensors */
+  int32_t *output;    /* [output of the entry] number in p->tensors */
   neo_map outputs;    /* tensors that the entry returns */
   neo_map updates;    /* tensors that take effect when it ends */
   neo_map last_read;  /* tensor -> last step that reads it */
@@ -22,16 +22,19 @@ typedef struct {
   NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
   NEO_VEC(neo_tensor) item_tensor;
-  NEO_VEC(neo_conditions) item_when; /* under which all that is in it is written */
-  NEO_VEC(plan_lives) item_lives;    /* of what is chosen in it; none, if there is anything else */
-  size_t *item_into;                 /* in whose place each is */
+  NEO_VEC(neo_conditions)
+  item_when; /* [item] the conditions under which all of its tensors are written */
+  NEO_VEC(plan_lives)
+  item_lives; /* [item] lifetimes of the branches' results in it; none if it has other tensors */
+  size_t *item_into; /* [item] the item whose memory it shares */
   neo_map
-      same_place; /* tensor -> what takes it, or else another of which at most one is made; or the
-                         concatenation that it is a part of in this entry */
-  bool *taken;    /* by step: what its group takes is in its place already */
+      same_place; /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never
+                         computed in the same call; or the concatenation that it is a part of */
+  bool *taken; /* [step] the chosen values of its group are in their memory already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
-  int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
-  uint8_t depth;       /* loops around the steps that are added */
+  int32_t *
+      first_step; /* [group of the order] its first step, from 0; then the first one after all groups */
+  uint8_t depth; /* number of loops around the steps that are added */
 } planner;
 
 static inline const neo_group *group_at(const planner *q, size_t step) {
@@ -75,14 +78,14 @@ static inline neo_conditions conditions_at(const planner *q, size_t step) {
   return (neo_conditions){(uint32_t)g->when.n, g->when.at};
 }
 
-/* Of loops; its root is null where the step is one kernel. */
+/* The tree of loops of a group; its root is null if the group is one kernel. */
 static inline const neo_plan_tree *tree_at(const planner *q, size_t at) {
   return &q->env->in->tree_of_group[q->order.at[at]];
 }
 
 /* ---- plan/choices.c */
-/* Finds the tensors that lie where what takes one of them does, and the groups that take it.
- * Outer ones come first: what they take may be the result of another one. */
+/* Finds tensors that share memory with the value that a `case` chooses from them, and the groups that choose. Outer
+ * choices come first: one of their alternatives may be the result of an inner choice. */
 void plan_find_choices(planner *q);
 static inline neo_tensor place_of(const planner *q, neo_tensor t) {
   uint64_t of;
@@ -96,11 +99,10 @@ static inline neo_tensor place_of(const planner *q, neo_tensor t) {
 }
 
 /* ---- plan/frame.c */
-/* The last step that reads or writes the tensor; behind all of them for what is copied at the
- * end. */
+/* The last step that reads or writes the tensor; a number after all steps for tensors that are copied at the end. */
 uint64_t plan_last_use(const planner *q, neo_tensor t);
-/* Where the caller's tensors are; then buffers for all others, at planned offsets. */
+/* Binds outputs to the caller's memory; then plans buffers for all other tensors. */
 void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);
 int64_t
-plan_frame_bound(planner *q); /* of the frame, at least; nothing is planned with q after it */
+plan_frame_bound(planner *q); /* a lower bound of the frame's bytes; q is not used afterwards */

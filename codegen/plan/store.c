@@ -208,7 +208,7 @@ void plan_store_fixed(plan_store *s) {
   neo_module *m = s->p->m;
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     neo_size_rec r = m->sizes.at[k];
-    if (r.loop_index) /* behind all others */
+    if (r.loop_index) /* indices of loops follow all other sizes */
       break;
     neo_rt_size size = {neo_name_text(m->names, r.name), r.lo, r.hi};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);

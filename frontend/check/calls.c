@@ -1,14 +1,15 @@
-/* Calls of functions: each is checked anew, with the ranks, types and sizes of its arguments.
+/* Calls of functions: each call is checked anew, with the ranks, types and sizes of its arguments.
  *
  *     y[i] = hswish(x[i])
  *
- * is checked with i as an ambient axis: what hswish defines has a dimension for it, and is read
- * back at [i].
+ * is checked with i as an ambient axis: each tensor that hswish defines has a dimension for it, and
+ * is read at [i] by the caller.
  *
- * Parameters are bound first: sizes, packs, types and bounds of the signature against the arguments. A size
- * in a parameter is a new name. Where it stands alone, its first use binds it and later ones check; an
- * expression with one unknown (G*C) is solved for it, after all that stand alone. Options that are given
- * come first, so that sizes may use them; defaults may use sizes. */
+ * Parameters are bound first: sizes, packs, types and bounds of the signature are matched with the
+ * arguments. A size in a parameter is a new name. If the size is an extent by itself, its first use
+ * binds it, and later ones check it; an expression with one unknown (G*C) is solved for it, after
+ * all extents that are names. Given options come first, so that sizes may use them; defaults may
+ * use sizes. */
 #include "frontend/check/check.h"
 #include "frontend/sema/ambient.h"
 #include "frontend/sema/signature.h"
@@ -199,7 +200,7 @@ void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *f
                 neo_path_text(in->fe, &e->u.ref.path));
 }
 
-/* What a broken statement would have pushed is not known. */
+/* Whether a statement did not parse: what it would have pushed is not known. */
 static bool has_broken(const neo_ast_stmts *stmts) {
   for (uint32_t k = 0; k < stmts->n; k++)
     if (stmts->at[k]->kind == NEO_AST_BROKEN)
@@ -399,7 +400,7 @@ static bool bind_size(neo_binding *b, const neo_pending *p) {
   return true;
 }
 
-/* Solves what has one unknown until nothing is left. */
+/* Solves the extents with one unknown, until none is left. */
 static bool solve_sizes(neo_binding *b) {
   bool ok = true;
   for (size_t left = b->later.n; left > 0;) {

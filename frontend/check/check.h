@@ -1,11 +1,11 @@
-/* The rules of the language over its syntax tree.
+/* The rules of the language, over its syntax tree.
  *
- *   files       modules.c, which calls outputs.c and train.c where the main file ends
- *   statements  statements.c define.c declare.c      } these call each other, since an expression may
- *   calls       calls.c                              } call a function, whose body is statements; what
- *   expressions exprs.c ranges.c                     } need not do so is in frontend/sema
+ *   files       modules.c, which calls outputs.c and train.c at the end of the main file
+ *   statements  statements.c define.c declare.c      } call each other, as an expression may
+ *   calls       calls.c                              } call a function, whose body is statements;
+ *   expressions exprs.c ranges.c                     } all else is in frontend/sema
  *
- * What they are written with is in frontend/sema/parts.h. */
+ * The functions that they are written with are in frontend/sema/parts.h. */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -13,16 +13,18 @@
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);
 neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
 neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
-/* The value where type t is wanted: literals that no other operand types are of type t, or, where t is an integer
- * and they are not, f64, which the caller converts or reports. */
+/* Checks e where type t is wanted. Literals that meet no typed operand get type t; or f64, if t is
+ * an integer and they are not, which the caller converts or reports. */
 neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t);
-/* The operands of one operator or function, up to NEO_BUILTIN_ARGS: literals take the type of the others. */
+/* Checks the operands of one operator or function, up to NEO_BUILTIN_ARGS: literals take the type
+ * of the others. */
 void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x);
 
-/* ---- what is said in vain (unused.c) */
-/* Warns of names of the main file that no entry needs; `scope`: its top level. */
+/* ---- unused names (unused.c) */
+/* Warns of names of the main file that no entry needs; `scope` is its top level. */
 void neo_check_unused(neo_fe *fe, const neo_scope *scope);
-/* Warns of carries that never change; false after an error: a definition hides one that has no next value. */
+/* Warns of carries that never change. False, after an error: a definition hides a carry that has no
+ * next value. */
 bool neo_check_carries(neo_inst *in, const neo_ast_region *g) NEO_MUST_CHECK;
 
 /* ---- references (exprs.c) */
@@ -31,11 +33,12 @@ neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* befo
 neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
 
 /* ---- extents of indices (ranges.c) */
-/* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in
+/* Infers the extents of the output indices (`left`, from innermost out) and of every reducer in
  * e. */
 void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e);
-/* How many indices `..` stands for in a statement; `left`: its output axes, or NULL. Where a call that
- * uses indices decides, and `..` ends the left side, neo_ranges_infer finds it (f->pack_is_open). */
+/* Determines the number of indices that `..` stands for; `left` are the statement's output axes, or
+ * NULL. If a call that uses indices decides it, and `..` ends the left side, neo_ranges_infer finds
+ * it (f->pack_is_open). */
 bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e,
                      neo_span at) NEO_MUST_CHECK;
 
@@ -43,17 +46,17 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
 neo_expr neo_size_eval(neo_inst *in, const neo_ast_expr *e); /* i64 over sizes; 0 after a report */
 /* A compile-time integer. */
 bool neo_size_int(neo_inst *in, const neo_ast_expr *e, int64_t *x) NEO_MUST_CHECK;
-/* The unknown name of `e` such that e == extent; false after a report. */
+/* Solves e == extent for the unknown name in e; false after a report. */
 bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
                     neo_expr extent, neo_expr *value) NEO_MUST_CHECK;
 /* The bounds of a declared type; `own`: a frame whose output axes are the dimensions of the
  * tensor, NULL for a scalar. */
 bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t,
                    neo_ends *out) NEO_MUST_CHECK;
-/* The frame of a tensor that is declared with these dimensions. */
+/* The frame of a tensor declared with these dimensions. */
 neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
                               uint32_t n, neo_span span);
-/* A definition whose indices are declared, as of a constant: `g[4, j < 8] = j`. */
+/* A definition whose indices are declared, as that of a constant: `g[4, j < 8] = j`. */
 neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                            const char *full);
 bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
@@ -63,10 +66,11 @@ void neo_check_declaration(neo_inst *in, const neo_ast_stmt *s);
 
 /* ---- definitions (define.c) */
 void neo_check_define(neo_inst *in, const neo_ast_stmt *s);
-/* Output axes and every extent of the statement. `given`: extents that are known (update). */
+/* Makes the output axes, and infers every extent of the statement. `given`: known extents
+ * (update). */
 bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                      const neo_expr *given) NEO_MUST_CHECK;
-/* One more axis of the output; hi.i == 0: its extent is not known yet. False after a report. */
+/* Adds an output axis; hi.i == 0: its extent is not known yet. False after a report. */
 bool neo_output_push(neo_frame *f, neo_wants *wants, const char *name, neo_span span, neo_expr hi,
                      bool bounded) NEO_MUST_CHECK;
 typedef enum {
@@ -74,34 +78,36 @@ typedef enum {
   NEO_DEFINE_FIRST,     /* the first value of a carry */
   NEO_DEFINE_NEXT       /* its next one */
 } neo_define_kind;
-/* A definition `var = value`; its symbol's value, without binding it. `Y = X` and `Y = f(X)` give
- * what is there. `full` is the name of the tensor; the caller or the last round may have chosen it,
- * so what calls own is named after `var` in this instance, or if it is a next value, and a call
- * alone, after the function. */
+/* Checks a definition `var = value`; returns its symbol's value, without binding it. `Y = X` and
+ * `Y = f(X)` give the existing tensor. `full` is the tensor's name. The caller, or the last
+ * iteration, may have chosen that name, so the params and states of calls are named after `var` in
+ * this instance, or, if it is a next value or the call stands alone, after the function. */
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, neo_define_kind kind, const char **prefix);
 
 /* ---- definitions that read themselves (recur.c) */
-/* Is the reference one to the name that the frame defines? */
+/* Whether the reference is to the name that the frame defines. */
 bool neo_recur_reads(const neo_frame *f, const neo_ast_expr *e);
 /* Notes in the frame whether the value reads the name on the left. */
 void neo_recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
-/* The type of such a definition: the declared one, else that of the first operand that has one, f32 if
- * none has. */
+/* The type of a definition that reads itself: the declared one, else that of the first typed
+ * operand, else f32. */
 neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
-/* Reports if no order is found in which the elements of these tensors are defined before they are
+/* Reports if no order is found in which the elements of these tensors are computed before they are
  * read. */
 bool neo_recur_check(neo_inst *in, const neo_tensor *t, size_t n) NEO_MUST_CHECK;
 
 /* ---- calls (calls.c) */
-/* The results of a call of a function, or of grad(…), made once for a node in a frame. */
+/* The results of a call of a function, or of grad(…); made once per node and frame. */
 neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const char *prefix,
                       uint32_t n_names, const char *const *full);
 neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names,
                            const char *const *full);
-/* Behind an error of how many results a call has: which they are, of a function with results of its own. */
+/* After an error in the number of results: lists the results of the function, if it is the
+ * program's. */
 void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *fn, int handle);
-/* Arguments of a call by position, behind the a->n that are there already; `vertex`: of a vertex function. */
+/* Adds the arguments of a call by position, after the first a->n; `vertex`: the call is of a vertex
+ * function. */
 bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
                         const neo_ast_sig *sig, bool vertex, neo_actuals *a) NEO_MUST_CHECK;
 /* Options of a call by name; `known`: they must be known at compile time. span[k] is 0 if not

@@ -70,8 +70,9 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
 
 /* ---- bounds of elements: `: i32 < V`, `: -1 <= i32 < v`
  *
- * A bound may use the indices of the tensor itself, in a sum of sizes and of multiples of indices. What
- * lies in [0, a size) has a `bound` alone; the others have ends for each element (ir/element.h). */
+ * A bound may use the indices of the tensor itself, in a sum of sizes and of multiples of indices.
+ * Elements in [0, a size) have a `bound` alone; others have ends for each element
+ * (ir/element.h). */
 
 /* The frame of the tensor's own indices, in which an end is an expression of sizes. */
 static neo_frame *end_frame(neo_inst *in, const neo_frame *own) {
@@ -87,7 +88,7 @@ static neo_frame *end_frame(neo_inst *in, const neo_frame *own) {
   return f;
 }
 
-/* The end, `more` above what is written; 0 after a report. */
+/* The written end plus `more`; 0 after a report. */
 static neo_expr end_value(neo_frame *f, const neo_ast_expr *e, int64_t more) {
   neo_element_end form;
   neo_expr x = neo_check_index(f, e);

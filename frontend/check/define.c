@@ -158,14 +158,14 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
   return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
 }
 
-/* Does the name, in a value that defines it, mean something else? A name that is taken is reported; a
- * carry is hidden only behind the definition. */
+/* Whether the name, in a value that defines it, means something else: a name that is taken, which
+ * is reported, or a carry, which the definition hides only afterwards. */
 static bool reads_other(neo_inst *in, const char *name) {
   bool carry = in->rounds && neo_rounds_carry(in->rounds, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
 }
 
-/* The type that literals have where no operand says another one: the declared one, or the carry's. */
+/* The type of literals that meet no typed operand: the declared one, or the carry's. */
 static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   if (var->type.given)
     return neo_type_written(f->in, &var->type);
@@ -207,7 +207,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   return neo_val_view(neo_view_ambient(in, t, f->n_out - in->n_ambient));
 }
 
-/* ---- statements that bind names to what is there */
+/* ---- statements that bind names to existing tensors */
 
 static bool is_alias(neo_inst *in, const neo_ast_expr *e) {
   if (e->kind != NEO_AST_REF || e->u.ref.has_subs || e->u.ref.has_args)
@@ -220,7 +220,7 @@ static bool is_call(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
   return e->kind == NEO_AST_REF && !e->u.ref.has_subs && neo_call_is(in, e, fn);
 }
 
-/* All results of a call that stands alone. */
+/* All results of a call that is the whole right side. */
 static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn, uint32_t n,
                                const char *const *full, const char *prefix) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -315,7 +315,7 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
   return r->poison ? neo_val_poison() : r->at[0];
 }
 
-/* f(X) of a name that nobody defined, after a report. */
+/* Whether the value is a call of an unknown function, which is reported. */
 static bool is_missing(neo_inst *in, const neo_ast_expr *e) {
   neo_sym *fn;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);

@@ -23,7 +23,8 @@ neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e) {
   return neo_val_condition(f, e, v, "a condition", &c) ? c : (neo_expr){0};
 }
 
-/* x and y: y stands under x; x or y: y stands under not x. */
+/* Checks `x and y`, where y is evaluated if x holds, and `x or y`, where y is evaluated if x does
+ * not. */
 static neo_val check_logic(neo_frame *f, const neo_ast_expr *e) {
   bool is_and = e->u.binary.op == NEO_AST_AND;
   const char *word = neo_ast_op_text(e->u.binary.op);
@@ -236,7 +237,7 @@ static bool check_inside(neo_frame *f, neo_reduction *r) {
 static neo_val reduce(neo_frame *f, const neo_ast_expr *e) {
   neo_reduction r = {.e = e, .base = f->n_axes, .n_assume = f->assume.n, .n_reads = f->reads.n};
   neo_val v = neo_val_poison();
-  f->depth++; /* bounds stand inside, too */
+  f->depth++; /* bounds are inside of the reducer, too */
   bool ok = push_axes(f, &r);
   f->depth--;
   if (ok && check_inside(f, &r)) {
@@ -327,7 +328,7 @@ void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, 
       x[k] = neo_check_typed(f, e[k], t);
 }
 
-/* ---- what stands before the subscripts */
+/* ---- references before their subscripts */
 
 static neo_results *call_once(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) {
   uint64_t known;
@@ -369,7 +370,8 @@ static uint32_t pack_subs(const neo_ast_expr *e) {
   return n;
 }
 
-/* One expression a free dimension of v, and where it was written. In a slice `..` leaves zeros. */
+/* Checks the subscripts: one expression per free dimension of v, and its source position. In a
+ * slice `..` leaves zeros. */
 static bool check_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, bool slice,
                        neo_expr *sub, neo_span *at) {
   uint32_t n = e->u.ref.subs.n, packs = pack_subs(e), d = 0;

@@ -1,5 +1,5 @@
-/* Files: the main one, and modules that it imports, from files or from memory. A module is read
- * once, whoever imports it. Functions may be used before they are defined. */
+/* Files: the main one, and the modules that it imports, from files or from memory. A module is read
+ * once, however often it is imported. Functions may be used before they are defined. */
 #include "frontend/check/check.h"
 #include "frontend/syntax/foreign.h"
 #include "frontend/syntax/parser.h"
@@ -22,7 +22,7 @@ static const char *try_folder(neo_fe *fe, const char *folder, const char *module
   return NULL;
 }
 
-/* The module of this name in memory; NULL: there is none. */
+/* The module of this name in memory; NULL: none. */
 static const neo_module_source *find_source(const neo_fe *fe, const char *module) {
   for (int k = 0; fe->options && k < fe->options->n_modules; k++)
     if (neo_streq(fe->options->modules[k].name, module))

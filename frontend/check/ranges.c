@@ -1,23 +1,24 @@
-/* Ranges: the extents of indices that are written without a bound.
+/* Infers the extents of indices that are written without a bound.
  *
- * One sweep over a statement before it is lowered. Every index in scope is a want; a subscript
- * that is the bare name of a want gives it the extent of that dimension. The wants of a reducer are stored by its node for the lowering.
+ * A statement is visited once before it is lowered. Every index in scope is a want; a subscript
+ * that is the bare name of a want gives it the extent of that dimension. The wants of a reducer are
+ * stored by its node, for the lowering.
  *
- * The extents of a call's result are known once the call is checked. A call that mentions no index
- * is checked on the way; one that does is put off until the extents of its indices are known. So is
- * what its result's rank says of `..`, where that ends the left side:
+ * The extents of a call's result are known once the call is checked. A call that uses no index is
+ * checked on the way; another one is deferred until the extents of its indices are known. So is the
+ * number of axes of `..` at the end of the left side, if the rank of a call's result determines it:
  * y[b, ..] = f(x[b, ..])[..]. */
 #include "frontend/check/check.h"
 #include "frontend/sema/sweep.h"
 
-/* ---- packs: which rank `..` has in this statement */
+/* ---- packs: the number of axes of `..` in this statement */
 
 typedef struct {
   neo_frame *f;
   neo_want *names; /* every index of the statement */
   bool found, binds, failed;
-  bool reported; /* a value that might say it is broken, which was said */
-  bool later;    /* a call that uses indices has `..` behind it */
+  bool reported; /* a value that might determine it has an error, which was reported */
+  bool later;    /* a call that uses indices is followed by `..` */
   neo_span place;
   const char *tensor;
 } pack_look;
@@ -101,7 +102,7 @@ static void look_names(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_names, ctx);
 }
 
-/* A function that does not exist says nothing of `..`: that is what is wrong then. */
+/* Reports an unknown function: the number of axes of `..` is then not known. */
 static void look_unknown(void *ctx, const neo_ast_expr *e) {
   pack_look *p = ctx;
   neo_sym *fn;
@@ -151,7 +152,7 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
 
 static void sweep_expr(neo_sweep *s, const neo_ast_expr *e);
 
-/* The arms of select() and what follows a condition are guarded. */
+/* Visits arguments. The arms of select(), and operands after a condition, are guarded. */
 static void sweep_args(neo_sweep *s, const neo_ast_expr *e) {
   neo_sym *fn;
   bool select = e->u.ref.path.n == 1 && neo_streq(e->u.ref.path.at[0].text, "select") &&
@@ -305,7 +306,7 @@ static void sweep_expr(neo_sweep *s, const neo_ast_expr *e) {
   }
 }
 
-/* The rank of a call's result says what `..` is, whose axes are the last ones. */
+/* Determines `..`, whose axes are the last ones, from the rank of a call's result. */
 static void open_pack(neo_sweep *s, neo_wants *left, const neo_ast_expr *e, uint32_t rank) {
   neo_frame *f = s->f;
   uint32_t others = e->u.ref.subs.n - 1;

@@ -38,7 +38,7 @@ static bool type_of_either(neo_frame *f, const neo_ast_expr *a, const neo_ast_ex
   return type_of(f, a, t) || type_of(f, b, t);
 }
 
-/* The float that a function is given: its result's type is known behind the call only. */
+/* The float type of an argument: the type of the call's result is known only after the call. */
 static bool type_of_call(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
   const neo_ast_args *args = &e->u.ref.args;
   for (uint32_t k = 0; k < args->n; k++)

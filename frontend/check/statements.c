@@ -1,5 +1,6 @@
-/* Statements of a file, a function, a block; and the regions, which hold statements: repeat, unrolled unless it is
- * large; scan and while, checked once for all rounds; case, of which one arm is kept, or a value chosen from all. */
+/* Statements of a file, a function, a block; and regions, which contain statements: repeat,
+ * unrolled unless it is large; scan and while, checked once for all iterations; case, with one arm
+ * or a selection from all arms. */
 #include "frontend/check/check.h"
 #include "frontend/sema/branches.h"
 #include "frontend/sema/loops.h"
@@ -63,8 +64,8 @@ static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
 
 /* ---- scan, while */
 
-/* A frame without indices for an expression that stands alone; its reducers are definitions. NULL after
- * a report. */
+/* A frame without indices, for an expression that is not part of a definition; its reducers become
+ * definitions. NULL after a report. */
 static neo_frame *alone(neo_inst *in, const neo_ast_expr *e, const char *target) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_wants none = {0};
@@ -147,7 +148,7 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- case */
 
-/* What the case looks at; a literal where it is known at compile time. */
+/* The value that the case selects by; a literal if it is known at compile time. */
 static neo_val case_value(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_expr *e = s->u.define.region->cond;
   const char *target = neo_inst_full(in, s->u.define.target.name.text);
@@ -230,7 +231,8 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
     neo_rounds_poison(in, s);
 }
 
-/* What rounds and branches give has extents and a type already. */
+/* Reports indices or a type written at the target of a loop or a case: its branches, or the values
+ * that it starts from and collects, already give extents and type. */
 static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.define.target;
   if (!var->indexed && !var->type.given)
@@ -262,7 +264,7 @@ static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   neo_fe_leave(in->fe, NEO_CALL_DEPTH);
 }
 
-/* ---- statements that stand at the top of a file */
+/* ---- statements at the top of a file */
 
 static void misplaced(neo_inst *in, const neo_ast_stmt *s, const char *what, const char *where) {
   NEO_ERR(in, s->word, MISPLACED, what, where);
@@ -308,7 +310,7 @@ static void poison_names(neo_inst *in, const neo_ast_names *names) {
     neo_scope_poison(in, &names->at[k]);
 }
 
-/* ---- graphs and what stands in vertex functions */
+/* ---- graphs, and statements in vertex functions */
 
 /* The largest numbers of children and edges, and of vertices; false after a report. */
 static bool graph_limits(neo_inst *in, const neo_ast_stmt *s, int64_t *most, int64_t *vertices) {
@@ -335,7 +337,7 @@ static void check_graph(neo_inst *in, const neo_ast_stmt *s) {
     neo_scope_poison(in, &s->u.graph.name);
 }
 
-/* Is it gathered along a list of edges? True also after a report. */
+/* Whether the gather is along a list of edges. True also after a report. */
 static bool gathers_list(neo_inst *in, const neo_ast_bind *b) {
   neo_expr extent[NEO_MAX_AXES];
   const char *name[NEO_MAX_AXES];

@@ -42,8 +42,8 @@ static bool part_matches(const char *want, const char *have, size_t n) {
   return want[n] == '\0';
 }
 
-/* A last `*` stands for one or more names, another for one; a pattern that ends early names a
- * call. */
+/* Whether the pattern matches the name. A last `*` matches one or more parts of a name, another `*`
+ * one part; a pattern that ends early names a call. */
 static bool matches(const neo_ast_pattern *p, const char *name) {
   for (uint32_t k = 0; k < p->parts.n; k++) {
     size_t n = 0;
@@ -132,7 +132,8 @@ static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const
   return n;
 }
 
-/* Of a setting: the type that is written, else one in which all parameters of the statement have their value exactly. */
+/* The type of a setting: the written one, else a float type in which all parameters of the
+ * statement have their value exactly. */
 static neo_type setting_type(const trainer *t, const trained_part *p, const neo_ast_option *o) {
   neo_type type = NEO_F32_T;
   if (o->type.given && !o->type.variable.text)
@@ -176,8 +177,8 @@ static void default_setting(trainer *t, trained_part *p, uint32_t k) {
   p->ok = p->ok && p->option[k].kind != NEO_VAL_POISON;
 }
 
-/* What the optimizer takes behind the trained tensor and its gradient, which come with each
- * parameter. */
+/* Reads the optimizer's arguments after the trained tensor and its gradient, which each parameter
+ * supplies. */
 static bool read_arguments(trainer *t, trained_part *p, neo_frame *f) {
   const neo_ast_sig *sig = &p->opt->fn->u.fn.sig;
   const neo_ast_args *args = &p->s->u.train.args;

@@ -1,7 +1,7 @@
-/* Warnings of what a model says in vain: a definition or parameter that no entry needs, a state that nothing updates, a
- * carry without a next value. Such programs are legal, and more often a slip than meant: a name that is mistyped
- * or a `next` that is forgotten leaves one behind. Names that begin with `_` are not looked at, nor is what belongs to the
- * calls of functions. */
+/* Warnings about useless parts of a model: a definition or parameter that no entry needs, a state
+ * that nothing updates, a carry without a next value. Such programs are legal, but usually
+ * mistakes: a misspelt name, or a forgotten `next`, leaves such a part. Names that begin with `_`,
+ * and names within calls of functions, are exempt. */
 #include "frontend/check/check.h"
 
 /* ---- definitions, parameters and states */
@@ -51,7 +51,7 @@ static void add_gradients(needs *n) {
     add_roots(n, m->customs.at[k].dxs);
 }
 
-/* Marks what the roots read. True: something is new. */
+/* Marks the tensors that the roots read. True: one is new. */
 static bool follow(needs *n) {
   neo_module *m = n->fe->m;
   neo_def *defs;

@@ -1,11 +1,12 @@
-/* A while has the rounds r < n, and tells of each whether it runs, c being its condition:
+/* A while has the iterations r < n, and a bool for each that tells whether it runs. With c, its
+ * condition:
  *
- *     alive[r] = (alive[r - 1] else true) and c        at the values of round r
+ *     alive[r] = (alive[r - 1] else true) and c        at the values of iteration r
  *     h.kept[r, ..] = select(alive[r], h.next[r, ..], h[r, ..])
  *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
  *     ran[r] = select(alive[r], ran[r - 1] + 1, ran[r - 1])       x.rounds is ran[n - 1]
  *
- * That later iterations are not computed is a matter of the schedule (fusion/recurrence/leave.c). */
+ * The schedule makes the loop end early (fusion/recurrence/leave.c). */
 #include "frontend/sema/loops.h"
 
 typedef struct {
@@ -67,12 +68,12 @@ static neo_expr element(const neo_frame *f, neo_tensor stack, neo_span at) {
   return neo_load(f->m, stack, index, rank, at);
 }
 
-/* x where the round runs, else y. */
+/* x if the iteration runs, else y. */
 static neo_expr if_alive(const neo_loop *l, const neo_frame *f, neo_expr x, neo_expr y) {
   return neo_op3(f->m, NEO_OP_SELECT, element(f, l->alive, neo_loop_region(l)->cond->span), x, y);
 }
 
-/* The carry goes on with its next value where the round runs, else with the one it has. */
+/* Makes the carry's new value its next value if the iteration runs, else the old one. */
 bool neo_loop_select(neo_loop *l, uint32_t k) {
   neo_span at = neo_loop_carry(l, k)->span;
   neo_expr old;
@@ -109,7 +110,7 @@ static bool count_rounds(neo_loop *l, neo_expr bound, neo_span at) {
   return true;
 }
 
-/* How many iterations ran: 0 where there are none. */
+/* The number of iterations that ran: 0 if there are none. */
 neo_val neo_loop_rounds(neo_loop *l) {
   neo_fe *fe = l->in->fe;
   neo_module *m = fe->m;

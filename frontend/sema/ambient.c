@@ -1,8 +1,9 @@
-/* Values that go into a call and come out of it.
+/* Translates values into a call and out of it.
  *
- * Ambient axes are rectangles from 0: an axis of the caller that may be below 0 is moved by its lowest value, and the conditions around the call do not hold inside it. So a read
- * in an argument that is in range only under them becomes a guarded read: what it gives elsewhere
- * is never used. */
+ * Ambient axes are rectangles from 0: an axis of the caller that may be negative is shifted by its
+ * lowest value, and the conditions around the call do not hold in the function. A read in an
+ * argument that is in range only under them becomes a guarded read; its values elsewhere are never
+ * used. */
 #include "frontend/sema/ambient.h"
 
 static uint64_t axes_used(neo_frame *f, const neo_val *v) {
@@ -26,7 +27,8 @@ typedef struct {
   bool found;
 } draw_look;
 
-/* A function that calls itself is an error, which is told where the call is checked. */
+/* Whether the function is being looked at already. A recursive call is an error, which is reported
+ * where it is checked. */
 static bool is_within(const draw_look *l, const neo_ast_stmt *fn) {
   bool within = false;
   for (uint32_t k = 0; k < l->depth; k++)
@@ -63,8 +65,8 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   uint64_t bits = 0;
   for (uint32_t k = 0; k < a->n; k++)
     bits |= axes_used(f, &a->at[k]);
-  bool random = draws(in); /* its elements are counted over the ranges of the axes */
-  if (random) /* each element has random numbers of its own, whatever the arguments are */
+  bool random = draws(in); /* its elements are numbered over the ranges of the axes */
+  if (random) /* each element has its own random numbers, even if the arguments are equal */
     bits |= f->n_axes < 64 ? ((uint64_t)1 << f->n_axes) - 1 : ~(uint64_t)0;
   for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
     if (f->in->round[k].axis)
@@ -72,7 +74,7 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   *am = (neo_ambience){.f = f, .in = in, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
-    if (!(bits >> p & 1)) { /* that it has a value says nothing in the function */
+    if (!(bits >> p & 1)) { /* in the function, this axis need not have a value */
       am->axis[p].lo = neo_const_i64(f->m, 0);
       am->axis[p].hi = neo_const_i64(f->m, 1);
       am->guard = true;
@@ -136,7 +138,7 @@ static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent, bool *
   return neo_op2(m, NEO_OP_MAX, neo_op2(m, NEO_OP_MIN, index, last), zero);
 }
 
-/* A definition of the callee that is the slice where that lies in its tensor, and 0 elsewhere. */
+/* Defines a copy of a slice in the callee: the slice inside of its tensor, and 0 elsewhere. */
 static void copy_guarded(neo_ambience *am, neo_val *v, neo_span at) {
   neo_inst *in = am->in;
   neo_expr e;

@@ -1,4 +1,4 @@
-/* Ambient axes: those of the caller that the arguments of a call depend on (state.h). */
+/* Ambient axes: the axes of the caller on which the arguments of a call depend (state.h). */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -14,6 +14,6 @@ typedef struct {
 /* Gives the callee `in` the axes that the arguments use; false after a report. */
 bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in,
                       neo_ambience *am) NEO_MUST_CHECK;
-/* A value of the caller as the callee sees it, poison after a report, and back. */
+/* Translates a value of the caller for the callee, and back; poison after a report. */
 void neo_ambient_enter(neo_ambience *am, neo_val *v, neo_span at);
 void neo_ambient_leave(neo_ambience *am, neo_val *v);

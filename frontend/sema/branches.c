@@ -104,8 +104,8 @@ static bool may_be_asked(const neo_frame *f, neo_expr value) {
          (f->in->n_ambient ? neo_is_point_condition(m, value) : neo_is_condition(m, value));
 }
 
-/* Is it the same for all elements, and not known before the loops around run? A function that is called for elements
- * has their axes around it as well. */
+/* Whether the value is the same for all elements, and depends on the loops around. A function that
+ * is called for elements has their axes around it as well. */
 static bool is_scalar(const neo_frame *f, neo_expr value) {
   bool reads = neo_expr_has_loads(f->m, value);
   uint64_t around = ((uint64_t)1 << f->in->n_ambient) - 1;
@@ -157,7 +157,7 @@ static bool find_values(result *r, neo_scope *const *scope, const char **prefix)
   return ok;
 }
 
-/* The first branch that says of which type the result is; the first if all are literals. */
+/* The first branch whose value has a type; the first one if all are literals. */
 static uint32_t typed_branch(const result *r) {
   for (uint32_t k = 0; k < r->n; k++)
     if (r->at[k].kind != NEO_VAL_LIT)

@@ -1,4 +1,4 @@
-/* The table of what the language knows by name: element functions, conversions, select, rand. */
+/* The table of built-in names: element functions, conversions, select, rand. */
 #include "frontend/sema/parts.h"
 
 static const neo_builtin rows[] = {

@@ -26,7 +26,7 @@ static bool number_of(const neo_ast_expr *e, neo_lit *x) {
     x->i = -x->i;
     x->f = -x->f;
   }
-  x->f = isnan(x->f) ? (double)NAN : x->f; /* one NaN, as in expressions */
+  x->f = isnan(x->f) ? (double)NAN : x->f; /* a single NaN, as in expressions */
   return true;
 }
 

@@ -1,5 +1,5 @@
-/* Declarations, given their extents: what an initial value may read, and what params and states of the
- * rounds of a repeat share. */
+/* Declarations, given their extents: the tensors that an initial value may read, and params and
+ * states that the iterations of a repeat share. */
 #include "base/hash.h"
 #include "frontend/sema/parts.h"
 
@@ -32,7 +32,7 @@ static bool is_given(const neo_module *m, uint32_t t) {
   return role == NEO_ROLE_CONST || role == NEO_ROLE_PARAM;
 }
 
-/* Is t a hoisted reducer of the initial value, which reads only what is given? */
+/* Whether t is a hoisted reducer of the initial value that reads only given tensors. */
 static bool is_hoisted(const init_reads *r, uint32_t t) {
   bool good = r->first_hoisted && t >= r->first_hoisted;
   const bool *reached = good ? neo_tensor_reach(r->fe, (neo_tensor){t}) : NULL;
@@ -50,7 +50,7 @@ static void look_read(void *ctx, neo_expr e) {
     r->bad = (neo_tensor){n->attr};
 }
 
-/* Of the value's own reduction: what it takes, where, and over which ranges. */
+/* Looks at the reads of the value's own reduction: in its bodies, its condition and its ranges. */
 static void look_own(neo_frame *f, init_reads *r) {
   const neo_own_reduction *own = &f->own;
   for (uint32_t k = 0; k < own->n_body; k++)
@@ -68,7 +68,7 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first
   neo_expr_visit(f->m, e, look_read, &r);
   look_own(f, &r);
   uint64_t others = ((uint64_t)1 << f->in->n_ambient) - 1;
-  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* those are dimensions of the tensor */
+  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* iterations are dimensions of the tensor */
     if (f->in->round[k].axis)
       others &= ~((uint64_t)1 << (f->in->round[k].axis - 1));
   bool ambient = others && (f->own.set || (neo_expr_axes(f->m, e) & others) != 0);
@@ -96,7 +96,8 @@ void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n) {
   }
 }
 
-/* Axes of a declaration in a frame of its own: ambient (unused), rounds, dimensions. */
+/* Makes the axes of a declaration in a frame of its own: ambient (unused), iterations,
+ * dimensions. */
 void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                        neo_span span) {
   uint32_t packed = 0;
@@ -126,7 +127,7 @@ static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
-/* A parameter of the same rounds, which the first round reads at 0: each round reads its own. */
+/* Replaces reads, at 0, of a parameter of the same iterations by reads at the present iteration. */
 static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
   const neo_inst *in = ctx;
   const neo_node n = *neo_expr_node(m, e);
@@ -192,7 +193,7 @@ static uint64_t declared_key(const neo_ast_stmt *s, const char *full) {
   return neo_hash_mix(neo_hash_mix(0, (uint64_t)(uintptr_t)full), s->span);
 }
 
-/* The tensor that an earlier round declared; its extents must be the same now. */
+/* The tensor that an earlier iteration declared; its extents must be the same now. */
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known) {
   const neo_ast_var *var = &s->u.decl.var;
@@ -242,7 +243,7 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
                         .type = (uint8_t)type,
                         .span = var->name.span,
                         .optimizer = !param && in_optimizer(in)};
-  if (neo_streq(full, "__metadata__")) { /* what is no tensor in a checkpoint */
+  if (neo_streq(full, "__metadata__")) { /* reserved for the metadata of a checkpoint */
     NEO_ERR(in, var->name.span, RESERVED, full);
     return (neo_tensor){0};
   }

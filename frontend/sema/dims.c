@@ -1,5 +1,5 @@
-/* `dim` and `assert`, given their values: run-time sizes, those that the caller sets, and what holds of
- * them. */
+/* `dim` and `assert`, given their values: run-time sizes, sizes that the caller sets, and
+ * conditions on them. */
 #include "frontend/sema/parts.h"
 
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x) {

@@ -1,14 +1,15 @@
-/* Values of edges. Within a vertex function a definition may have an element for each edge of the vertex, `f[e, j] =
- * h[e, j]*w[e]`. While the function is checked they are tensors of all edges, perhaps of all vertices, too; behind
- * its body none of them is left that needs the recurrence:
+/* Values of edges. Within a vertex function a definition may have an element for each edge of the
+ * vertex: `f[e, j] = h[e, j]*w[e]`. While the function is checked such values are tensors of all
+ * edges, possibly also of all vertices. After its body none of them is left in the recurrence:
  *
- *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    of the child alone: each vertex has it, and edges read it there
- *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               without a reduction: it stands where it is read
+ *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    depends on the child alone: becomes a value of vertices, read at child[e]
+ *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               has no reduction: is substituted where it is read
  *     ->
  *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
  *
- * Towards the children the edges are those that lead to the vertex, and what is read of them is of their owners, the vertices
- * in whose lists they are. A reduction runs over both, so that owner[e] is the index of the owner. */
+ * Towards the children, the edges are those that lead to the vertex, and values are read of their
+ * owners, the vertices in whose lists they are. A reduction runs over both, so that owner[e] is the
+ * index of the owner. */
 #include "frontend/sema/vertices.h"
 
 typedef enum { OF_NO_EDGE, OF_VERTEX, IN_PLACE } edge_value;
@@ -67,12 +68,12 @@ static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, t, at, n.arg.n, n.span);
 }
 
-/* ---- what a definition is */
+/* ---- classes of definitions */
 
 typedef struct {
   edge_values *x;
   neo_tensor own;
-  bool recurrent, self; /* it reads what vertices scatter; itself */
+  bool recurrent, self; /* it reads scattered values; it reads itself */
 } read_look;
 
 static void look_at_read(void *ctx, neo_expr e) {
@@ -127,7 +128,7 @@ static void set_extent(edge_values *x, neo_tensor t, neo_def id, neo_expr n) {
   neo_tensor_at(m, t)->extent = neo_list_new(m, extent, rank);
 }
 
-/* Its edges become vertices. */
+/* Turns a value of edges into one of vertices. */
 static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   neo_module *m = x->m;
   neo_expr axis = neo_axis_ref(m, x->dim[t.i]), from_to[] = {at_end(m, x->end[t.i], axis), axis};
@@ -219,7 +220,7 @@ static void name_owners(edge_values *x, neo_def id) {
     }
 }
 
-/* ---- what else names tensors */
+/* ---- other uses of tensors */
 
 static void check_tensor(edge_values *x, neo_tensor t) {
   if (t.i < x->n_tensors && x->value[t.i] != OF_NO_EDGE)

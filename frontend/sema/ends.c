@@ -1,4 +1,4 @@
-/* Bounds of elements: what is known of a value, and whether those that are declared hold. */
+/* Bounds of elements: those that follow for a value, and whether declared ones hold. */
 #include "frontend/sema/parts.h"
 
 void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends) {
@@ -55,7 +55,7 @@ static bool hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
          (!ends->below.i || neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, ends->below)));
 }
 
-/* Where there is an element, no extent is 0. */
+/* Assumes that no extent is 0: ends are stated for elements, and there is one. */
 static size_t assume_extents(neo_frame *f) {
   size_t before = f->assume.n;
   for (uint32_t k = 0; k < f->n_out; k++)

@@ -133,7 +133,7 @@ static neo_expr upper_interval(neo_frame *f, neo_expr e) {
   return hi < INT32_MAX ? neo_const_i64(f->m, hi) : (neo_expr){0}; /* a type's range */
 }
 
-/* Its linear form says nothing of its size then. */
+/* Whether e may wrap: then its linear form does not bound it. */
 static bool may_wrap(neo_frame *f, neo_expr e) {
   neo_reaches r;
   neo_facts facts = neo_frame_facts(f);
@@ -305,8 +305,8 @@ neo_expr neo_rand_make(neo_frame *f) {
 
 /* ---- bounds of integer elements
  *
- * An expression's form proposes a bound over sizes. It says nothing of what is negative, wraps, or is
- * divided by what may be zero, so nothing is believed that the prover does not show. */
+ * The form of an expression proposes a bound over sizes. The proposal ignores negative values,
+ * wrapping, and division by zero, so it only counts if the prover confirms it. */
 
 static neo_expr propose(neo_frame *f, neo_expr e);
 

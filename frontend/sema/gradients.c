@@ -1,5 +1,5 @@
-/* Gradients: what a tensor depends on, requests to differentiate, and functions with a gradient of their
- * own. */
+/* Gradients: the tensors that a tensor depends on, requests to differentiate, and functions with
+ * their own gradient. */
 #include "frontend/sema/parts.h"
 
 /* ---- dependence */
@@ -135,9 +135,10 @@ static bool settled(neo_frame *f, neo_view *v, const char *name, neo_span at) {
   return copy.kind == NEO_VAL_VIEW;
 }
 
-/* ---- requests in rounds of loops, and in calls that depend on indices: one for each point */
+/* ---- requests in iterations of loops, and in calls that depend on indices: one per point */
 
-/* What y depends on and nothing defines yet: the carries of the loops around the request. */
+/* The tensors that y depends on and that nothing defines yet: the carries of the loops around the
+ * request. */
 static neo_list held_by(neo_fe *fe, neo_tensor y) {
   NEO_VEC(neo_tensor) held = {0};
   bool *seen = neo_tensor_reach(fe, y);
@@ -152,7 +153,8 @@ static neo_list held_by(neo_fe *fe, neo_tensor y) {
   return list_of(fe, held.at, (uint32_t)held.n);
 }
 
-/* Is it what belongs to the point at hand, of a tensor with a dimension for each ambient axis? */
+/* Whether the view is the present point's part of a tensor with a dimension for each ambient
+ * axis. */
 static bool is_of_point(const neo_inst *in, const neo_view *v) {
   bool is = v->n == v->rank + in->n_ambient;
   for (uint32_t k = 0; is && k < in->n_ambient; k++)
@@ -161,8 +163,8 @@ static bool is_of_point(const neo_inst *in, const neo_view *v) {
   return is;
 }
 
-/* The gradient at each point, with respect to what belongs to it or to all of the tensor; `v` becomes
- * the part of it that is asked for. */
+/* The gradient at each point, with respect to the point's part or to the whole tensor; `v` becomes
+ * the part of the gradient that is asked for. */
 static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span span) {
   neo_inst *in = f->in;
   neo_expr extent[NEO_MAX_AXES + NEO_MAX_RANK];
@@ -170,7 +172,8 @@ static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span sp
   uint32_t n = 0, lead = is_of_point(in, v) ? 0 : in->n_ambient;
   for (uint32_t k = 0; k < lead; k++)
     extent[n++] = in->ambient[k].hi;
-  for (uint32_t k = 0; k < w.n; k++) /* those of the point are spelt as the ambient axes are */
+  for (uint32_t k = 0; k < w.n; k++) /* dimensions of the point use the expressions of the ambient
+                                        axes */
     extent[n++] =
         !lead && k < in->n_ambient ? in->ambient[k].hi : neo_tensor_extent(f->m, v->tensor, k);
   const char *name = neo_fe_unique(f->fe, full);
@@ -241,7 +244,8 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
   return v->kind == NEO_VAL_VIEW && neo_view_is_own(in, &v->view);
 }
 
-/* A number of the type that the signature says is a value as any other: it has a gradient. */
+/* Turns a literal for a parameter of declared float type into a value of that type, which has a
+ * gradient. */
 static void take_literal(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual, uint32_t k) {
   const neo_ast_type *type = &fn->u.fn.sig.params.at[k].type;
   neo_val *v = &actual->at[k];

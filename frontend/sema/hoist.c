@@ -1,6 +1,7 @@
-/* Where a reduction goes: it stays with its statement, or becomes a definition of its own over the outer
- * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
- * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+/* Decides where a reduction is computed: in its statement, or in a definition of its own over the
+ * outer axes that it uses, at the hull of their extents. Guards may surround the reduction (select,
+ * and, or, where): if its reads cannot be shown in range without those conditions, they are
+ * conjoined to its `where`. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 
@@ -24,8 +25,9 @@ static bool all_rect(const neo_frame *f, uint32_t n) {
   return true;
 }
 
-/* The axes around as the definition has them: those that it uses at their hull. That another one has a value
- * says nothing there: the definition is computed where its range is empty, too. */
+/* The axes around the reduction, for its own definition: those that it uses, at their hull. Another
+ * axis is made to have one point, as the definition is computed even where the range of that axis
+ * is empty. */
 static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t used,
                                neo_axis_rec *axis) {
   neo_frame_widen(f, r->base, r->n_assume, axis);
@@ -36,7 +38,8 @@ static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t us
     }
 }
 
-/* What holds at a read inside: what is asserted, the conditions inside, and the guard. */
+/* The facts that hold at a read inside of the reduction: assertions, the conditions inside, and the
+ * guard. */
 static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_read *x,
                               neo_expr guard, const neo_axis_rec *axis) {
   uint32_t n = 0, asserts = (uint32_t)f->fe->asserts.n;
@@ -65,7 +68,7 @@ static bool reads_hold(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   return true;
 }
 
-/* The parts of a condition that may stand outside of finish. */
+/* The conjuncts of a condition that use no accumulator, and so may be outside of finish. */
 static neo_expr without_acc(neo_frame *f, neo_expr c) {
   neo_node n = *neo_expr_node(f->m, c);
   if (!neo_expr_uses_op(f->m, c, NEO_OP_ACC))
@@ -138,8 +141,8 @@ static bool reads_recurrence(const neo_module *m, neo_expr e, const void *frame)
   return reads;
 }
 
-/* Does the reduction read what the statement defines? Then the conditions of its place say which
- * elements are there. */
+/* Whether the reduction reads the tensor that the statement defines. Then the conditions around it
+ * tell which elements exist. */
 static bool recurs(const neo_frame *f, const neo_reduction *r) {
   bool does = neo_expr_any(f->m, r->where, reads_recurrence, f);
   for (uint32_t k = 0; k < r->n_body; k++)
@@ -227,8 +230,8 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES);
 }
 
-/* A sum of a narrow type within a reducer or wide(), whose body may be computed in a wider one
- * (neo_expr_widen), is kept as it is before it is rounded; the expression rounds it where it is
+/* The finish of a sum of a narrow type within a reducer or wide(), whose body may be computed in a
+ * wider type (neo_expr_widen): the sum is stored before it is rounded, and rounded where it is
  * read. */
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);

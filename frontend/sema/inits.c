@@ -118,6 +118,6 @@ bool neo_init_count(neo_frame *f, const neo_ast_expr *e, const char *name) {
 
 neo_val neo_init_apply(neo_frame *f, const char *name, const neo_expr *a) {
   neo_val v = neo_val_expr(distribution(f, row_of(name), a));
-  v.index = true; /* takes the type of what it initialises */
+  v.index = true; /* takes the type of the tensor that it initialises */
   return v;
 }

@@ -1,4 +1,5 @@
-/* What a reference stands for, as far as no expression has to be checked for it. */
+/* Finds the declaration that a reference stands for, as far as no expression has to be checked for
+ * it. */
 #include "frontend/sema/parts.h"
 #include <string.h>
 

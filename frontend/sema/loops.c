@@ -1,14 +1,14 @@
-/* Loops: the body is checked once, with the round as one more ambient axis (state.h), so that each
- * tensor of the body is stacked over the rounds. A carry h is a stack, too, of the values that it has
- * at the start of each round, and depends on those that `next` gives it:
+/* Loops: the body is checked once, with the iteration as one more ambient axis (state.h), so that
+ * each tensor of the body is stacked over the iterations. A carry h is a stack, too, of its values
+ * at the start of each iteration, and depends on those that `next` gives it:
  *
  *     h[t, ..] = (h.next[t - 1, ..] else first[..])
  *
- * and, where the rounds run from the last to the first, h.next[t + 1, ..]. Together they are a recurrence,
- * of which ir/order.h finds the loop. */
+ * or h.next[t + 1, ..], if the iterations run from the last to the first. Together they are a
+ * recurrence, whose loop ir/order.h finds. */
 #include "frontend/sema/loops.h"
 
-/* ---- what both kinds need */
+/* ---- shared by both kinds */
 
 const neo_ast_region *neo_loop_region(const neo_loop *l) {
   return l->r.s->u.define.region;
@@ -38,7 +38,7 @@ neo_ends neo_loop_ends(const neo_loop *l, uint32_t k) {
   neo_expr by[NEO_MAX_RANK];
   neo_module *m = l->in->fe->m;
   neo_ends ends = declared_ends(l, k);
-  for (uint32_t d = 0; d < NEO_MAX_RANK; d++) /* a stack has a dimension for the round */
+  for (uint32_t d = 0; d < NEO_MAX_RANK; d++) /* a stack has a dimension for the iteration */
     by[d] = neo_axis_ref(m, d + (d >= l->in->n_ambient));
   if (ends.least.i)
     ends.least = neo_expr_subst_axes(m, ends.least, by, NEO_MAX_RANK);
@@ -106,7 +106,7 @@ static neo_inst *body_of(neo_loop *l) {
   return x;
 }
 
-/* The rounds of a repeat are dimensions of its parameters. */
+/* Adds the iterations of a repeat, which are dimensions of its parameters. */
 static void add_round(neo_loop *l, const neo_ast_name *name) {
   neo_inst *x = l->body;
   int64_t count = 0;
@@ -220,17 +220,17 @@ static bool take_next(neo_loop *l, uint32_t k) {
                         &neo_loop_carry(l, k)->var, l->r.where[k]);
 }
 
-/* The element of a stack at round `t` and the other axes of a frame. */
+/* The element of a stack at iteration `t` and at the other axes of a frame. */
 static neo_expr element_else(neo_loop *l, const neo_frame *f, neo_tensor stack, neo_expr t,
                              neo_expr other) {
   neo_expr index[NEO_MAX_RANK];
   uint32_t at = l->in->n_ambient, rank = neo_tensor_rank(f->m, stack), n = f->n_axes == rank;
-  for (uint32_t d = 0; d < rank; d++) /* a frame of the body has an axis for the rounds */
+  for (uint32_t d = 0; d < rank; d++) /* a frame of the body has an axis for the iterations */
     index[d] = d == at ? t : neo_axis_ref(f->m, d < at || n ? d : d - 1);
   return neo_load_else(f->m, stack, index, rank, other, neo_loop_carry(l, 0)->span);
 }
 
-/* The value at the start of a round is that of the end of the round before. */
+/* Defines a carry's value at the start of an iteration: that at the end of the iteration before. */
 static void define_stack(neo_loop *l, uint32_t k) {
   neo_span at = neo_loop_carry(l, k)->span;
   neo_expr e, t = neo_axis_ref(l->in->fe->m, l->in->n_ambient);
@@ -262,7 +262,8 @@ static bool has_rounds(neo_loop *l) {
   return neo_proves(fe->prover, &facts, goal);
 }
 
-/* A tensor of the body as one of the instance around it, whose first free dimension is the round. */
+/* A view of a tensor of the body in the instance around it; its first free dimension is the
+ * iteration. */
 static neo_view stacked_view(const neo_loop *l, neo_tensor t) {
   neo_view v = neo_view_whole(l->in->fe->m, t);
   for (uint32_t k = 0; k < l->in->n_ambient; k++)
@@ -271,7 +272,7 @@ static neo_view stacked_view(const neo_loop *l, neo_tensor t) {
   return v;
 }
 
-/* The carry after the last round: its first value where there are no rounds. */
+/* The carry after the last iteration: its initial value if there are no iterations. */
 static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
   neo_fe *fe = l->in->fe;
   neo_span at = neo_loop_carry(l, k)->span;

@@ -1,4 +1,4 @@
-/* What a reducer computes: its bodies, its result, and the bound of that. */
+/* Builds what a reducer computes: its bodies, its result, and the result's bound. */
 #include "frontend/sema/reduce.h"
 #include <string.h>
 
@@ -24,9 +24,9 @@ static neo_expr row_major(neo_frame *f, neo_expr at, neo_expr extent, neo_expr i
   return neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, extent), index);
 }
 
-/* Row-major position among the axes bound here, and the range that it lies in if no axis is empty. The index of
- * one axis is its position; those of more are multiplied by how many values the axes after them may have. An edge
- * has one owner. */
+/* The row-major number of a point among the axes bound here, and its range if no axis is empty.
+ * With one axis it is the index; with several, each is multiplied by the numbers of values of the
+ * axes after it. An edge has one owner, which does not count. */
 static neo_expr position(neo_frame *f, neo_reduction *r) {
   neo_expr at = neo_const_i64(f->m, 0), last = at;
   bool first = true;
@@ -64,8 +64,8 @@ static uint64_t axes_around(const neo_frame *f, const neo_reduction *r) {
   return used;
 }
 
-/* An axis around the reduction that it does not use says nothing of its elements: it may become a definition
- * without that axis, which has a value where the axis has no points. */
+/* Gives axes around the reduction that it does not use one point: the reduction may become a
+ * definition without them, which has a value even where such an axis has no points. */
 static void forget_unused(neo_frame *f, const neo_reduction *r, neo_axis_rec *axis) {
   uint64_t used = axes_around(f, r);
   for (uint32_t k = 0; k < r->base; k++)
@@ -75,8 +75,8 @@ static void forget_unused(neo_frame *f, const neo_reduction *r, neo_axis_rec *ax
     }
 }
 
-/* Is something taken at all points? Each range is asked about under the axes before it alone: an
- * axis that has a value says that its own range is not empty. */
+/* Whether the reduction has a term at all points. Each range is proved nonempty under the axes
+ * before it alone, as an axis that has a value already implies that its own range is not empty. */
 static bool never_empty(neo_frame *f, const neo_reduction *r) {
   neo_facts facts = neo_frame_facts(f);
   neo_axis_rec axis[NEO_MAX_AXES];
@@ -104,7 +104,7 @@ static bool at_least(neo_frame *f, neo_expr least, neo_expr e) {
   return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, least, e));
 }
 
-/* Positions that are never below 0 are said to be in [0, end); others in [least, end), which has 0. */
+/* Ends of a position: [0, end) if it is never negative; else [least, end), which contains 0. */
 static neo_ends ends_of_position(neo_frame *f, const neo_reduction *r) {
   neo_ends none = {0};
   neo_expr zero = neo_const_i64(f->m, 0);

@@ -1,17 +1,19 @@
-/* Which repeats are loops. A `repeat` is checked anew for each round, so that a round may depend on its number
- * in every way: sizes, options, gradients of what came before. Where a program gets large by that, and no round
- * differs from the others but by what it reads, the block is checked once, as that of a scan. Parameters have a
- * dimension for the rounds either way. */
+/* Decides which repeats are loops. A `repeat` is checked anew for each iteration, so that an
+ * iteration may depend on its number in every way: sizes, options, gradients of earlier values. If
+ * this makes a program large, and iterations differ only in the elements that they read, the block
+ * is checked once, like that of a scan. Parameters have a dimension for the iterations either
+ * way. */
 #include "frontend/sema/rounds.h"
 
 enum { MOST_CALLS = 64 }; /* within each other, as far as they are followed */
 
 typedef struct {
   neo_inst *in;
-  const char *index; /* the index of the rounds; NULL in what is called, which does not see it */
+  const char *index; /* the index of the iterations; NULL in functions that are called, which do not
+                        see it */
   int64_t n;         /* statements */
   uint32_t depth;
-  bool differs; /* something needs each round for itself */
+  bool differs; /* each iteration has to be checked by itself */
 } look;
 
 static void look_stmts(look *l, const neo_ast_stmts *stmts);
@@ -27,7 +29,7 @@ static void look_index(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_index, ctx);
 }
 
-/* A size, bound or extent: the same in all rounds. */
+/* Looks at a size, bound or extent, which must be the same in all iterations. */
 static void look_size(look *l, const neo_ast_expr *e) {
   if (e)
     look_index(l, e);
@@ -61,12 +63,12 @@ static void look_value(void *ctx, const neo_ast_expr *e) {
   neo_sym *fn = NULL;
   if (neo_call_is(l->in, e, &fn)) {
     if (!fn)
-      l->differs = true; /* grad: through earlier rounds, too */
+      l->differs = true; /* grad: also through earlier iterations */
     else if (fn->kind != NEO_SYM_POISON)
       look_called(l, fn);
   } else if (e->kind == NEO_AST_REF && e->u.ref.has_args && !fn && e->u.ref.path.n == 1 &&
              neo_streq(e->u.ref.path.at[0].text, "rand")) {
-    l->differs = true; /* a site a round */
+    l->differs = true; /* one site per iteration */
   }
   for (uint32_t k = 0; e->kind == NEO_AST_REF && k < e->u.ref.args.n; k++)
     look_size(l, e->u.ref.args.at[k].value);
@@ -115,7 +117,7 @@ static void look_stmt(look *l, const neo_ast_stmt *s) {
     look_axes(l, &s->u.decl.var.axes);
     look_size(l, s->u.decl.value);
     break;
-  default: /* update, state: each round has its own */
+  default: /* update, state: each iteration has its own */
     l->differs = true;
   }
 }
@@ -125,7 +127,7 @@ static void look_stmts(look *l, const neo_ast_stmts *stmts) {
     look_stmt(l, stmts->at[k]);
 }
 
-/* Is the carry a number, which is known in each round and may be a size there? */
+/* Whether the carry is a number, which is known in each iteration and may be a size there. */
 static bool is_number(neo_inst *in, const neo_ast_bind *b) {
   const neo_ast_expr *e = b->value;
   if (b->var.indexed || b->var.type.given)

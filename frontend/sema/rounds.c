@@ -1,7 +1,9 @@
-/* Rounds of a `repeat` and arms of a `case`: carries, what is collected, and the results that are bound.
+/* Iterations of a `repeat` and arms of a `case`: carries, collected values, and the results that
+ * are bound.
  *
- * A round is checked as a copy of the instance with a scope and names of its own. What it declares
- * (param, state) is one tensor for all rounds, with the round as its first dimension. */
+ * An iteration is checked as a copy of the instance with a scope and names of its own. A param or
+ * state that it declares is one tensor for all iterations, with the iteration as its first
+ * dimension. */
 #include "frontend/sema/rounds.h"
 #include "base/hash.h"
 
@@ -87,7 +89,7 @@ void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
     collect_one(in, &s->u.names.at[k]);
 }
 
-/* ---- one round */
+/* ---- one iteration */
 
 bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
   bool scalar = (a->kind != NEO_VAL_VIEW || a->view.rank == 0) &&
@@ -129,7 +131,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   return x;
 }
 
-/* A collected carry is collected with its value for the next round, wherever `collect` stands. */
+/* Collects carries with their values for the next iteration, wherever in the block `collect` is. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
   for (size_t k = 0; k < r->collect.n; k++) {
     neo_collected *c = &r->collect.at[k];
@@ -172,9 +174,9 @@ uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s) {
   return (uint32_t)in->fe->regions.n;
 }
 
-/* ---- what is collected: one tensor, a piece a round */
+/* ---- collected values: one tensor, with a piece per iteration */
 
-/* The tensor of all rounds, from the frame of the first. */
+/* Makes the tensor of all iterations, from the frame of the first. */
 static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, int64_t count,
                           const char *full, neo_span at) {
   neo_expr extent[NEO_MAX_AXES + 1];
@@ -186,7 +188,8 @@ static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, i
   return neo_tensor_make(in, rec, extent, f->n_out + 1, neo_fe_unique(f->fe, full));
 }
 
-/* Its elements lie below the largest of the rounds' bounds, where each round has one. */
+/* Raises the bound of the tensor's elements to the largest of the pieces', if each piece has
+ * one. */
 static void raise_bound(neo_module *m, neo_tensor t, neo_tensor piece, int64_t round) {
   neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_expr own = neo_tensor_at(m, piece)->bound, none = {0};
@@ -196,7 +199,7 @@ static void raise_bound(neo_module *m, neo_tensor t, neo_tensor piece, int64_t r
     r->bound = r->bound.i && own.i ? neo_op2(m, NEO_OP_MAX, r->bound, own) : none;
 }
 
-/* The ambient axes are its dimensions behind the round's. */
+/* A view with the ambient axes as the dimensions after that of the iteration. */
 static neo_view stacked_view(const neo_inst *in, neo_tensor t) {
   neo_view y = neo_view_whole(in->fe->m, t);
   for (uint32_t k = 0; k < in->n_ambient; k++)

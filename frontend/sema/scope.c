@@ -239,7 +239,7 @@ const char *neo_path_text(neo_fe *fe, const neo_ast_path *path) {
   return neo_fe_intern(fe, text);
 }
 
-/* A param or state by its full name, at the rounds that the reader is in. */
+/* The symbol of a param or state by its full name, at the iterations that the reader is in. */
 static neo_sym *owned_symbol(neo_inst *in, const char *full) {
   uint64_t at;
   neo_fe *fe = in->fe;
@@ -285,7 +285,7 @@ static void guess_owned(neo_inst *in, neo_span at, const char *full) {
     neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
 }
 
-/* h.W, h.dense.W: what the call that defines h owns. */
+/* A param or state of the call that defines h: h.W, h.dense.W. */
 static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_path *path,
                            bool quiet) {
   const char *full = first->prefix;
@@ -297,7 +297,7 @@ static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_pat
   return s;
 }
 
-/* x.rounds of a `while` */
+/* x.rounds of a `while`. */
 static neo_sym *rounds_symbol(neo_inst *in, const neo_sym *s) {
   neo_sym *made = NEO_NEW(in->fe->arena, neo_sym);
   *made = (neo_sym){.kind = NEO_SYM_VALUE, .name = "rounds", .span = s->span, .value = *s->rounds};

@@ -1,7 +1,7 @@
-/* Wants: indices whose extents are looked for, and what a subscript says of them.
+/* Wants: indices whose extents are inferred, and the extents that subscripts give them.
  *
- * Unguarded reads decide; reads under select, and, or, where, else count only where there is no other.
- * Several extents at one level must be equal. */
+ * Unguarded reads decide; reads under select, and, or, where, else count only if there is no other.
+ * Several extents of one level must be equal. */
 #include "frontend/sema/sweep.h"
 
 bool neo_has_pack_sub(const neo_ast_expr *e) {

@@ -1,4 +1,5 @@
-/* What the checker writes into the module: tensors, their definitions, and symbols for them. */
+/* Writes the checker's results into the module: tensors, their definitions, and symbols for
+ * them. */
 #include "frontend/sema/parts.h"
 #include "frontend/sema/vertices.h"
 #include "ir/out_map.h"

@@ -1,4 +1,5 @@
-/* An entry of `train` statements while it is checked; seen by train_values.c and frontend/check/train.c alone. */
+/* An entry of `train` statements during checking. Private to train_values.c and
+ * frontend/check/train.c. */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -8,7 +9,8 @@ typedef struct {
   neo_val *option;
   neo_span *span;
   NEO_VEC(neo_tensor) params;
-  neo_actuals actual; /* from the third on: what the statement gives the optimizer */
+  neo_actuals actual; /* from the third on: the arguments that the statement gives to the
+                         optimizer */
   bool ok;
 } trained_part;
 
@@ -20,9 +22,9 @@ struct neo_trainer {
   const char *loss_name;
   neo_span span;
   NEO_VEC(trained_part) parts;
-  NEO_VEC(neo_tensor) params; /* all of the entry, and their gradients */
+  NEO_VEC(neo_tensor) params; /* all parameters of the entry, and their gradients */
   neo_tensor *grad;
-  neo_tensor norm, count; /* made when they are asked for */
+  neo_tensor norm, count; /* made on demand */
   size_t first_update;
 };
 typedef struct neo_trainer trainer;

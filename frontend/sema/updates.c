@@ -1,5 +1,6 @@
-/* `update r[c] = …`: the value of a state after the step, an UPDATE tensor of its own. In a round
- * of a repeat the state is stacked, and each round defines one piece of the new value. */
+/* `update r[c] = …`: the value of a state after the step, an UPDATE tensor of its own. In an
+ * iteration of a repeat the state is stacked, and each iteration defines one piece of the new
+ * value. */
 #include "frontend/sema/parts.h"
 
 /* The state, or in an optimizer the parameter; reported if it is none. */
@@ -35,8 +36,8 @@ void neo_update_once(neo_inst *in, const neo_ast_bind *b) {
                   name, name);
 }
 
-/* The update of t so far; null: there is none. Each training entry has updates of its own; the
- * model's come first. */
+/* The update of t so far; null: none. Each training entry has updates of its own; the model's come
+ * first. */
 static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   neo_fe *fe = in->fe;
   for (size_t k = in->trainee ? in->trainee->first_update : 0; k < fe->updates.n; k++)
@@ -45,7 +46,7 @@ static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   return NULL;
 }
 
-/* The element that the rounds around stand at, among the leading dimensions. */
+/* The number of the present iterations' element, among the leading dimensions. */
 static int64_t piece_number(const neo_inst *in, uint32_t lead) {
   int64_t at = 0;
   for (uint32_t k = 0; k < lead; k++)
@@ -88,7 +89,8 @@ static uint32_t left_rank(const neo_frame *f, const neo_ast_var *var) {
   return n;
 }
 
-/* The pack of the left side is what the other indices leave of the target. */
+/* Determines the pack of the left side: the dimensions of the target that the other indices
+ * leave. */
 bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) {
   uint32_t packs = 0;
   for (uint32_t k = 0; k < var->axes.n; k++)
@@ -105,7 +107,8 @@ bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) {
   return false;
 }
 
-/* The ends of a state's elements over the axes of a frame that has none for the rounds it is in. */
+/* The ends of a state's elements, over the axes of a frame that has no axes for the iterations it
+ * is in. */
 static neo_ends ends_here(neo_frame *f, neo_tensor t) {
   neo_expr by[NEO_MAX_RANK];
   neo_ends ends = neo_ends_of(f->fe, t);

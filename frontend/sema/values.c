@@ -1,4 +1,4 @@
-/* Values of expressions, and views: tensors of which some dimensions are fixed. */
+/* Values of expressions, and views: tensors with some dimensions fixed. */
 #include "frontend/sema/parts.h"
 #include <math.h>
 

@@ -1,12 +1,13 @@
-/* Graphs and vertex functions (Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX
- * ATC 2018). A graph is an input, in which children stand before their vertex:
+/* Graphs and vertex functions (Xu et al., Cavs: an efficient runtime system for dynamic neural
+ * networks, USENIX ATC 2018). A graph is an input, in which children come before their vertex:
  *
  *     input G.child[v < G.vertices, K] : -1 <= i32 < v
  *
- * A function is checked with the vertex v as one more ambient axis (state.h). What it gathers are elements
- * of what it scatters, so that the two are a recurrence over the vertices:
+ * A function is checked with the vertex v as one more ambient axis (state.h). The values that it
+ * gathers are elements of those that it scatters, so that both are a recurrence over the vertices:
  *
- *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v, ..] */
+ *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v,
+ * ..] */
 #include "frontend/sema/vertices.h"
 
 enum { USUAL_PART = 4 };
@@ -105,7 +106,7 @@ static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
   neo_assert_add(in, s->span, neo_op2(m, NEO_OP_OR, none, two));
 }
 
-/* One kind of edges. */
+/* Declares one kind of edges. */
 static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64_t most,
                           neo_graph *g, neo_scope *members) {
   neo_fe *fe = in->fe;
@@ -252,7 +253,7 @@ bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- gather */
 
-/* An element of what vertices scatter, of the child that is dimension k of the frame. */
+/* The scattered element of the child whose slot is dimension k of the frame. */
 static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr none, neo_span at) {
   const struct neo_vertex *x = f->in->vertex;
   neo_expr index[NEO_MAX_RANK];
@@ -264,7 +265,8 @@ static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr non
   return neo_load_else(f->m, g->stack, index, rank, none, at);
 }
 
-/* ---- from parents to children: what those scattered that have the vertex as their k-th child, added up */
+/* ---- from parents to children: the sum of the values scattered by the vertices whose k-th child
+ * this vertex is */
 
 /* Is the vertex that the frame's next axis is a parent of this one, by its k-th place? */
 static neo_expr is_parent(const neo_frame *f, neo_span at) {
@@ -351,7 +353,7 @@ static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *non
   return shape_report(in, b);
 }
 
-/* The same of an element without the dimension of the children, on which it does not depend. */
+/* The element without the dimension of the children, on which it does not depend. */
 static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
   neo_expr by[NEO_MAX_RANK];
   for (uint32_t d = 0; d < NEO_MAX_RANK; d++)
@@ -359,7 +361,7 @@ static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
   return neo_expr_subst_axes(in->fe->m, e, by, NEO_MAX_RANK);
 }
 
-/* The bounds of what is scattered; false after a report. */
+/* Finds the bounds of the scattered values; false after a report. */
 static bool find_ends(neo_inst *in, neo_gathered *g, const neo_val *none) {
   const neo_ast_var *var = &g->bind->var;
   neo_module *m = in->fe->m;
@@ -427,7 +429,7 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* Whose list an edge is in: an element for each edge. */
+/* The tensor that holds, for each edge, the vertex in whose list the edge is. */
 static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   neo_module *m = in->fe->m;
   neo_span at = neo_tensor_at(m, x->begin)->span;
@@ -576,7 +578,7 @@ void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
   NEO_PUSH(in->fe->arena, &x->pushed, v);
 }
 
-/* ---- behind the body */
+/* ---- after the body */
 
 static bool define_scattered(neo_inst *in, const neo_gathered *g) {
   neo_span at = g->bind->span;

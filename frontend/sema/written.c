@@ -1,8 +1,8 @@
-/* Names that are written: of functions and their options, and of what the model's own file defines and
- * declares. A name that the compiler makes by a number (a second call of f within y is y.f2) is none of
- * them, whether it is written before or after:
+/* Names in the program's text: of functions and their options, and of everything that the model's
+ * own file defines and declares. A name that the compiler makes with a number (a second call of f
+ * within y is y.f2) differs from all of them, wherever they are written:
  *
- *     y = f(x) + f(2*x) + f2(x)        calls  y.f, y.f3, y.f2                                        */
+ *     y = f(x) + f(2*x) + f2(x)        calls  y.f, y.f3, y.f2 */
 #include "frontend/sema/parts.h"
 #include <string.h>
 

@@ -1,16 +1,16 @@
-/* Syntax tree of one `.expr` file: what the parser makes, the checker and the formatter read.
+/* Syntax tree of one `.expr` file: the parser makes it; the checker and the formatter read it.
  *
  * Plain structs in one arena, tagged unions, no ownership. Lists are exact arrays {at, n}. Every
  * node has a span over its source text (neo_span, base/diag.h). Names are interned: two names are
  * equal exactly when their `text` pointers are (neo_name_text of the neo_names given to the
  * parser); a name that is absent has text == NULL.
  *
- * What is a tree here is syntax alone. Nothing is resolved: `max(a, b)` is a REF with arguments,
- * `b.W` a path of two names, `x[N, C]` in a parameter list has SIZE axes whose `hi` is the path N.
+ * The tree is syntax alone. Nothing is resolved: `max(a, b)` is a REF with arguments, `b.W` a path
+ * of two names, `x[N, C]` in a parameter list has SIZE axes whose `hi` is the path N.
  *
  * Bounds that a consumer may rely on for recursion: statements, brackets and reducers nest at most
  * NEO_AST_MAX_DEPTH deep, and the tree of one expression is at most NEO_AST_MAX_HEIGHT high (a
- * chain a + b + c … leans to the left). The parser reports what is larger. */
+ * chain a + b + c … leans to the left). The parser reports larger ones. */
 #pragma once
 #include "base/diag.h"
 #include "ir/ir.h"
@@ -270,9 +270,11 @@ struct neo_ast_region {
   neo_span span, word;            /* whole; the word `scan` */
   neo_ast_name index;             /* SCAN, REPEAT */
   bool down;                      /* SCAN: from the last to the first */
-  neo_ast_expr *extent;           /* SCAN, REPEAT: rounds; WHILE: the limit; CASE: NULL */
-  neo_ast_expr *cond;             /* WHILE: tested before each round; CASE: the value looked at */
-  neo_ast_binds from;             /* carries with their first values */
+  neo_ast_expr *extent;           /* SCAN, REPEAT: number of iterations; WHILE: the limit; CASE:
+                                     NULL */
+  neo_ast_expr *cond;             /* WHILE: tested before each iteration; CASE: the value to select
+                                     by */
+  neo_ast_binds from;             /* carries with their initial values */
   neo_ast_block block;            /* not for CASE */
   NEO_AST_LIST(neo_ast_arm) arms; /* CASE; else, if any, is the last */
 };
@@ -300,17 +302,17 @@ typedef enum {
   NEO_AST_GRAPH,     /* u.graph */
   NEO_AST_OUTPUT,    /* u.output */
   NEO_AST_TRAIN,     /* u.train */
-  NEO_AST_BROKEN,    /* u.names: what it would have defined, so that uses of them stay quiet */
+  NEO_AST_BROKEN,    /* u.names: the names that it would have defined, whose uses give no errors */
   NEO_AST_STMT_KINDS
 } neo_ast_stmt_kind;
 
-/* The word that begins it; NULL for DEFINE and BROKEN. */
+/* The keyword at its beginning; NULL for DEFINE and BROKEN. */
 const char *neo_ast_stmt_word(neo_ast_stmt_kind kind);
 
 /* children <= most, edges <= most, type.edges <= most */
 typedef struct {
   neo_ast_name type; /* of edges that have one */
-  bool lists;        /* edges in lists of any length, not children in so many places */
+  bool lists;        /* edges in lists of any length; false: children in a fixed number of slots */
   neo_ast_expr *most;
 } neo_ast_edge;
 typedef struct {
@@ -367,7 +369,7 @@ struct neo_ast_stmt {
     struct { /* train [entry:] loss [over|except patterns] using optimizer(args) */
       neo_ast_name entry;
       neo_ast_path loss;
-      bool except; /* the patterns are what is left out */
+      bool except; /* the patterns name what is left out */
       NEO_AST_LIST(neo_ast_pattern) patterns;
       neo_ast_path optimizer;
       neo_ast_args args;
@@ -377,7 +379,7 @@ struct neo_ast_stmt {
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-typedef struct {           /* for the formatter; the checker does not look at them */
+typedef struct {           /* for the formatter; the checker ignores them */
   uint32_t offset, length; /* from `#` to the end of the line, without it */
   bool alone;              /* nothing else stands on its line */
 } neo_ast_comment;
@@ -390,13 +392,14 @@ typedef struct {
   neo_ast_stmts stmts;
   NEO_AST_LIST(neo_ast_comment) comments; /* in order */
   bool had_errors;                        /* something was reported; some statements are BROKEN */
-  bool asks_gradients;                    /* a `grad(…)` stands in it */
+  bool asks_gradients;                    /* it contains a `grad(…)` */
 } neo_ast_file;
 
 /* ---- walking (ast.c) */
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_ast_expr *e),
                       void *ctx);
-/* The values of definitions, carries and states in the statements, and what regions look at. */
+/* Visits the values of definitions, carries and states in the statements, and the values that
+ * regions test. */
 void neo_ast_exprs(const neo_ast_stmts *stmts, void (*each)(void *ctx, const neo_ast_expr *e),
                    void *ctx);
 /* The arguments and subscripts of a reference. */

@@ -1,4 +1,4 @@
-/* How other libraries' words are written in this language (foreign.def). */
+/* Names of other libraries, and how to write them in this language (foreign.def). */
 #pragma once
 
 typedef enum {
@@ -8,9 +8,9 @@ typedef enum {
   NEO_FOREIGN_MODULE
 } neo_foreign_kind;
 
-/* How what the word stands for is written here; NULL for a word that is not in the table. */
+/* The text that replaces the word here; NULL: the word is not in the table. */
 const char *neo_foreign_help(const char *word);
-/* The same for words of one kind only. */
+/* The same for words of one kind. */
 const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind);
-/* The word of the table that is nearest to one which it does not have; null: none is near. */
+/* The word of the table that is nearest to an unknown word; null: none is near. */
 const char *neo_foreign_near(const char *word);

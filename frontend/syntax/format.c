@@ -1,4 +1,4 @@
-/* A file, and the column of the comments behind its lines. */
+/* Formats a file, and aligns the comments after its lines. */
 #include "frontend/syntax/format_rec.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* Expressions to items. A chain of one level of precedence is one group, with breaks behind its
- * operators; brackets are groups with breaks behind their commas. */
+/* Expressions to items. A chain of operators of equal precedence is one group, with breaks after
+ * its operators; brackets are groups with breaks after their commas. */
 #include "frontend/syntax/format_rec.h"
 
 uint32_t neo_f_from(const neo_f *f, neo_span span) {

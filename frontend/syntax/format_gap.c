@@ -1,4 +1,4 @@
-/* Between statements: comments, blank lines, and the comment behind a line. */
+/* The text between statements: comments, blank lines, and the comment after a line. */
 #include "frontend/syntax/format_rec.h"
 #include <string.h>
 
@@ -60,8 +60,8 @@ void neo_f_lead(neo_f *f, uint32_t from) {
   blank_line(f, from);
 }
 
-/* Ends the line at the offset `to` of the text, with the comments that were not printed within what
- * ends here, and the one behind it. */
+/* Ends the line at the offset `to` of the text, with the comments inside of the ended part that
+ * were not printed, and the comment after it. */
 void neo_f_finish_line(neo_f *f, uint32_t to) {
   f->end = to;
   for (const neo_ast_comment *c; (c = neo_f_next_comment(f, UINT32_MAX)); f->comment++) {

@@ -1,10 +1,9 @@
 /* Items to lines.
  *
- * At a break the line goes on if everything up to the next break of the same or an outer group
- * fits. Else it ends here if that would then fit on a line of its own, or if not even the next
- * piece (up to the next break of any kind) fits; if neither, breaks further inside are left to do
- * it. So a line breaks as far outside as helps. All widths come from sums over the items: time
- * is linear. */
+ * At a break the line continues if everything up to the next break of the same or an outer group
+ * fits. Else it ends here if that text would fit on a line of its own, or if not even the next piece
+ * (up to the next break of any kind) fits; if neither, a break further inside ends the line. So a line
+ * breaks as far outside as possible. All widths are sums over the items: time is linear. */
 #include "frontend/syntax/format_rec.h"
 
 #include <assert.h>
@@ -105,7 +104,7 @@ void neo_f_trail(neo_f *f, const char *text, uint32_t n) {
 /* ---- breaking
  * ---------------------------------------------------------------------------------- */
 
-typedef struct {  /* of each break: columns from behind it to the next one */
+typedef struct {  /* of a break: the columns from after it to the next one */
   uint32_t chunk; /* of the same or an outer group */
   uint32_t piece; /* of any */
 } reach;
@@ -114,8 +113,9 @@ typedef struct {
   uint32_t level, to_end;
 } waiting;
 
-/* From the right: the columns to the end from each item, and on a stack the breaks that are the
- * next ones of their group for what stands to the left. A comment ends what must fit on a line. */
+/* Computes the reach of all breaks, from right to left: the columns from each item to the end, and,
+ * on a stack, the next break of each group for the items to the left. A comment ends the text that has
+ * to fit on a line. */
 static reach *measure(neo_f *f) {
   size_t n = f->items.n;
   reach *r = NEO_NEW_ARRAY(f->arena, reach, n);
@@ -192,7 +192,7 @@ void neo_f_print(neo_f *f) {
   for (size_t i = 0; i < f->indents.n; i++)
     indent += f->indents.at[i];
   const neo_f_item *text = NULL; /* printed last */
-  bool fresh = true;             /* the first text stands at the block's indent */
+  bool fresh = true;             /* the first text is at the block's indent */
   for (size_t i = 0; i < f->items.n; i++) {
     const neo_f_item *item = &f->items.at[i];
     uint32_t here = fresh ? f->indent : indent < NEO_F_DEEPEST ? indent : NEO_F_DEEPEST;

@@ -1,7 +1,7 @@
-/* Inside of the formatter.
+/* The formatter's parts; private to format*.c.
  *
- * A statement (to the brace of a block) is first a sequence of items: texts, places where the line
- * may break, nested groups, comments. Then lines are made of it:
+ * A statement (to the brace of a block) is first turned into a sequence of items: texts, possible
+ * line breaks, nested groups, comments. The items are then laid out as lines:
  *
  *   format.c       files, blocks, comments between statements
  *   format_stmt.c  statements to items
@@ -22,14 +22,14 @@ typedef enum {
 
 typedef struct {
   uint8_t kind;
-  bool reluctant; /* BREAK: only where the next piece would not fit */
+  bool reluctant; /* BREAK: taken only if the next piece would not fit */
   bool alone;     /* COMMENT: on a line of its own */
   uint32_t width; /* of the text, or as said above */
   uint32_t n;     /* bytes of the text */
   const char *text;
 } neo_f_item;
 
-typedef struct { /* a comment behind code: placed when all lines are known */
+typedef struct { /* a comment after code: printed when all lines are known */
   size_t at;     /* in `out` */
   uint32_t line, column;
   const char *text;
@@ -50,7 +50,7 @@ typedef struct {
   bool in_line;     /* the current line has text */
   bool flat;        /* within a block on one line */
   bool block_start; /* nothing was printed since the brace */
-  uint32_t end;     /* offset behind what was printed last */
+  uint32_t end;     /* offset after the last printed text */
 } neo_f;
 
 enum { NEO_F_COLUMNS = 100, NEO_F_BLOCK = 2, NEO_F_CONTINUE = 4, NEO_F_DEEPEST = 40 };
@@ -62,17 +62,17 @@ void neo_f_break(neo_f *f, const char *flat); /* "" or " " */
 void neo_f_break_reluctant(neo_f *f, const char *flat);
 void neo_f_open(neo_f *f, uint32_t indent);
 void neo_f_close(neo_f *f);
-/* Comments that stand before the offset, as items. */
+/* Adds the comments before the offset as items. */
 void neo_f_comments_before(neo_f *f, uint32_t offset);
-/* Prints the items; leaves the line open. */
+/* Prints the items, without ending the line. */
 void neo_f_print(neo_f *f);
-/* Columns the items take without a break. */
+/* The columns that the items take without a break. */
 uint32_t neo_f_width(const neo_f *f);
 void neo_f_end_line(neo_f *f);
-/* A comment behind the code of the current line. */
+/* Adds a comment after the code of the current line. */
 void neo_f_trail(neo_f *f, const char *text, uint32_t n);
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 uint32_t neo_f_from(const neo_f *f, neo_span span);
 uint32_t neo_f_to(const neo_f *f, neo_span span);
 
@@ -81,13 +81,13 @@ void neo_f_name(neo_f *f, neo_ast_name name);
 void neo_f_names(neo_f *f, neo_ast_names names);
 void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n);
 void neo_f_expr(neo_f *f, const neo_ast_expr *e);
-/* close: offset of `)`, or behind it */
+/* close: the offset of `)`, or the one after it */
 void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close);
 void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
 /* ---- format_part.c --------------------------------------------------------------------------- */
-/* What stands between the elements of a list, before element i. */
+/* Writes the separator before element i of a list. */
 void neo_f_comma(neo_f *f, uint32_t i);
 void neo_f_var(neo_f *f, const neo_ast_var *v);
 void neo_f_assigned(neo_f *f, const neo_ast_expr *value);
@@ -97,15 +97,16 @@ void neo_f_signature(neo_f *f, const neo_ast_sig *s);
 void neo_f_paths(neo_f *f, neo_ast_paths list);
 
 /* ---- format_gap.c ---------------------------------------------------------------------------- */
-/* Before a statement or branch at `from`: comments, and one blank line if there was any. */
+/* Prints what precedes a statement or branch at `from`: comments, and one blank line if there was
+ * any. */
 void neo_f_lead(neo_f *f, uint32_t from);
-/* Behind it: the comment on its line; ends the line. */
+/* Prints the comment on the line of a statement that ends at `to`; ends the line. */
 void neo_f_tail(neo_f *f, uint32_t to);
-/* Ends the line at the offset `to`, with the comments that were not printed within what ends here. */
+/* Ends the line at the offset `to`, with the comments before it that were not printed. */
 void neo_f_finish_line(neo_f *f, uint32_t to);
-/* The comments before the offset, a line each. */
+/* Prints the comments before the offset, one per line. */
 void neo_f_comment_lines(neo_f *f, uint32_t before);
-/* The next comment to print, if it stands before the offset; else NULL. */
+/* The next comment to print, if it is before the offset; else NULL. */
 const neo_ast_comment *neo_f_next_comment(const neo_f *f, uint32_t before);
 bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to);
 

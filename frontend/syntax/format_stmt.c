@@ -1,8 +1,8 @@
-/* Statements and blocks, which hold each other, to items. Where a block begins, what stands before it is
- * printed. */
+/* Statements and blocks, which contain each other, to items. At the beginning of a block, the items
+ * before it are printed. */
 #include "frontend/syntax/format_rec.h"
 
-/* `{`, what `inside` prints, `}`: for blocks and the branches of a case. */
+/* `{`, the output of `inside`, `}`: for blocks and the branches of a case. */
 typedef struct {
   uint32_t open, close; /* offsets of the braces */
   void (*inside)(neo_f *f, const void *what);
@@ -33,7 +33,7 @@ static void block_inside(neo_f *f, const void *block) {
   neo_f_stmts(f, ((const neo_ast_block *)block)->stmts);
 }
 
-/* Adds the braces to the line if they were written on one and fit; what stands before is
+/* Adds the braces to the line if they were written on one line and fit; the items before them are
  * printed. */
 static bool fits_flat(neo_f *f, const braced *b) {
   bool short_line =
@@ -59,7 +59,7 @@ static void put_lines(neo_f *f, const braced *b) {
   neo_f_text(f, " {");
   neo_f_print(f);
   neo_f_finish_line(f, b->open + 1);
-  neo_f outer = *f; /* the statement goes on behind the braces, with its groups */
+  neo_f outer = *f; /* the statement goes on after the braces, with its groups */
   f->indents.at = NULL;
   f->indents.n = f->indents.cap = 0;
   f->indent += NEO_F_BLOCK;

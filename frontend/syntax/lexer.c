@@ -1,8 +1,8 @@
-/* The scanner: characters to words. Each byte is looked at a bounded number of times.
+/* The scanner: characters to words. Each byte is visited a bounded number of times.
  *
- * What cannot be a word is reported once and becomes an ERROR token, about which the parser is
- * silent. Spellings from other languages (`**`, `&&`, `:=` …) are reported with the right one,
- * and read as it. */
+ * Text that cannot be a word is reported once and becomes an ERROR token, about which the parser
+ * reports nothing. Spellings from other languages (`**`, `&&`, `:=` …) are reported with the right
+ * one, and read as that. */
 #include "frontend/syntax/lexer.h"
 #include "frontend/syntax/foreign.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Spellings of other languages. `reads_as` is what the parser goes on with. */
+/* Spellings of other languages; the parser sees `reads_as`. */
 typedef struct {
   const char *text;
   neo_tok reads_as;
@@ -76,7 +76,8 @@ static bool starts_with(const neo_lexer *l, uint32_t at, const char *sign) {
   return l->size_bytes - at >= n && memcmp(l->text + at, sign, n) == 0;
 }
 
-/* ---- one kind of word each; all return the offset behind it ---------------------------------- */
+/* ---- one kind of word each; all return the offset after it
+ * ------------------------------------- */
 
 static uint32_t push(neo_lexer *l, neo_tok kind, uint32_t at, uint32_t length) {
   neo_token t = {.kind = (uint8_t)kind, .offset = at, .length = length};

@@ -1,19 +1,19 @@
-/* Words of an `.expr` file.
+/* The tokens of an `.expr` file.
  *
  * neo_lex turns text into tokens in two steps. The scanner (lexer.c) finds words, numbers, signs
  * and comments. The layout (lexer_layout.c) decides which line ends end a statement, pairs the
- * brackets, and reports those without a partner where they stand; it adds END tokens, and closing
- * brackets (`made_up`) where one is missing, so that what the parser sees is always balanced.
+ * brackets, and reports those without a partner; it adds END tokens, and closing brackets
+ * (`made_up`) where one is missing, so that the parser sees balanced brackets.
  *
- * A line goes on inside ( and [, after an operator, a comma, `=`, `->`, `:` or `.`, and after a
+ * A line continues inside ( and [, after an operator, a comma, `=`, `->`, `:` or `.`, and after a
  * reducer's bracket. Words that begin or join statements (`input`, `from`, `update` …) are names
- * for the lexer: they mean something only where the grammar has them. */
+ * for the lexer: they have a meaning only where the grammar gives them one. */
 #pragma once
 #include "base/diag.h"
 #include "base/vec.h"
 #include "frontend/syntax/ast.h"
 
-/* Signs and reserved words: X(name, text). Order matters to no one but neo_token_joins. */
+/* Signs and reserved words: X(name, text). neo_token_joins depends on the order. */
 #define NEO_TOKENS(X) \
   X(LPAREN, "(")      \
   X(RPAREN, ")")      \
@@ -60,7 +60,7 @@ typedef enum {
   NEO_TOK_NUMBER, /* with inf, nan and pi */
   NEO_TOK_END,    /* a line end that ends a statement, or `;` outside of brackets */
   NEO_TOK_EOF,
-  NEO_TOK_ERROR, /* something that was reported; one or more characters */
+  NEO_TOK_ERROR, /* characters that were reported; one or more */
 } neo_tok;
 
 typedef struct {
@@ -68,13 +68,13 @@ typedef struct {
   bool line_start; /* first on its line */
   bool unclosed;   /* an opening bracket whose partner is missing or wrong; reported */
   bool made_up;    /* a closing bracket that is not in the text */
-  bool foreign;    /* stands for a sign of other languages, which was reported */
+  bool foreign;    /* a sign of other languages, which was reported */
   uint32_t offset, length;
   const char *text; /* NAME, NUMBER: interned; else NULL */
 } neo_token;
 typedef NEO_VEC(neo_token) neo_tokens;
 
-static inline bool neo_token_joins(neo_tok kind) /* a line goes on after it */
+static inline bool neo_token_joins(neo_tok kind) /* a line continues after it */
 {
   return kind >= NEO_TOK_ADD && kind <= NEO_TOK_DOT;
 }
@@ -94,9 +94,10 @@ typedef struct {
   bool had_errors;
 } neo_lexer;
 
-/* A file of megabytes in which everything is wrong costs no minutes: so many errors are enough. */
+/* The limit of errors, so that a file of megabytes in which everything is wrong takes no
+ * minutes. */
 enum { NEO_SYNTAX_ERRORS = 2000 };
-/* Notes that the text has an error; true if it may be reported. */
+/* Notes that the text has an error. True: it may be reported. */
 bool neo_lex_fail(neo_lexer *l);
 
 /* Fills `tokens` and `comments` from the other fields, which the caller sets. Linear in the
@@ -106,5 +107,5 @@ void neo_lex(neo_lexer *l);
 /* The two steps of neo_lex. */
 void neo_lex_scan(neo_lexer *l);
 void neo_lex_layout(neo_lexer *l);
-/* Reports at a piece of the text; the handle is that of neo_diag. */
+/* The span of a piece of the text, for reports. */
 neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length);

@@ -1,13 +1,13 @@
-/* The layout: which line ends count, and which brackets belong together.
+/* The layout: which line ends count, and which brackets are pairs.
  *
- * One walk over the scanner's tokens with a stack of open brackets. A line end counts where the
- * innermost open bracket is a brace or none, and the line does not go on by itself.
+ * One pass over the scanner's tokens with a stack of open brackets. A line end counts if the
+ * innermost open bracket is a brace or none, and the line does not continue by itself.
  *
  * A bracket that is never closed would swallow the rest of the file. So a line that can only be the
- * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes what is open down
- * to the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones are
- * made up. The parser stays silent about a statement behind such a bracket. The same test lets a
- * dangling operator at a line's end spoil one statement instead of two. */
+ * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes the open brackets
+ * down to the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones
+ * are made up. The parser reports nothing about the statement with such a bracket. The same test
+ * lets a dangling operator at a line's end spoil one statement instead of two. */
 #include "frontend/syntax/lexer.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct {
   neo_tokens in; /* the scanner's */
   NEO_VEC(open_bracket) up;
   size_t at;  /* position in `in` */
-  bool typed; /* a colon stands in this statement */
+  bool typed; /* the statement has a colon */
 } layout;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static neo_token *opener(layout *s) {
   return &s->l->tokens.at[s->up.at[s->up.n - 1].at];
 }
 
-/* The innermost open bracket; END if there is none. */
+/* The innermost open bracket; END if none is open. */
 static neo_tok innermost(layout *s) {
   return s->up.n ? (neo_tok)opener(s)->kind : NEO_TOK_END;
 }
@@ -128,7 +128,7 @@ static bool is_indexed_target(const layout *s) {
   return is_kind(peek(s, n + 1), NEO_TOK_ASSIGN) && !peek(s, n + 1)->line_start;
 }
 
-/* Behind these, `NAME =` belongs to a list: of arguments, options or bindings. */
+/* Whether `NAME =` after this token belongs to a list of arguments, options or bindings. */
 static bool follows_separator(const neo_token *after) {
   return after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI ||
          after->kind == NEO_TOK_LPAREN || after->kind == NEO_TOK_COLON ||
@@ -188,7 +188,7 @@ static void open(layout *s, neo_token t) {
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
-/* Does a bracket of this kind wait for its partner? Braces hide what is outside of them. */
+/* Whether a bracket of this kind is open within the innermost braces. */
 static bool is_open(layout *s, neo_tok kind) {
   if (s->up.n == 0)
     return false;

@@ -1,9 +1,9 @@
-/* Statements and blocks, which hold each other: functions, regions, and what to do about a broken
- * statement.
+/* Statements and blocks, which contain each other: functions, regions, and recovery from broken
+ * statements.
  *
- * A broken statement is skipped to its end, over whole blocks, and left in the tree as BROKEN with
- * the names it would have defined. A broken head does not hide its block's errors: blocks that were
- * reached have been parsed. */
+ * A broken statement is skipped to its end, over whole blocks, and stays in the tree as BROKEN with
+ * the names that it would have defined. A broken head does not hide its block's errors: blocks that
+ * were reached have been parsed. */
 #include "frontend/syntax/parse_rec.h"
 
 static neo_ast_block block(neo_parser *p);
@@ -40,7 +40,7 @@ static void find_block(neo_parser *p) {
   }
 }
 
-/* ---- fn, optimizer, vertex: behind the word */
+/* ---- fn, optimizer, vertex: after the keyword */
 
 /* "grad" "(" NAME,+ ")" "->" NAME,+ block */
 static void own_gradient(neo_parser *p, neo_ast_stmt *s) {
@@ -257,7 +257,7 @@ static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
     define(p, s);
 }
 
-/* Names that a broken statement leaves behind. */
+/* Makes the statement a broken one with the names that it would have defined. */
 static void break_statement(neo_parser *p, neo_ast_stmt *s) {
   s->kind = NEO_AST_BROKEN;
   s->u.names = (neo_ast_names){0};
@@ -300,7 +300,7 @@ static neo_ast_stmt *statement(neo_parser *p) {
   return s;
 }
 
-/* Stops at the brace that closes this block (at the outermost level there is none), or the end. */
+/* Parses to the brace that closes this block (the outermost level has none), or to the end. */
 neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost) {
   NEO_VEC(neo_ast_stmt *) v = {0};
   for (;;) {

@@ -284,7 +284,7 @@ static neo_ast_expr *parenthesis(neo_parser *p) {
   return neo_p_done(p, guard, from);
 }
 
-/* cat([A, B]): the call says what the list was for. */
+/* Help for a list where none is allowed; in a call such as cat([A, B]), the function's. */
 static const char *no_list(const neo_parser *p) {
   const neo_token *t = &p->tokens.at[p->at];
   bool call = p->at >= 2 && t[-1].kind == NEO_TOK_LPAREN && t[-2].kind == NEO_TOK_NAME;
@@ -390,7 +390,7 @@ static const neo_ast_expr *innermost_body(const neo_ast_expr *e) {
   return e;
 }
 
-/* `a / sum[k] b * c`: who reads it takes c for a factor of the whole. */
+/* Warns about `a / sum[k] b * c`, in which readers take c for a factor of the whole. */
 static void check_swallow(neo_parser *p, neo_tok op, const neo_ast_expr *e) {
   if (p->panic || (op != NEO_TOK_DIV && op != NEO_TOK_MOD))
     return;

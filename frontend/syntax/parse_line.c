@@ -1,4 +1,4 @@
-/* Statements of one line, and what is said where there is no statement, or no end of one. */
+/* Statements of one line, and errors where a statement, or the end of one, is missing. */
 #include "frontend/syntax/parse_rec.h"
 
 #include <assert.h>
@@ -105,7 +105,7 @@ static void p_const(neo_parser *p, neo_ast_stmt *s) {
 
 static void p_binds(neo_parser *p, neo_ast_stmt *s) {
   s->u.binds = neo_p_binds(p, s->kind == NEO_AST_GATHER);
-  if (s->kind != NEO_AST_GATHER) /* these change what exists */
+  if (s->kind != NEO_AST_GATHER) /* the others change existing tensors */
     p->defined.n = 0;
 }
 
@@ -183,6 +183,9 @@ static void p_output(neo_parser *p, neo_ast_stmt *s) {
   s->u.output.tensors = paths(p);
   if (neo_p_accept_word(p, "update"))
     s->u.output.updates = paths(p);
+  if (neo_p_kind(p) == NEO_TOK_LBRACKET || neo_p_kind(p) == NEO_TOK_ASSIGN)
+    neo_diag_help(p->diags, neo_p_unexpected(p),
+                  "an output is named after its definition: y[i] = 2*x[i], and output y");
 }
 
 /* (NAME|"*") {"." (NAME|"*")} */
@@ -231,7 +234,7 @@ static void p_train(neo_parser *p, neo_ast_stmt *s) {
 
 /* ---- which statement is it? ------------------------------------------------------------------ */
 
-/* Those that hold no block. */
+/* Parsers of statements that contain no block. */
 static void (*const lines[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
     [NEO_AST_IMPORT] = p_import, [NEO_AST_DIM] = p_dim,      [NEO_AST_ASSERT] = p_assert,
     [NEO_AST_INPUT] = p_input,   [NEO_AST_PARAM] = p_decl,   [NEO_AST_STATE] = p_decl,
@@ -246,7 +249,7 @@ void neo_p_line(neo_parser *p, neo_ast_stmt *s) {
   lines[s->kind](p, s);
 }
 
-/* What people write who come from elsewhere. */
+/* Keywords of other languages, each with a hint. */
 static const char *const foreign_words[][2] = {
     {"def", "a function is written fn f(x[N]) -> y { ... }"},
     {"func", "a function is written fn f(x[N]) -> y { ... }"},
@@ -287,7 +290,7 @@ static void suggest(neo_parser *p, int handle, const char *text) {
 
 void neo_p_unknown_statement(neo_parser *p) {
   const neo_token *t = neo_p_peek(p, 0);
-  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
+  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely the name that it would define */
     const neo_token *name = neo_p_peek(p, 1);
     NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
   }
@@ -301,7 +304,7 @@ void neo_p_unknown_statement(neo_parser *p) {
   suggest(p, h, t->text);
 }
 
-/* What may follow the name at the beginning of a definition. */
+/* Whether the token can follow the name at the beginning of a definition. */
 bool neo_p_defines(neo_tok next) {
   return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
          next == NEO_TOK_COLON || next == NEO_TOK_DOT;

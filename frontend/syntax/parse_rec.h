@@ -1,4 +1,4 @@
-/* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
+/* The parser's parts: recursive descent by the grammar of docs/language.md, one function per rule.
  *
  *   parser.c       a file                            parse_expr.c    expressions
  *   parse_block.c  statements with blocks            parse_reduce.c  reducers and their ranges
@@ -8,8 +8,8 @@
  *
  * Each calls those below and to the right of it; parse_expr.c and parse_reduce.c call each other.
  *
- * On the first error a statement is in panic: nothing more is reported, every function returns as
- * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
+ * The first error puts a statement in panic: nothing more is reported, every function returns as
+ * soon as it sees the flag, and its result (perhaps NULL) is not used. */
 #pragma once
 #include "frontend/syntax/ast.h"
 #include "frontend/syntax/lexer.h"
@@ -23,21 +23,21 @@ typedef struct {
   uint32_t file_id;
   neo_tokens tokens;
   size_t at;
-  locale_t c_locale; /* numbers do not depend on the program's */
+  locale_t c_locale; /* numbers do not depend on the program's locale */
   int depth;         /* of statements and brackets */
-  bool panic;        /* of the statement being parsed */
-  bool broken;       /* an error that did not stop it */
+  bool panic;        /* the statement being parsed is in panic */
+  bool broken;       /* it has an error, but parsing goes on */
   bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
   bool had_errors, asks_gradients;
   NEO_VEC(neo_ast_name) defined;        /* by the statement so far */
   NEO_VEC(neo_ast_name) type_variables; /* of the function being parsed */
-  bool in_signature;                    /* names them */
-  size_t first_token;                   /* of the signature */
+  bool in_signature;                    /* the signature is being parsed */
+  size_t first_token;                   /* of that signature */
 } neo_parser;
 
 /* ---- parse_token.c --------------------------------------------------------------------------- */
 
-/* The token n places ahead; 0: the current one. EOF at the end. */
+/* The token n positions ahead; 0: the current one. EOF at the end. */
 const neo_token *neo_p_peek(const neo_parser *p, size_t n);
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);
@@ -48,15 +48,15 @@ bool neo_p_expect(neo_parser *p, neo_tok kind);
 bool neo_p_at_word(const neo_parser *p, const char *word); /* a name that means something here */
 bool neo_p_accept_word(neo_parser *p, const char *word);
 bool neo_p_expect_word(neo_parser *p, const char *word);
-/* <, <=: takes it; NONE and nothing taken where there is neither. */
+/* Takes < or <=; NONE, and nothing is taken, if there is neither. */
 neo_ast_rel neo_p_accept_rel(neo_parser *p);
 
 neo_span neo_p_token_span(neo_parser *p, const neo_token *t);
 neo_span neo_p_span_here(neo_parser *p);
-/* From the token at position `from` to the last one taken. */
+/* The span from the token at position `from` to the last one taken. */
 neo_span neo_p_span_from(neo_parser *p, size_t from);
 
-/* Marks the statement; true if an error may be reported. `stop`: it panics. */
+/* Marks the statement as wrong, and in panic if `stop`. True: an error may be reported. */
 bool neo_p_fail(neo_parser *p, bool stop);
 /* Reports and panics; gives the handle for notes and helps. */
 #define NEO_P_ERROR(p, span, ...) \
@@ -67,10 +67,11 @@ bool neo_p_fail(neo_parser *p, bool stop);
 /* "expected WHAT, found …" at the current token. */
 int neo_p_expected(neo_parser *p, const char *what);
 int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
-/* Where an operand follows another without an operator, says what the first was meant to be, if
- * that can be told; true if it did. */
+/* Reports an operand that follows another without an operator, with a guess at what was meant.
+ * Returns false, and reports nothing, if there is no guess. */
 bool neo_p_juxtaposed(neo_parser *p);
-/* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
+/* Enters one level of nesting; false, after a report: too deep. Call neo_p_leave after every
+ * enter. */
 bool neo_p_enter(neo_parser *p) NEO_MUST_CHECK;
 void neo_p_leave(neo_parser *p);
 
@@ -80,9 +81,11 @@ void neo_p_leave(neo_parser *p);
 /* ---- parse_type.c ---------------------------------------------------------------------------- */
 
 bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
-/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
+/* Whether `<` or `<=` with a type after it follows in the statement: then a lower bound begins
+ * here. */
 bool neo_p_at_lower_bound(const neo_parser *p);
-void neo_p_type_name(neo_parser *p, neo_ast_type *t); /* without bounds; reports what is none */
+void neo_p_type_name(neo_parser *p, neo_ast_type *t); /* without bounds; reports a name that is no
+                                                         type */
 void neo_p_open_types(neo_parser *p);                 /* a signature begins */
 void neo_p_close_types(neo_parser *p); /* the function ends: reports misspelt types */
 
@@ -99,7 +102,7 @@ neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a def
 neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
 neo_ast_sig neo_p_sig(neo_parser *p);
 neo_ast_literal *neo_p_literal(neo_parser *p);
-/* [-] NUMBER */
+/* Parses [-] NUMBER. */
 neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);
 /* Complains about the second `..` of a bracket. */
 void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
@@ -114,30 +117,30 @@ neo_ast_args neo_p_args(neo_parser *p);
 neo_ast_expr *neo_p_number(neo_parser *p);
 neo_ast_expr *neo_p_bool(neo_parser *p);
 neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
-/* Sets span (from token `from`) and height; complains where the tree is too high. */
+/* Sets span (from token `from`) and height; reports a tree that is too high. */
 neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
 neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x);
 
 typedef enum { NEO_P_NO_REDUCER, NEO_P_REDUCER, NEO_P_QUANTIFIER } neo_p_word;
-/* Does a reducer stand `n` tokens on? any and all are quantifiers. */
+/* Whether a reducer begins `n` tokens ahead; any and all are quantifiers. */
 neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n);
 bool neo_p_is_name(const neo_ast_expr *e); /* one name and nothing else */
-/* word ranges body; body: a term, of any and all a neg */
+/* Parses: word ranges body. The body is a term, or, of any and all, a neg. */
 neo_ast_expr *neo_p_reduce(neo_parser *p);
 
 /* ---- parse_line.c ---------------------------------------------------------------------------- */
 
-/* A statement without a block, of s->kind, behind its word. */
+/* Parses the rest of a statement without a block, of kind s->kind, after its keyword. */
 void neo_p_line(neo_parser *p, neo_ast_stmt *s);
-bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition? */
+bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition */
 bool neo_p_is_sign(neo_tok k);    /* an operator */
-/* Reports a word, or something else, where a statement would begin. */
+/* Reports a word, or another token, where a statement would begin. */
 void neo_p_unknown_statement(neo_parser *p);
 void neo_p_no_statement(neo_parser *p);
-/* Takes the end of a statement, or reports what stands there. */
+/* Takes the end of a statement, or reports the token in its stead. */
 void neo_p_expect_end(neo_parser *p);
 
 /* ---- parse_block.c --------------------------------------------------------------------------- */
 
-/* To the brace that closes this block (at the outermost level there is none), or the end. */
+/* Parses to the brace that closes this block (the outermost level has none), or to the end. */
 neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost);

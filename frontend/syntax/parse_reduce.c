@@ -1,5 +1,5 @@
-/* Reducers: sum[i, lo <= k < hi where c] body. What the body takes in is decided by who calls:
- * as a term for most, as a comparison for any and all (parse_expr.c). */
+/* Reducers: sum[i, lo <= k < hi where c] body. The caller decides how far the body extends: a term
+ * for most, a comparison for any and all (parse_expr.c). */
 #include "frontend/syntax/parse_rec.h"
 
 neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n) {
@@ -17,7 +17,7 @@ bool neo_p_is_name(const neo_ast_expr *e) {
          !e->u.ref.has_subs;
 }
 
-/* Complains at what should have been the index. */
+/* Reports an expression in the position of the index. */
 static void not_a_name(neo_parser *p, const neo_ast_expr *e) {
   int h = NEO_P_COMPLAIN(p, e->span, NEO_D_BOUND_INDEX);
   neo_diag_help(p->diags, h, "for example sum[k], sum[k < K], sum[lo <= k < hi where m[k] > 0]");

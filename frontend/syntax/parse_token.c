@@ -79,7 +79,7 @@ bool neo_p_fail(neo_parser *p, bool stop) {
   return !known && !enough;
 }
 
-/* What stands here, for "found …". */
+/* The description of a token, for "found …". */
 static const char *describe(neo_parser *p, const neo_token *t) {
   switch (t->kind) {
   case NEO_TOK_NAME:

@@ -1,8 +1,10 @@
-/* Types: those of the language by their names, and in a function the type variables of its signature.
+/* Types: those of the language by their names, and in a function the type variables of its
+ * signature.
  *
- * In a signature a name that is no type names a variable, and behind it, to the end of the function, the name is one.
- * What is probably a misspelt type is none: a name of another language (`double`), what is spelt as our types are
- * (`f23`, `u32`), and a name that stands once and is a letter away from a type (`bol`). */
+ * In a signature a name that is no type declares a variable, which the name means from there to the
+ * end of the function. A name that is probably a misspelt type declares none: a name of another
+ * language (`double`), a name spelt like our types (`f23`, `u32`), and a name that occurs once and
+ * is one letter away from a type (`bol`). */
 #include "frontend/syntax/parse_rec.h"
 
 #include <string.h>
@@ -28,7 +30,8 @@ bool neo_p_is_type(const neo_parser *p, size_t at) {
 
 /* ---- names that are no types ----------------------------------------------------------------- */
 
-/* What other languages call our types, and those that we have not. */
+/* Names of types in other languages, each with the name here, or with a nearby type if there is
+ * none. */
 static const char *const foreign_types[][2] = {
     {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},
     {"float32", "f32"},   {"float16", "f16"},  {"int", "i32"},  {"long", "i64"},
@@ -57,7 +60,7 @@ static bool is_spelt_as_type(const char *name) {
   return false;
 }
 
-/* The same characters in another order: f23 and f32. */
+/* Whether the names have the same characters in another order, as f23 and f32. */
 static bool is_permuted(const char *a, const char *b) {
   int count[256] = {0};
   for (const char *c = a; *c; c++)

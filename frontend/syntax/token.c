@@ -1,4 +1,5 @@
-/* What the steps of the lexer and the parser share: the texts of tokens, places, the limit of errors. */
+/* Shared by the steps of the lexer and the parser: texts of tokens, source positions, the limit of
+ * errors. */
 #include "frontend/syntax/lexer.h"
 #include <string.h>
 

@@ -12,6 +12,11 @@ static double extent_of(fuser *q, neo_expr e) {
   return n < 0 ? 64 : n < 1 ? 1 : (double)n; /* bounded by data: a guess */
 }
 
+static double axis_extent(fuser *q, const neo_axis_rec *x) {
+  int64_t length = neo_list_length(q->m, x);
+  return length ? (double)length : extent_of(q, x->hi);
+}
+
 double fuse_bytes(fuser *q, neo_tensor t) {
   double n = neo_type_bytes(neo_tensor_type(q->m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(q->m, t); k++)
@@ -346,7 +351,7 @@ static void look(fuser *q, uint32_t id) {
   c.extent = NEO_NEW_ARRAY(q->a, double, c.rec.axes.n + 1);
   d->points = d->steps = 1;
   for (uint32_t k = 0; k < c.rec.axes.n; k++) {
-    c.extent[k] = extent_of(q, neo_def_axis(q->m, &c.rec, k)->hi);
+    c.extent[k] = axis_extent(q, neo_def_axis(q->m, &c.rec, k));
     d->steps *= c.extent[k];
     d->points *= k < c.rec.n_out ? c.extent[k] : 1;
   }

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Where memory is; libraries know more devices than these. */
+/* The kind of memory; libraries know more devices than these. */
 enum {
   NEO_DL_CPU = 1,
   NEO_DL_CUDA = 2,      /* `data` is an address of the device */

@@ -19,8 +19,8 @@
  * threads do not wait for one another. Libraries in files need libneort only (neo_rt.h), not
  * this one.
  *
- * Memory: where it ends, calls return 6 and what they had is freed. LLVM and isl know no way
- * out: they abort the process. */
+ * Memory: when it ends, calls return 6, and their memory is freed. LLVM and isl cannot do this:
+ * they abort the process. */
 #ifndef NEO_H
 #define NEO_H
 #include <stddef.h>
@@ -42,25 +42,25 @@ typedef struct {
 typedef struct {
   const char *name, *text;
   size_t text_bytes;
-} neo_module_text; /* what `import NAME` finds before any file */
+} neo_module_text; /* the module that `import NAME` finds before any file */
 
-/* What a tensor, an entry or a size that is called `ident` in the model's text is called in the
- * record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
- * bytes without control characters, "layers.0.weight". With {"h", "encoder"} the parameter h.W
- * of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
+/* Renames a tensor, an entry or a size, called `ident` in the model's text. `name` is its name in
+ * the record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
+ * bytes without control characters, such as "layers.0.weight". With {"h", "encoder"} the parameter
+ * h.W of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
  * the header stay those of the text. */
 typedef struct {
   const char *ident, *name;
 } neo_name_pair;
 
-/* What to compile. All zero but `path`, or `text`, is fine: null means the default. It is read,
- * and what it points to, during the call only. */
+/* A request to compile. Either `path` or `text` is required; all other fields may be zero (null:
+ * the default). The request and everything it points to are read during the call only. */
 typedef struct {
   size_t struct_size;              /* sizeof(neo_request); 0 is taken as that. Fields are only
                                        added at the end: those beyond it are taken as 0 */
   const char *path;                /* the model, .expr or textual IR */
-  const char *const *import_paths; /* where imported modules are looked for, null-terminated; the
-                                       shipped library comes last by itself */
+  const char *const *import_paths; /* folders of imported modules, null-terminated; the shipped
+                                       library comes last by itself */
   const neo_define *defines;
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
@@ -73,9 +73,8 @@ typedef struct {
   int32_t json;           /* not 0: messages as one JSON object */
   const char *records;    /* records of schedules besides the shipped ones: a list of files, `user`,
                              `none` (docs/records.md); null: the shipped ones */
-  /* The model, UTF-8, of any content; null: it is read from `path`. With a text `path` is its
-   * name in messages ("model.expr" if null), and the folder in it, if it has one, is where
-   * imports are looked for. */
+  /* The model, UTF-8, of any content; null: it is read from `path`. With a text, `path` is its name in
+   * messages ("model.expr" if null); imports are looked for in the folder of `path`, if it has one. */
   const char *text;
   size_t text_bytes;
   const neo_module_text *modules;
@@ -85,8 +84,8 @@ typedef struct {
   const char *const *options;
   /* Another thread, or a signal handler, writes 1: the compilation ends soon, with 14. */
   const volatile int32_t *cancel;
-  /* Called when something is done, "12 of 340" if `of` is not 0, by a thread of the compiler,
-   * one call at a time. It may not call back into the compilation. */
+  /* Called by a thread of the compiler as work gets done, "12 of 340" if `of` is not 0; one call at a
+   * time. It must not call back into the compilation. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
   const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
@@ -99,8 +98,8 @@ typedef struct {
 
 /* Compiles. Returns 0, or a status as in neo_rt.h: 12 errors in the model, 7 files, 1 bad request,
  * 15 the target is not supported, 6 out of memory, 14 cancelled, 13 a bug in the compiler.
- * *messages (may be null) gets diagnostics with line and caret, then the failure, as
- * text: never null, to be given to neo_messages_free. */
+ * *messages (may be null) gets diagnostics with line and caret, then the failure, as text; it is never
+ * null, and the caller frees it with neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
 NEO_API void neo_messages_free(char *messages);
 /* Reports the errors of a model; writes nothing. */
@@ -110,8 +109,8 @@ NEO_API const char *neo_version(void);
 
 /* ---- in memory */
 
-/* What a compilation made. It does not change, so that several threads may use it, and refers to
- * nothing of its request. */
+/* The result of a compilation. It is immutable, so several threads may use it, and holds no pointer
+ * into its request. */
 typedef struct neo_build neo_build;
 
 /* Compiles in memory: writes no file but those of the cache, and needs no other program but, for
@@ -122,40 +121,41 @@ typedef struct neo_build neo_build;
 NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
 NEO_API void neo_build_free(neo_build *build); /* null is fine */
 
-/* A place, and what is said of it. */
+/* A source position with a text. */
 typedef struct {
-  const char *file; /* null: no place */
+  const char *file; /* null: no position */
   int32_t line, column, length;
-  const char *text; /* "": the place is one that the message speaks of */
+  const char *text; /* "": the diagnostic's message mentions the position */
 } neo_note;
 
 typedef struct {
   const char *severity; /* "error", "warning", "remark" */
   const char *code;     /* "E0203" */
   const char *message;
-  const char *file, *source_line; /* null: no place */
-  int32_t line, column, length;   /* from 1, columns in code points, length in bytes; 0: no place */
+  const char *file, *source_line; /* null: no position */
+  int32_t line, column, length;   /* from 1, columns in code points, length in bytes; 0: none */
   const char *help;               /* null: none */
   const neo_note *notes;
   int32_t n_notes;
 } neo_diagnostic;
 
-/* The number of diagnostics, by place; *at gets them. Theirs and all texts below are the
- * build's. */
+/* The number of diagnostics, which are sorted by position; *at gets them. The build owns their texts
+ * and all texts below. */
 NEO_API int32_t neo_build_diagnostics(const neo_build *build, const neo_diagnostic **at);
-/* All of them as text, then the failure: what neo_compile gives as messages. Never null. */
+/* All diagnostics as text, then the failure: the messages of neo_compile. Never null. */
 NEO_API const char *neo_build_messages(const neo_build *build);
-/* What failed and is no diagnostic: of the request, a file, the target; null: nothing. */
+/* The reason of a failure that is no diagnostic: of the request, a file or the target; null if
+ * there is none. */
 NEO_API const char *neo_build_failure(const neo_build *build);
-/* What the request's `emit` asked for, by its name there: "o", "h", "json", "ll", "s", "ptx". A
- * NUL, which *bytes (may be null) does not count, follows. Null: it was not asked for, or not
- * made. */
+/* An output that the request's `emit` asked for, by its name there: "o", "h", "json", "ll", "s",
+ * "ptx". The build owns it. A NUL follows it, which *bytes (may be null) does not count. Null: it
+ * was not asked for, or not made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
-/* What the compiler made of it, as `neoc explain`: "groups" (what became one
- * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
- * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
- * messages, whose last line begins with "neo: ". */
+/* An explanation of the compilation, as `neoc explain` prints it. `what` is "groups" (the kernels,
+ * and why they are what they are), "schedule", "kernels", "memory", "timings", "ir", "after=PASS",
+ * or "html", a page with all of it. Compiles again. The caller frees the text with
+ * neo_messages_free; after a failure it is messages, whose last line begins with "neo: ". */
 NEO_API char *neo_build_explain(const neo_build *build, const char *what);
 
 /* The names of a text, from its syntax alone, as an output "names" of JSON:
@@ -165,14 +165,13 @@ NEO_API char *neo_build_explain(const neo_build *build, const char *what);
  *    "defines": [{"name": "C", "rank": 2, "read": false}],
  *    "declares": ["dim N", "input X", "fn f", "import nn", "output forward", "train step"]}
  *
- * reads: names that are read and neither defined nor declared, in the order in which they are
- * first read; not indices, nor what the language defines. A function of a module that is not
- * imported is "nn.softmax". "size": it stands in an extent or a bound. "subscript": each of its
- * reads is a subscript by itself, as k in x[i, k]. "rank" is null where the syntax does not tell
- * it: of a tensor without brackets. "read" of a definition: another statement reads it. Errors of
- * the syntax are status 12 and diagnostics; nothing else of the
- * text is looked at. Options are read, and those that no compilation takes are an error as there,
- * but nothing else is made of them. For who makes a model of a few definitions. */
+ * reads: names that are read but neither defined nor declared, in the order of their first read;
+ * without indices and built-in names. A function of a module that is not imported is "nn.softmax".
+ * "size": it occurs in an extent or a bound. "subscript": each read is a whole subscript, as k in
+ * x[i, k]. "rank" is null if the syntax does not determine it, as for a tensor without brackets.
+ * "read" of a definition: another statement reads it. Syntax errors are status 12 and diagnostics; no
+ * other errors are found. Options are parsed, and those that no compilation accepts are an error, but
+ * have no other effect. For programs that make a model from a few definitions. */
 NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);
 
 /* A build in this process. It is independent of the build, and contexts (neo_rt_create) end
@@ -181,7 +180,7 @@ typedef struct neo_code neo_code;
 
 /* Loads the object of a build that has one. Returns 0, or 15 if it is another machine's, 11 if
  * there is no object, 6, 13; then *message (may be null) gets a text for neo_messages_free, else
- * null. The features of the processor that the code needs are looked at by neo_rt_create. */
+ * null. neo_rt_create checks the processor for the features that the code needs. */
 NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **message);
 struct neo_rt_model; /* <neo/neo_rt.h> */
 NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);

@@ -143,7 +143,8 @@ static bool is_made(const runner *r, uint32_t def) {
   return neo_map_get(&r->frame_of, def, NULL);
 }
 
-/* A tensor of which others make pieces has their elements. */
+/* Gives a tensor its own elements if other definitions, outside of the tree, make some of its
+ * pieces. */
 static void fill_shared(const runner *r, neo_interp_cells *c, uint32_t tensor) {
   neo_list pieces = neo_tensor_at(r->m, (neo_tensor){tensor})->pieces;
   bool shared = false;

@@ -1,6 +1,6 @@
-/* Trees without rewrites: definitions in the order of their reads, recurrences as their order says.
+/* Trees before rewrites: definitions in the order of their reads, recurrences in their order.
  *
- *   order  t { h y }   with y one iteration behind h
+ *   order  t { h y }   with y one iteration after h
  *   ->
  *   band t in 0..T + 1
  *     seq

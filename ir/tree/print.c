@@ -8,10 +8,11 @@
  *       guard t < 3
  *         leaf y[t, 0..N]
  *
- * What a node holds is indented below it. A store stands before the node that is its scope; d0 is the first index of an
- * element. An instance has its positions up to the last axis that has not all, `..` where one before has; a definition
- * that is not its tensor's only one has its number, h@12[t]. A size that stands for a band's index has the band's
- * name. */
+ * The contents of a node are indented below it. A store is printed before the node that is its
+ * scope; d0 is the first index of an element. An instance has its positions up to the last axis
+ * with fewer than all; an axis before it with all positions is `..`. A definition that is not the
+ * only one of its tensor has its number, h@12[t]. A size that stands for a band's index has the
+ * band's name. */
 #include "ir/text.h"
 #include "ir/tree/tree.h"
 

@@ -1,11 +1,11 @@
-/* arena.c: where everything that kernels touch lies. The arena is one allocation of the device
- * (or the caller's memory), each part rounded up to 64 bytes:
+/* arena.c: lays out the memory that kernels use. The arena is one allocation of the device (or the
+ * caller's memory), each part rounded up to 64 bytes:
  *
- *   parameters | states, settings | call-invariant values | tape | scratch x threads, or, where the
+ *   parameters | states, settings | call-invariant values | tape | scratch x threads, or, if the
  *   device's memory is separate, constants
  *
- * The work, frame | unwanted outputs, is another one, which frame.c makes as large as calls
- * need; in the caller's memory it lies behind the arena, and has room for the largest sizes. */
+ * The work, frame | unwanted outputs, is another allocation, which frame.c makes as large as calls
+ * need. In the caller's memory it is after the arena, and has room for the largest sizes. */
 #include "runtime/core/setup.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"

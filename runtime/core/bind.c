@@ -1,8 +1,8 @@
-/* bind.c: DLPack tensors in place of pointers: neo_rt_bind, neo_rt_view.
+/* bind.c: DLPack tensors instead of pointers: neo_rt_bind, neo_rt_view.
  *
  * A bound input or output serves later runs. A bound parameter or state replaces the context's own
  * store: all buffers within it move to the caller's memory. That memory must be aligned to 64
- * bytes, because kernels rely on it for what the context owns. */
+ * bytes, because kernels assume this of memory that the context owns. */
 #include "runtime/core/bind.h"
 #include "include/neo/dlpack.h"
 #include "runtime/core/call_cache.h"
@@ -62,7 +62,8 @@ neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, in
                       (long long)given, (long long)want, t->place);
 }
 
-/* What can be known of a dimension before a call: its value, or the bounds of its size. */
+/* Checks a dimension as far as it is known before a call: against its value, or the bounds of its
+ * size. */
 static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given) {
   int32_t program = c->model->extents[t->extent + d];
   int32_t size = neo_rti_program_size(c->model, program);
@@ -125,7 +126,8 @@ static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const n
   return NEO_OK;
 }
 
-/* Two tensors in one store (or a buffer that reaches over its edge) cannot move apart. */
+/* Checks that the store has no other tensor, and that no buffer crosses its edge: these could not
+ * move with it. */
 static neo_rt_status check_alone(neo_rt_ctx *c, const neo_rt_tensor *t) {
   const neo_rt_buf *own = &c->model->bufs[t->buf];
   int64_t end = own->offset + own->size_bytes;
@@ -172,8 +174,8 @@ static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   return NEO_OK;
 }
 
-/* The caller's memory is free afterwards in any case. Values outside of their bound come back too, and
- * calls are refused while they are there. */
+/* Unbinds a tensor. The caller's memory is free afterwards in any case. Values outside of their
+ * bound are copied back, too; calls are refused as long as they are there. */
 static neo_rt_status unbind(neo_rt_ctx *c, int32_t tensor) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   bool was_bound = c->bound[tensor].data;

@@ -1,4 +1,4 @@
-/* bind.h: what binding, and calls on memory of the caller's, share. Private to runtime/core. */
+/* bind.h: shared by binding and by calls on the caller's memory. Private to runtime/core. */
 #pragma once
 #include "runtime/core/ctx.h"
 
@@ -8,11 +8,12 @@ neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, in
 
 /* ------------------------------------------------------------ sharing.c */
 
-/* This memory, for a tensor that the context owns, is that of nothing else in the context. */
+/* Checks that no other tensor of the context has this memory, which a tensor that the context owns
+ * is to get. */
 neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t,
                                   const void *data) NEO_MUST_CHECK;
-/* Notes that the tensor's store moved to c->bound[tensor].data, or, null, back into the context. */
+/* Notes that the tensor's store moved to c->bound[tensor].data or, if that is null, back into the
+ * context. */
 void neo_rti_note_store(neo_rt_ctx *c, int32_t tensor);
-/* Its values are looked at in each call from now on, if something says what they may be; or no
- * more. */
+/* Switches on or off the check of the tensor's values in each call, if anything constrains them. */
 void neo_rti_expose(neo_rt_ctx *c, int32_t tensor, bool exposed);

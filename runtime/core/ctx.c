@@ -47,7 +47,8 @@ static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   return status;
 }
 
-/* A caller with an older header has a shorter struct; what it lacks is 0. */
+/* The configuration of a caller with an older header, whose struct is shorter: missing members are
+ * 0. */
 static neo_rt_config full_config(const neo_rt_config *given) {
   neo_rt_config config;
   memset(&config, 0, sizeof config);
@@ -67,7 +68,7 @@ static neo_rti_env filled(const neo_rti_env *env) {
   return e;
 }
 
-/* `interface`: what the caller's header says; null: it has none. */
+/* `interface` is the hash in the caller's header; null: it has none. */
 static neo_rt_status check(const neo_rt_model *m, const uint64_t *interface, char *why, size_t n) {
   neo_rt_status status = neo_rti_model_check(m, why, n);
   if (status || !interface || *interface == m->interface)
@@ -119,7 +120,7 @@ void neo_rt_destroy(neo_rt_ctx *c) {
   if (!c)
     return;
   neo_alloc alloc = c->env.alloc;
-  neo_rt_status lost = neo_rti_trace_close(c); /* it is in the log: there is nobody to tell */
+  neo_rt_status lost = neo_rti_trace_close(c); /* the failure is in the log; no caller can get it */
   (void)lost;
   if (c->state)
     c->device->close(c);

@@ -1,10 +1,10 @@
-/* ctx.h: what a context is, for the folders of the runtime. Private to runtime.
+/* ctx.h: the context, for the folders of the runtime. Private to runtime.
  *
- * A context owns three blocks: its book-keeping (the struct below and its tables), its arena (what
- * kernels touch and lives as long as the context) and its work (what a call needs at its sizes: the
- * frame, and outputs that the caller does not want). An arena that the caller gives has room for the
- * work at the largest sizes; else the work grows before an entry runs. What only its device needs is
- * the device's own, in `state`. */
+ * A context owns three blocks: its tables (the struct below and its arrays), its arena (memory that
+ * kernels use and that lives as long as the context) and its work (memory of a call at its sizes:
+ * the frame, and outputs that the caller does not want). An arena that the caller gives has room
+ * for the work at the largest sizes; else the work grows before an entry runs. State that only the
+ * device needs is in `state`. */
 #pragma once
 #include "runtime/files.h"
 #include "runtime/model.h"
@@ -14,22 +14,23 @@ enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128, NEO_RTI
 
 typedef struct {  /* a tensor that the caller bound */
   void *data;     /* null: not bound */
-  bool on_device; /* data is there, where the device's memory is separate */
+  bool on_device; /* `data` is the device's memory, on a device with separate memory */
   int64_t extent[NEO_RTI_MAX_RANK];
 } neo_rti_bound;
 
-typedef struct { /* memory that a tensor has; empty: from is to */
+typedef struct { /* the memory of a tensor; empty if from == to */
   uintptr_t from, to;
   int32_t tensor;
 } neo_rti_span;
 
-typedef struct { /* which entries of `ptr` are caller's tensors, for one entry */
+typedef struct { /* the entries of `ptr` that are the caller's tensors, for one entry */
   int32_t first, n;
 } neo_rti_patch;
 
 typedef struct { /* an entry's frame */
-  bool known; /* `bytes`, and the places of its buffers, are those for its sizes in frame_sizes */
-  bool resolved; /* and so are addresses */
+  bool known;    /* `bytes`, and the offsets of its buffers, are valid for its sizes in
+                    frame_sizes */
+  bool resolved; /* its addresses are valid, too */
   int64_t bytes;
 } neo_rti_frame;
 
@@ -41,52 +42,54 @@ struct neo_rt_ctx {
   neo_rti_env env;
   bool alive; /* false: creation failed, only error and destroy work */
   const neo_rti_device *device;
-  void *state;     /* the device's own; null: not open */
+  void *state;     /* the device's state; null: not open */
   int32_t threads; /* workers of the device, at least 1 */
   uint64_t seed, step, calls;
 
-  unsigned char *arena; /* of the device, as work, base, addr and ptr */
+  unsigned char *arena; /* in the device's memory, as are work, base, addr and ptr */
   size_t arena_bytes;
   unsigned char *work; /* null: there is none */
   size_t work_bytes, most_work_bytes;
-  bool work_grows;                    /* it is not in the arena */
+  bool work_grows;                    /* the work is not in the arena */
   unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER and FRAME */
   unsigned char *spill; /* where outputs go that the caller does not want; where the device's memory
                            is separate, the places of all of the caller's tensors */
   int64_t scratch_stride;
 
-  neo_rti_frame *frame; /* [n_entries] */
-  int64_t *frame_sizes; /* [n_entries][n_sizes] */
-  neo_rti_place *place; /* [n_places] */
-  int64_t *room; /* [n_bufs] bytes at the sizes of this call; CALLER: where memory is separate */
-  int64_t
-      *caller_bytes; /* [n_tensors] of the caller's tensor in this call, where memory is separate */
-  void **addr;       /* [n_bufs] address; null for CALLER */
-  void **ptr;        /* [positions in model->args] what kernels get */
-  int32_t *patches;  /* positions in ptr to fill with the caller's tensors */
+  neo_rti_frame *frame;  /* [n_entries] */
+  int64_t *frame_sizes;  /* [n_entries][n_sizes] */
+  neo_rti_place *place;  /* [n_places] */
+  int64_t *room;         /* [n_bufs] bytes at the sizes of this call; of CALLER if memory is
+                            separate */
+  int64_t *caller_bytes; /* [n_tensors] bytes of the caller's tensor in this call, if memory is
+                            separate */
+  void **addr;           /* [n_bufs] address; null for CALLER */
+  void **ptr;            /* [positions in model->args] the addresses that kernels get */
+  int32_t *patches;      /* positions in ptr that get the caller's tensors */
   neo_rti_patch *patch;  /* [n_entries] slice of patches */
   void **caller;         /* [n_tensors] the caller's tensor in this call */
-  bool *fast;            /* [n_kernels] the kernel's variant is used */
+  bool *fast;            /* [n_kernels] whether the kernel's faster variant is used */
   unsigned char *places; /* [n_grids] of NEO_RTI_PLACE_BYTES, a cache line of a GPU, where the
                             blocks of a persistent kernel meet */
   int64_t *units;        /* [n_steps] of this call */
   int64_t *sizes;        /* [n_sizes] of this call */
   neo_rti_bound *bound;  /* [n_tensors] */
-  neo_rti_span *outside; /* [n_outside] parameters, states and settings among them, by address */
+  neo_rti_span *outside; /* [n_outside] the bound parameters, states and settings, by address */
   int32_t n_outside;
-  bool *viewed;     /* [n_tensors] the caller has its address */
+  bool *viewed;     /* [n_tensors] whether the caller has its address */
   int32_t *exposed; /* [n_exposed] what the caller may have written without a check: values
                                  are looked at in each call */
   int32_t n_exposed;
   neo_rti_span *spans;  /* [largest n_args] of this call's arguments */
-  unsigned char *chunk; /* NEO_RTI_CHUNK bytes on their way from a device's memory */
-  bool *stale;          /* [n_cached] the cached value is out of date */
-  int64_t *strides;     /* [n_tensors][16] row-major, of what the context owns (for views) */
+  unsigned char *chunk; /* NEO_RTI_CHUNK bytes, for copies out of a device's memory */
+  bool *stale;          /* [n_cached] whether the cached value is out of date */
+  int64_t *strides;     /* [n_tensors][16] row-major strides of tensors that the context owns (for
+                           views) */
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
-  int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
+  int32_t *size_from;   /* [n_sizes] the tensor that gave the size, or -1 */
 
   uint32_t flags;                 /* of the configuration */
-  const volatile int32_t *cancel; /* the same; null: none */
+  const volatile int32_t *cancel; /* of the configuration; null: none */
   neo_rti_trace *trace;           /* null: none */
   const neo_rti_watch *watch;     /* null: none */
 
@@ -111,9 +114,9 @@ neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) NEO_MUST_CHECK;
 
 /* ------------------------------------------------------------ tensors (model.c, tables.c) */
 
-/* Bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
+/* The bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
 int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
-/* Largest number of positions used in model->args. */
+/* The largest position that is used in model->args, plus one. */
 int32_t neo_rti_model_positions(const neo_rt_model *model);
 /* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */
 neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, int64_t n_sizes,
@@ -121,9 +124,10 @@ neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, in
 const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *ctx, int32_t tensor); /* null: bad number */
 /* Current address of a tensor that the context owns. */
 void *neo_rti_tensor_data(const neo_rt_ctx *ctx, const neo_rt_tensor *t);
-/* Recomputes addr and ptr after a binding changed; those of frames when their entries run. */
+/* Recomputes addr and ptr after a binding changed; those of frames are recomputed when their
+ * entries run. */
 void neo_rti_resolve(neo_rt_ctx *ctx);
-/* Whether an argument of an entry lies on the device: plain pointers are the host's. */
+/* Whether an argument of an entry is in the device's memory: plain pointers are the host's. */
 static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, int32_t tensor) {
   return args == ctx->run_args && ctx->bound[tensor].on_device;
 }

@@ -1,5 +1,5 @@
-/* describe.c: what a model is, as text for people or JSON for programs, into a buffer of the
- * caller's. As snprintf, it counts what it could not write. */
+/* describe.c: describes a model, as text for people or JSON for programs, in a buffer of the
+ * caller's. As snprintf does, it counts the bytes that did not fit. */
 #include "runtime/model.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static bool add_end(out *o, const neo_rt_tensor *t, int which) {
   const int64_t *code = o->m->programs + row[which];
   bool any = false, zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END;
   for (int d = 0; d < t->rank; d++) {
-    int64_t by = o->m->programs[adds[d] + 1]; /* behind CONST */
+    int64_t by = o->m->programs[adds[d] + 1]; /* after CONST */
     if (!by)
       continue;
     if (by == 1)
@@ -263,7 +263,7 @@ static void describe_text(out *o) {
   text_role(o, NEO_RT_ROLE_OUTPUT, "outputs");
   add(o, "entries\n");
   for (int32_t i = 0; i < m->n_entries; i++)
-    if (m->entries[i].kind != NEO_RT_ENTRY_INIT) /* nobody calls it */
+    if (m->entries[i].kind != NEO_RT_ENTRY_INIT) /* callers cannot call it */
       text_entry(o, &m->entries[i]);
   add(o, "memory\n  parameters ");
   add_bytes(o, m->param_bytes);
@@ -363,7 +363,7 @@ static void json_head(out *o) {
   add(o, ", \"interface\": \"%016" PRIx64 "\"", o->m->interface); /* JSON has no such integers */
 }
 
-/* What --size gave: the sizes of frame_bytes_at and ctx_bytes_at. */
+/* Writes the sizes that --size gave, at which frame_bytes_at and ctx_bytes_at are computed. */
 static void json_given(out *o) {
   add(o, ", \"at\": {");
   for (int32_t i = 0; i < neo_rti_call_sizes(o->m); i++) {

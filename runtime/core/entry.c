@@ -1,5 +1,5 @@
-/* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
- * not where the caller wants it. A step whose cached value is up to date has no units of work.
+/* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies outputs
+ * that the caller wants elsewhere. A step whose cached value is up to date has no units of work.
  * Nothing allocates from the first step on. */
 #include "runtime/core/call_cache.h"
 #include "runtime/core/frame.h"
@@ -17,7 +17,7 @@ int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t 
   return n < 0 ? 0 : n;
 }
 
-/* A search by halves would read what is not written. */
+/* A linear search: a binary one would read elements that are not written. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi) {
   int32_t all = rows[hi];
   while (lo < hi && rows[lo] < all)
@@ -31,7 +31,7 @@ int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end) {
   return end;
 }
 
-/* A block has all rows at most, of which there are no more than blocks. */
+/* Sets the sizes of a block to their largest: all rows, whose number is at most that of blocks. */
 static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   const neo_rt_loop *l = &c->model->loops[s->arg];
   int64_t most = c->model->sizes[l->end].hi, n = neo_rt_eval(c->model, l->hi, c->sizes);
@@ -63,8 +63,8 @@ static bool is_direct(const neo_rt_model *m, int32_t tensor) {
          b->offset == tensor;
 }
 
-/* Whether kernels use what the caller has on the device where it is: they read and write 16 bytes
- * at once, from multiples of that on. */
+/* Whether kernels use the caller's tensor on the device without a copy. They read and write 16
+ * bytes at once, so that it has to be aligned to 16. */
 static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor) {
   enum { WIDEST = 16 };
   return neo_rti_on_device(c, args, tensor) && (uintptr_t)args[i] % WIDEST == 0;
@@ -82,9 +82,9 @@ static int64_t bytes_of(const neo_rt_ctx *c, int32_t tensor) {
   return n * (int64_t)neo_rti_type_bytes(t->type);
 }
 
-/* Where the device's memory is separate, every argument of the host's has its place in the work,
- * wherever it comes from: a graph of the driver that was made for these sizes finds it again. Returns
- * the bytes of all. */
+/* Sums the bytes of the entry's arguments. On a device with memory of its own, every argument from
+ * the host has its own part of the work memory, wherever the caller's data are, so that a driver's
+ * graph made for these sizes finds it at the same address again. */
 static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   int64_t room = 0;
   for (int32_t i = 0; i < e->n_args; i++) {

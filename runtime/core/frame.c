@@ -1,10 +1,10 @@
-/* frame.c: the memory of a call at its sizes: where the buffers of the entry's frame are, and
- * what the context's work has to hold.
+/* frame.c: the memory of a call at its sizes: the offsets of the buffers in the entry's frame, and
+ * the bytes of the context's work.
  *
- * The model says which buffers lie on which (neo_rt_place), so that offsets follow from sizes
- * without a search. They are found again where the entry's sizes differ from those of its last
- * call. The work grows by a quarter at least, so that calls of any sizes in any order allocate
- * few times; nothing in it lives from call to call, so nothing is copied. */
+ * The model tells which buffers are above which (neo_rt_place), so that offsets follow from sizes
+ * without a search. They are computed again if the entry's sizes differ from those of its last
+ * call. The work grows by at least a quarter, so that calls of any sizes in any order allocate few
+ * times; it holds nothing between calls, so nothing is copied. */
 #include "runtime/core/frame.h"
 #include "base/alloc.h"
 #include "runtime/context.h"
@@ -168,7 +168,7 @@ static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
     ok = b->mem == NEO_RT_MEM_FRAME && b->offset == x->offset && b->whole == x->buf + 1 &&
          b->offset + b->size_bytes <= e->frame_bytes &&
          x->bytes >= 0 && neo_rti_eval(m, x->bytes, NULL) >= 0;
-  for (int32_t i = 0; ok && i < x->n_below; i++) { /* it ends where x begins, or below */
+  for (int32_t i = 0; ok && i < x->n_below; i++) { /* it ends at the beginning of x, or before */
     int32_t under = m->places_below[x->below + i];
     const neo_rt_place *y = under >= 0 && under < k ? &m->places[e->places + under] : NULL;
     int64_t bytes = y && y->buf >= 0 ? neo_rti_round_up(m->bufs[y->buf].size_bytes) : 0;

@@ -1,8 +1,9 @@
-/* graph.c: graphs one after the other, as vertex functions want them.
+/* graph.c: batches of graphs, in the order that vertex functions need.
  *
- * The order is that in which a depth-first search leaves vertices. Its stack is the end of `order`:
- * a vertex is not yet met, on the stack, or placed, so both fit. `work` says which: 0 is not met, -1
- * placed, and k > 0 on the stack with k - 1 children that have been looked at. */
+ * The order is the one in which a depth-first search leaves vertices. The search's stack is at the
+ * end of `order`: a vertex is either not reached, on the stack, or placed, so both fit. `work` has
+ * the state of a vertex: 0 for not reached, -1 for placed, and k > 0 for one on the stack whose
+ * first k - 1 children were visited. */
 #include "include/neo/neo_graph.h"
 #include "runtime/files.h"
 #include <limits.h>
@@ -10,7 +11,7 @@
 
 typedef struct {
   const neo_rt_graph *g;
-  const char *where; /* what messages begin with */
+  const char *where; /* prefix of messages */
   char *error;
   size_t error_bytes;
 } checked;
@@ -18,7 +19,7 @@ typedef struct {
 #define REJECT(c, status, format, ...) \
   neo_rti_say((c)->error, (c)->error_bytes, status, "%s" format, (c)->where, __VA_ARGS__)
 
-/* ---- what a graph must be */
+/* ---- checks of a graph */
 
 static neo_rt_status check_vertex(const checked *c, int64_t v, int64_t most_children) {
   const neo_rt_graph *g = c->g;
@@ -42,7 +43,7 @@ static neo_rt_status check_vertex(const checked *c, int64_t v, int64_t most_chil
   return NEO_OK;
 }
 
-/* Also tells whether children come first as it is. */
+/* Checks a graph; *in_order: children already come before their vertices. */
 static neo_rt_status check_graph(const checked *c, int64_t most_children, bool *in_order) {
   const neo_rt_graph *g = c->g;
   *in_order = true;
@@ -75,7 +76,7 @@ static neo_rt_status reject_cycle(const checked *c, const int32_t *top, int32_t 
                 v >= top ? "... -> " : "", child);
 }
 
-/* Visits what is below `root` and not placed yet; *n vertices are placed. */
+/* Places all vertices below `root` that are not placed yet, and `root`; *n vertices are placed. */
 static neo_rt_status visit(const checked *c, int32_t root, int32_t *order, int64_t *n,
                            int32_t *work) {
   const neo_rt_graph *g = c->g;

@@ -1,6 +1,6 @@
-/* Lists of edges that offsets cut out (neo_rt_tensor.offsets): the offsets begin with 0, never fall, and end with the
- * number of edges; the child of each edge comes before the vertex in whose list the edge is. Generated code follows both
- * without looking. */
+/* Checks lists of edges, given by offsets (neo_rt_tensor.offsets): the offsets begin with 0, are
+ * nondecreasing, and end with the number of edges; the child of each edge comes before the vertex
+ * in whose list the edge is. Generated code relies on both without checks. */
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 

@@ -1,5 +1,5 @@
-/* load.c: loads what the context owns from a checkpoint, as it was saved: the file is checked
- * against the model (every name, type, shape and index value), and only then copied. */
+/* load.c: loads a context's tensors from a checkpoint: the file is checked against the model (every
+ * name, type, shape and index value), and only then copied. */
 #include "runtime/core/load.h"
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"

@@ -1,4 +1,4 @@
-/* load_file.c: what every load does: reads a file of tensors, and takes over its metadata. */
+/* load_file.c: shared by all loads: reads a file of tensors, and takes over its metadata. */
 #include "runtime/core/call_cache.h"
 #include "runtime/core/load.h"
 #include <errno.h>

@@ -22,7 +22,7 @@ static void make_slots(const neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_ten
   }
 }
 
-/* The entry that makes states that follow from parameters; null if there are none. */
+/* The entry that computes the states that follow from parameters; null: there are none. */
 static const neo_rt_entry *following(const neo_rt_model *m) {
   const neo_rt_entry *first = neo_rti_init_entry(m, 0);
   return first ? neo_rti_init_entry(m, 1) : NULL;
@@ -92,7 +92,8 @@ static neo_rt_status save_following(neo_rt_ctx *c, const neo_rti_weights *w,
   return status;
 }
 
-/* Everything has been checked. What may run out of memory comes before anything is changed. */
+/* Puts the slots' elements into the context, after all checks. Steps that may run out of memory
+ * come before any change. */
 static neo_rt_status put_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor,
                                void *buffer) {
   void **saved = NEO_NEW_ARRAY(w->arena, void *, w->n_slots + 1);
@@ -126,7 +127,7 @@ static neo_rt_status fill_from(neo_rt_ctx *c, const char *path, const neo_rti_fi
   void *buffer = status ? NULL : neo_arena_alloc(w.arena, largest_slot(&w) + 1);
   if (!status)
     status = fill_slots(c, &w, tensor, buffer, CHECK);
-  if (!status && following(c->model)) /* its code reads what is there */
+  if (!status && following(c->model)) /* its kernels read the present values */
     status = neo_rti_check_exposed(c);
   if (!status)
     status = put_slots(c, &w, tensor, buffer);

@@ -1,4 +1,4 @@
-/* memory.c: bytes into and out of what a context owns, which may lie on a device. */
+/* memory.c: copies bytes into and out of memory that a context owns, possibly on a device. */
 #include "runtime/core/device.h"
 
 static neo_rt_status copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from, size_t n) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was cut within a character loses its part of it: names may have any. */
+/* Removes a character that truncation cut in two, as names may hold any UTF-8. */
 static void drop_part(char *text) {
   size_t n = strlen(text), begin = n;
   while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80)

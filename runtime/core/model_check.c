@@ -1,8 +1,8 @@
 /* model_check.c: the check that a context can rely on a model record.
  *
- * The record comes from a generated library that may have been built by another version, so
- * creation checks versions, and that every reference and address is inside of what the model
- * declares. */
+ * The record comes from a generated library that another version may have built, so the creation of
+ * a context checks versions, and that every reference and address is within the model's
+ * declarations. */
 #include "runtime/core/call_cache.h"
 #include "runtime/core/frame.h"
 #include "runtime/processor.h"
@@ -34,7 +34,8 @@ static bool program_ok(const neo_rt_model *m, int32_t program) {
   return program >= 0 && neo_rti_eval(m, program, NULL) >= 0;
 }
 
-/* What is read inside of a loop is not, where all sizes are at their largest, what it is in a round. */
+/* Whether the program computes a value. Its value at the largest sizes may be wrong for an
+ * iteration of a loop, so the value itself is not checked. */
 static bool program_formed(const neo_rt_model *m, int32_t program) {
   int64_t most[NEO_RT_MOST_SIZES], x;
   for (int32_t i = 0; i < m->n_sizes; i++)
@@ -48,8 +49,9 @@ static bool is_constant(const neo_rt_model *m, int32_t program) {
          m->programs[program + 2] == NEO_RT_OP_END;
 }
 
-/* An extent need not grow with its sizes: 4 - N*M, where an assertion says that N*M is 4 at most,
- * is negative where both are at their largest. Such a call is refused before anything is done. */
+/* Whether an extent is well formed. It need not grow with its sizes: 4 - N*M, with an assertion
+ * that N*M is at most 4, is negative at the largest sizes. A call with such sizes is refused before
+ * any work is done. */
 static bool extent_ok(const neo_rt_model *m, int32_t program) {
   return is_constant(m, program) ? program_ok(m, program) : program_formed(m, program);
 }
@@ -87,7 +89,8 @@ static neo_rt_status check_bufs(const checker *c) {
   return NEO_OK;
 }
 
-/* Offsets, and what they cut into lists, are inputs of integers of one dimension. */
+/* Checks that offsets, and tensors that they cut into lists, are inputs of integers of one
+ * dimension. */
 static bool offsets_ok(const neo_rt_model *m, const neo_rt_tensor *t) {
   if (t->offsets < 0 || t->offsets > m->n_tensors)
     return false;

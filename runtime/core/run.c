@@ -1,4 +1,4 @@
-/* run.c: runs an entry on bound tensors: neo_rt_run. Sizes come from their shapes. */
+/* run.c: runs an entry on bound tensors: neo_rt_run. Their shapes determine the sizes. */
 #include "runtime/core/run.h"
 #include "runtime/core/bind.h"
 
@@ -17,7 +17,7 @@ static neo_rt_status size_from_dim(neo_rt_ctx *c, int32_t tensor, int d, int32_t
                       c->model->sizes[size].name, (long long)c->sizes[size], t->place);
 }
 
-/* Sizes that are the extent of a dimension come from all bound arguments, which must agree. */
+/* Takes sizes that are the extent of a dimension from all bound arguments, which must agree. */
 static neo_rt_status find_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = 0; i < c->model->n_sizes; i++) {
     c->size_from[i] = -1;
@@ -53,8 +53,8 @@ static neo_rt_status check_extents(neo_rt_ctx *c, int32_t tensor) {
   return NEO_OK;
 }
 
-/* What the context owns may be an output as well; what was bound to it is its store, not a
- * destination. */
+/* Collects the arguments of the entry. A tensor that the context owns may be an output as well:
+ * memory bound to it is its store, and no destination for the output. */
 static neo_rt_status collect(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = 0; i < e->n_args; i++) {
     int32_t tensor = c->model->entry_args[e->args + i];

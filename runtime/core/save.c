@@ -1,7 +1,7 @@
-/* save.c: saves what the context owns as a checkpoint, which load.c reads. step, seed and
- * the number of forward calls, which random numbers go by, go into the metadata as decimal text, so a
- * resumed training continues bit by bit. Saving goes through the
- * atomic writer: the old file stays until the new one is complete. */
+/* save.c: saves a context's tensors as a checkpoint, which load.c reads. The metadata has step,
+ * seed and the number of forward calls, which determine random numbers, as decimal text, so that a
+ * resumed training continues bit by bit. The file is written atomically: the old one stays until
+ * the new one is complete. */
 #include "base/utf8.h"
 #include "runtime/core/device.h"
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------ the tables of the file */
 
-typedef struct { /* one block, with the tables behind it */
+typedef struct { /* in one block with its tables */
   neo_file_writer w;
   char seed[24], step[24], calls[24];
   neo_rti_file_tensors file;
@@ -27,7 +27,8 @@ static void note_tensor(saving *s, const neo_rt_model *m, const neo_rt_tensor *t
   s->file.data_bytes = f->end;
 }
 
-/* Wide types come first, so that every tensor in the file is aligned to its type. */
+/* Lists the tensors, those of wide types first, so that every tensor in the file is aligned to its
+ * type. */
 static void note_tensors(saving *s, const neo_rt_model *m) {
   for (size_t bytes = 8; bytes > 0; bytes /= 2)
     for (int32_t i = 0; i < m->n_tensors; i++) {
@@ -74,7 +75,7 @@ static saving *prepare(const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_
 
 /* ------------------------------------------------------------ writing */
 
-/* Goes by way of a small buffer where the memory is a device's. */
+/* Writes a tensor's data, through a small buffer if the memory is a device's. */
 static neo_rt_status put_data(neo_rt_ctx *c, neo_file_writer *w, const neo_rt_tensor *t) {
   const char *data = neo_rti_tensor_data(c, t);
   size_t n = neo_rti_tensor_bytes(c->model, t, NULL);

@@ -1,12 +1,13 @@
 /* sharing.c: memory that a context shares with its caller.
  *
- * The compiler takes it that tensors are apart: an update goes in place of the old version where
- * nothing reads that any more, and outputs are written while inputs are read. So what an entry writes
- * may lie in the memory of nothing else: an output nowhere in the context and in no other argument; an
- * input not in what is updated, nor where the context works. Inputs may share what is only read.
+ * The compiler assumes that tensors do not overlap: an update replaces the old version in place
+ * once nothing reads that any more, and outputs are written while inputs are read. So memory that
+ * an entry writes must not be used otherwise: an output is neither in the context nor in another
+ * argument; an input is neither in an updated tensor nor in the context's work. Inputs may share
+ * memory that is only read.
  *
- * What the caller can write to without our knowing is looked at in each call, as generated code reads
- * index values without looking. */
+ * The values of memory that the caller can write without our knowing are checked in each call, as
+ * generated code uses indices without checks. */
 #include "runtime/core/bind.h"
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
@@ -17,7 +18,7 @@ static bool overlap(const neo_rti_span *a, const neo_rti_span *b) {
   return a->from < b->to && b->from < a->to && a->from < a->to && b->from < b->to;
 }
 
-/* Does it overlap what the context has from `from` on? */
+/* Whether the span overlaps the context's memory from `from` on. */
 static inline bool in_own(const neo_rt_ctx *c, const neo_rti_span *s, const unsigned char *from) {
   neo_rti_span arena = {(uintptr_t)from, (uintptr_t)c->arena + c->arena_bytes, -1};
   neo_rti_span work = {(uintptr_t)c->work, (uintptr_t)c->work + c->work_bytes, -1};
@@ -32,7 +33,7 @@ static neo_rti_span span_of(const neo_rt_ctx *c, int32_t tensor, const void *p,
   return (neo_rti_span){from, from + (size_t)n * neo_rti_type_bytes(t->type), tensor};
 }
 
-/* The number of the first one that ends behind this address: they are disjoint, and in order. */
+/* The number of the first span that ends after this address. Spans are disjoint and sorted. */
 static int32_t first_behind(const neo_rt_ctx *c, uintptr_t at) {
   int32_t lo = 0, hi = c->n_outside;
   while (lo < hi) {
@@ -102,7 +103,8 @@ static neo_rt_status check_output(neo_rt_ctx *c, int32_t number) {
   return NEO_OK;
 }
 
-/* An input in the context's memory, or in that of what is bound. */
+/* Checks an input in the context's memory, or in bound memory, against the tensors that the entry
+ * updates. */
 static neo_rt_status check_updates(neo_rt_ctx *c, const neo_rt_entry *e, const neo_rti_span *in) {
   for (int32_t i = 0; i < e->n_writes; i++) {
     int32_t written = c->model->entry_writes[e->writes + i];

@@ -1,4 +1,4 @@
-/* tensor.c: reads and writes what the context owns, as bytes (get, set) or as a number by name. */
+/* tensor.c: reads and writes a context's tensors, as bytes (get, set) or as a number by name. */
 #include "base/str.h"
 #include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"

@@ -1,9 +1,9 @@
-/* trace.c: what runs when, as a file for Chrome's trace viewer (chrome://tracing, Perfetto): JSON
- * with one event for each step of an entry, on each worker that had part of it, and one for the
- * entry itself. Times are of the monotonic clock, in microseconds since the trace began.
+/* trace.c: the times of steps, as a file for Chrome's trace viewer (chrome://tracing, Perfetto):
+ * JSON with one event for each step of an entry, on each worker that had part of it, and one for
+ * the entry itself. Times are of the monotonic clock, in microseconds since the trace began.
  *
- * The device knows when what ran, and puts its events when an entry has ended (trace_put of
- * device.h). The file appears whole, when the trace ends, or not at all. */
+ * The device has the times, and writes its events after an entry (trace_put of device.h). The file
+ * appears whole, when the trace ends, or not at all. */
 #include "runtime/core/trace.h"
 #include "runtime/core/device.h"
 #include <errno.h>

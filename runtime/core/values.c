@@ -1,5 +1,6 @@
-/* values.c: every element of an index tensor lies in [0, bound), or between ends that its indices give,
- * since generated code reads without looking. A bool must be 0 or 1 for the same reason. */
+/* values.c: checks that every element of an index tensor is in [0, bound), or between ends that
+ * depend on its indices, since generated code uses it without checks. A bool must be 0 or 1 for the
+ * same reason. */
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 #include <stdio.h>
@@ -47,7 +48,7 @@ typedef struct {
   bool low, high;
   bool narrow;          /* all ends of elements, and of those after them, are within i64 */
   int64_t least, below; /* of the first element */
-  int64_t by[2][NEO_RTI_MAX_RANK]; /* what each index adds */
+  int64_t by[2][NEO_RTI_MAX_RANK]; /* the addend of each index */
 } ends;
 
 static int64_t within(wide x) {
@@ -106,7 +107,7 @@ static int64_t scan_row(const ends *e, const void *p, int64_t n, int64_t least, 
   return n;
 }
 
-/* The same, from element `first` on, where ends leave i64. */
+/* The same, from element `first` on, for ends that may leave i64. */
 static int64_t scan_wide(const ends *e, const void *p, int64_t first, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     int64_t x = neo_rti_int_at(e->t->type, p, k), least, below;

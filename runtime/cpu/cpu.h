@@ -1,21 +1,21 @@
-/* cpu.h: what a context of a processor has of its own. Private to runtime/cpu. */
+/* cpu.h: the state of a context on a processor. Private to runtime/cpu. */
 #pragma once
 #include "runtime/core/device.h"
 #include "runtime/cpu/crowd.h"
 #include "runtime/pool.h"
 
 typedef struct {
-  int64_t from, to; /* ns; to 0: it had nothing to do */
-  int64_t busy;     /* ns that it ran, in all rounds */
+  int64_t from, to; /* ns; to == 0: it had nothing to do */
+  int64_t busy;     /* ns that it ran, in all iterations */
 } neo_rti_cpu_span;
 
 typedef struct {     /* c->state */
   neo_rt_pool *pool; /* null: one thread */
   bool own_pool;
-  void *arena, *work;    /* what to free; null: none, or the caller's */
-  neo_rti_crowd *crowds; /* one for each entry */
+  void *arena, *work;    /* memory to free; null: none, or the caller's */
+  neo_rti_crowd *crowds; /* one per entry */
   int32_t most_steps;
-  neo_rti_cpu_span *spans; /* [workers][most_steps] of the entry that runs; null: no trace */
+  neo_rti_cpu_span *spans; /* [workers][most_steps] of the running entry; null: no trace */
 } neo_rti_cpu;
 
 /* Functions of the device's table (run.c). */

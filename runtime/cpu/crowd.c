@@ -7,7 +7,8 @@ bool neo_rti_crowd_alone(const neo_rti_crowd *c) {
   return c->state != NEO_RTI_SHARED;
 }
 
-/* What the caller did times the threads is about what one thread would take. */
+/* Whether the caller mostly waited, and its own work times the number of threads is about what one
+ * thread would take. */
 static bool waits(int32_t threads, int64_t ns, int64_t waited) {
   return waited > ns / 2 && (ns - waited) * threads < 2 * ns;
 }

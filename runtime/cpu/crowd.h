@@ -1,14 +1,13 @@
-/* crowd.h: when an entry had better run on the calling thread alone.
+/* crowd.h: decides when an entry runs on the calling thread alone.
  *
- * Where other programs want the cores, workers that meet at barriers wait for one that the system has
- * put aside: a step of a millisecond then takes as long as the system's turns do, twenty times as long
- * on two cores that ten others want. Results do not depend on the number of threads, so an entry may
- * run on one while that is quicker:
+ * If other programs want the cores, workers that meet at barriers wait for one that the system has
+ * suspended: a step of a millisecond then takes as long as the system's time slices, twenty times
+ * as long on two cores that ten others want. Results do not depend on the number of threads, so an
+ * entry may run on one thread while that is faster:
  *
- *   SHARED  the pool runs it. After some runs in a row in which the caller waited more than half of the
- *           time, and has so little to do itself that alone it would not take much longer: PROBE
- *   PROBE   one run alone, which is compared with those before it: quicker: ALONE; else SHARED, for
- *           long without another probe
+ *   SHARED  the pool runs it. PROBE follows after several runs in a row in which the caller waited for more than half
+ *           of the time, and its own work is so large a part that one thread would not take much longer
+ *   PROBE   one run alone, compared with those before it. Faster: ALONE; else SHARED, for long without another probe
  *   ALONE   a number of runs, which doubles each time; then SHARED again, for few runs if they wait
  *
  * Private to runtime/cpu. One for each entry of a context; all zero is SHARED. */
@@ -26,7 +25,8 @@ typedef struct {
   int64_t waiting_ns; /* time of these runs */
 } neo_rti_crowd;
 
-/* Does the next run take the calling thread alone? */
+/* Whether the next run uses the calling thread alone. */
 bool neo_rti_crowd_alone(const neo_rti_crowd *c);
-/* A run on `threads` threads took ns nanoseconds, of which the caller waited for `waited`. */
+/* Notes a run on `threads` threads that took ns nanoseconds, in which the caller waited for
+ * `waited`. */
 void neo_rti_crowd_note(neo_rti_crowd *c, int32_t threads, int64_t ns, int64_t waited);

@@ -16,7 +16,7 @@ static bool has_code(const neo_rt_kernel *k) {
   return k->fn != NULL;
 }
 
-/* Persistent kernels are of GPUs. */
+/* Whether a processor can run the model: persistent kernels are for GPUs. */
 static bool model_ok(const neo_rt_model *m) {
   return m->n_grids == 0;
 }
@@ -46,7 +46,7 @@ static neo_rt_status start_threads(neo_rt_ctx *c) {
   return status ? neo_rti_fail(c, status, "%d threads could not be started", c->threads) : NEO_OK;
 }
 
-/* The machine is asked once for what several kernels need. */
+/* Chooses kernels' variants. Features that several kernels need are checked once. */
 static void choose_variants(neo_rt_ctx *c) {
   const char *asked = NULL;
   char missing[256];
@@ -130,7 +130,7 @@ static neo_rt_status take_callers(neo_rt_ctx *c, const neo_rt_config *config, si
   return NEO_OK;
 }
 
-/* n bytes from an aligned address on; *block is what to free. */
+/* Allocates n bytes at an aligned address; *block is the block to free. */
 static unsigned char *take_aligned(const neo_rt_ctx *c, size_t n, void **block) {
   *block = c->env.alloc.resize(c->env.alloc.ctx, NULL, n + NEO_RTI_ALIGN - 1);
   if (!*block)
@@ -181,7 +181,8 @@ static neo_rt_status copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *
   return NEO_OK;
 }
 
-/* ------------------------------------------------------------ what a processor need not do */
+/* ------------------------------------------------------------ functions without effect on a
+ * processor */
 
 static neo_rt_status nothing(neo_rt_ctx *c) {
   (void)c;

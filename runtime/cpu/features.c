@@ -78,7 +78,8 @@ static const feature features_of[] = {
     {"prfchw", 0x80000001u, 0, C, 8, 0},
 };
 
-/* What the table reads. It is asked once a check: each CPUID takes a virtual machine microseconds. */
+/* The registers that the table of features reads. They are read once per check, as each CPUID takes
+ * a virtual machine microseconds. */
 typedef struct {
   uint32_t leaf_1[4], leaf_7[2][4], extended[4];
   uint32_t state; /* XCR0 */

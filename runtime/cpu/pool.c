@@ -49,7 +49,7 @@ struct neo_rt_pool {
   int64_t waited_ns; /* of the caller, in this region, beyond short waits */
   int32_t threads, spin_pauses;
   neo_alloc alloc;
-  void *raw;               /* what to free: the pool lies in it at a cache line */
+  void *raw;               /* the block to free: the pool is at a cache line within it */
   pthread_mutex_t regions; /* held by the caller of the region that runs */
   worker workers[];
 };
@@ -73,7 +73,7 @@ static void wake(waitable *w) {
     syscall(SYS_futex, &w->word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Waits until the word is no longer `value`; returns what it is then. */
+/* Waits until the word is no longer `value`; returns its new value. */
 static uint32_t wait_change(const neo_rt_pool *p, waitable *w, uint32_t value) {
   for (int32_t i = 0; i < p->spin_pauses; i++) {
     uint32_t now = atomic_load_explicit(&w->word, memory_order_acquire);
@@ -98,8 +98,8 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The same for the caller of the region, whose waits are counted. Those of a fraction of a microsecond end
- * before the clock is read. */
+/* The same for the caller of the region, whose waits are timed. Waits of a fraction of a
+ * microsecond end before the clock is read. */
 static uint32_t wait_as_caller(neo_rt_pool *p, waitable *w, uint32_t value) {
   enum { SHORT = 30 };
   for (int32_t i = 0; i < SHORT; i++) {

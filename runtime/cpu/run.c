@@ -1,15 +1,15 @@
 /* run.c: the steps of an entry on the workers of a processor.
  *
  * All steps of an entry run in one parallel region. A step's units of work are split over the
- * workers in contiguous ranges, or, where they are uneven, each worker takes some at a time; workers
- * meet at a barrier between two steps, unless both are small (one unit at most), which worker 0 does
- * alone. An entry of small steps only, or one thread, needs no region; nor does one that is quicker
- * without, because other programs want the cores (crowd.h). Every worker computes in one mode of rounding and traps, whatever that of the caller is
- * (base/float_mode.h).
+ * workers in contiguous ranges, or, if they are uneven, each worker takes some at a time. Workers
+ * meet at a barrier between two steps, unless both are small (one unit at most), which worker 0
+ * runs alone. An entry of small steps only, or one thread, needs no region; nor does an entry that
+ * is faster without, because other programs want the cores (crowd.h). All workers compute in one
+ * mode of rounding and traps, whatever the caller's is (base/float_mode.h).
  *
- * For a trace, workers note their times in a table of their own while an entry runs, and one thread
- * puts the events when it has ended; so the time for that is between entries, not in them. A watch
- * (runtime/watch.h) is told of a kernel when all workers have left the steps before. */
+ * For a trace, workers note their times in tables of their own while an entry runs, and one thread
+ * writes the events after it; so the time for that is between entries, not in them. A watch
+ * (runtime/watch.h) is called for a kernel when all workers have left the steps before. */
 #include "runtime/core/run.h"
 #include "base/float_mode.h"
 #include "runtime/core/trace.h"
@@ -76,7 +76,8 @@ static void run_units(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
     atomic_store_explicit(&w->r->failed, true, memory_order_relaxed);
 }
 
-/* Of a step in a loop: from its first round to its last one. */
+/* Notes the time of a step. The span of a step in a loop is from its first iteration to its last
+ * one. */
 static void note_span(const walker *w, int32_t i, int64_t from) {
   const neo_rti_cpu *u = w->r->cpu;
   neo_rti_cpu_span *s = &u->spans[w->worker * u->most_steps + i];
@@ -134,8 +135,8 @@ static void run_step(walker *w, int32_t i) {
 
 static void run_steps(walker *w, int32_t first, int32_t end);
 
-/* Does the round run? All workers find the same: the element is there before they read it, and no step writes it before
- * they have. */
+/* Whether the loop continues with this iteration. All workers get the same answer: the element is
+ * written before they read it, and not written again before they have. */
 static bool goes_on(walker *w, const neo_rt_step *s) {
   const neo_rt_ctx *c = w->r->ctx;
   if (!(s->flags & NEO_RT_STEP_ASKS))
@@ -149,7 +150,8 @@ static bool goes_on(walker *w, const neo_rt_step *s) {
   return ((const bool *)c->ptr[s->first])[at];
 }
 
-/* A round of loop i; false: the loop ends before it. Its rows, if it has some, are those of the blocks at .. end - 1. */
+/* Runs an iteration of loop i; false: the loop ends before it. Its rows, if it has any, are those
+ * of the blocks at .. end - 1. */
 static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
@@ -168,7 +170,7 @@ static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int
   return true;
 }
 
-/* All workers walk through all rounds: the barriers are those of its steps. */
+/* Runs a loop. All workers execute all iterations; the barriers are those of its steps. */
 static void run_loop(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];

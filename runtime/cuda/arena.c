@@ -1,11 +1,10 @@
-/* arena.c: the arena and the work of a context in the device's memory. Classes of memory lie in
- * the arena at the offsets that a processor's would have; in the work the places of the caller's
- * tensors are behind the frame: they are copied there before an entry runs and from there
- * afterwards.
+/* arena.c: the arena and the work of a context in the device's memory. Classes of memory have the
+ * offsets in the arena that they would have on a processor. In the work, the caller's tensors come
+ * after the frame: they are copied there before an entry runs, and from there afterwards.
  *
  * Both come from the driver's memory pool, if there is one, so that creating and destroying
- * contexts does not synchronize the device. Graphs know where the work is, and are made anew
- * when it has grown. */
+ * contexts does not synchronize the device. Graphs contain the address of the work, and are made
+ * anew when it has grown. */
 #include "runtime/cuda/cuda.h"
 
 static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
@@ -62,7 +61,8 @@ neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, 
   return s;
 }
 
-/* What earlier calls have in the stream may still use the old one: the pool frees it behind them. */
+/* Replaces the work memory by a larger one. Earlier calls in the stream may still use the old one,
+ * which the pool frees after them. */
 neo_rt_status neo_rti_cuda_regrow(neo_rt_ctx *c, size_t n, size_t least) {
   neo_rti_cuda *u = cuda_of(c);
   neo_rt_status s = neo_rti_cuda_enter(c);

@@ -1,6 +1,7 @@
 /* conflict.c: data dependences between steps of an entry. Two steps may not be reordered if one
- * writes what the other one reads or writes, by the addresses of their arguments in this call. Two
- * steps that write different pieces of one tensor are independent, in one round of loops. */
+ * writes memory that the other one reads or writes, by the addresses of their arguments in this
+ * call. Two steps that write different pieces of one tensor are independent, in one iteration of
+ * loops. */
 #include "runtime/cuda/cuda.h"
 
 typedef struct {

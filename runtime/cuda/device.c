@@ -89,7 +89,7 @@ static int32_t run_grid(neo_rt_ctx *c, int32_t i, bool in_loop, const uint64_t *
   return c->model->grids[grid].n_steps;
 }
 
-/* As neo_rti_blocks_end, of rows on the device. */
+/* As neo_rti_blocks_end, for rows on the device. */
 static neo_rt_status find_blocks_end(neo_rt_ctx *c, const int32_t *rows, int64_t lo, int64_t *hi) {
   int32_t all, at;
   neo_rt_status s = neo_rti_cuda_read(c, &all, rows + *hi, sizeof all);
@@ -104,7 +104,7 @@ static neo_rt_status find_blocks_end(neo_rt_ctx *c, const int32_t *rows, int64_t
   return s;
 }
 
-/* The rows of the block that is the round at hand; *any: it has some. */
+/* Sets the sizes of the present iteration's rows; *any: it has some. */
 static neo_rt_status take_rows(neo_rt_ctx *c, const neo_rt_loop *l, const int32_t *rows,
                                int64_t round, bool *any) {
   int32_t ends[2] = {0, 0};
@@ -115,8 +115,9 @@ static neo_rt_status take_rows(neo_rt_ctx *c, const neo_rt_loop *l, const int32_
   return s;
 }
 
-/* The host counts rounds: kernels are given the index among their sizes when they are launched. It waits for the
- * device to tell which rows a block has, so such loops belong into a cooperative kernel. */
+/* Runs a loop from the host: a kernel gets the index among its sizes when it is launched. The host
+ * waits for the device to read the rows of a block, so such loops are better in a cooperative
+ * kernel. */
 static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   const neo_rt_step *step = &c->model->steps[i];
   const neo_rt_loop *l = &c->model->loops[step->arg];

@@ -1,16 +1,16 @@
-/* graph.c: an entry's steps as one graph of the driver, which is launched as a whole: which graph
- * is for the call at hand, and what of it changes.
+/* graph.c: an entry's steps as one graph of the driver, which is launched as a whole: finds the
+ * graph for the present call, and updates it.
  *
  * An entry has up to CACHED_GRAPHS graphs: one for each set of run-time sizes, and of steps whose
- * cached values are up to date. A graph is built when its sizes come the second time, so that an
- * entry that runs once, or with other sizes each time, costs nothing (NEO_CUDA_GRAPHS=2: the first
- * time); that is the only time when an entry that runs asks for memory. When a graph is there,
- * nodes are changed where a tensor of the caller's lies elsewhere, and in each call those whose
- * kernels read seed, step or call.
+ * cached values are up to date. A graph is built in the second call with its sizes, so that an
+ * entry that runs once, or with other sizes each time, costs nothing (NEO_CUDA_GRAPHS=2: in the
+ * first call); only then does a running entry ask for memory. In later calls nodes are updated if a
+ * tensor of the caller's is at another address, and if their kernels read seed, step or call.
  *
- * Without graphs kernels are launched one by one, which always works: where the driver has none, or
- * refuses one, for an entry with loops of very many rounds that no kernel counts, and for a call with
- * an input that lies within the context (a view): its steps may wait for others than the graph's do. */
+ * Without graphs kernels are launched one by one, which always works: if the driver has no graphs,
+ * or refuses one; for an entry with loops of very many iterations that no kernel counts; and for a
+ * call with an input within the context (a view), as its steps may depend on others than the
+ * graph's do. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -71,7 +71,7 @@ static cached_graph *find(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_graph
   return oldest;
 }
 
-/* Does a tensor of the caller's lie within the context, but not in its own place there? */
+/* Whether a tensor of the caller's is within the context, but not at its own address there. */
 static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   const neo_rti_patch *p = neo_rti_cuda_patch(c, e);
   for (int32_t i = p->first; i < p->first + p->n; i++) {
@@ -82,7 +82,7 @@ static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return false;
 }
 
-/* Makes the graph one for sizes that come for the first time: it is told by them from now on. */
+/* Makes *g the graph for the present sizes, which are new. */
 static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
   size_t n_sizes = (size_t)c->model->n_sizes, n = (size_t)e->n_steps;
   size_t n_placed = (size_t)neo_rti_cuda_patch(c, e)->n;

@@ -1,19 +1,19 @@
 /* graph_build.c: the nodes of an entry's graph, and the edges between them.
  *
- * A graph has a node for each step that does something, in each round of a loop that no kernel counts
- * (if these are not too many: they are launched one by one then), behind the nodes that it needs
- * (conflict.c). So values that share a place over time keep their order, and others may run side by
- * side.
+ * A graph has a node for each step that does something, in each iteration of a loop that no kernel
+ * counts (unless these are too many: they are launched one by one then), after the nodes that it
+ * depends on (conflict.c). So buffers that share memory over time keep their order, and other nodes
+ * may run at the same time.
  *
  * Between two kernels of which the later one waits by itself (NEO_RT_STEP_WAITS) the edge is
- * programmatic (programmatic dependent launch), where the driver has such edges: the later one's
- * blocks come to the device while the earlier one's last are still at work, so that no launch is
- * waited for. NEO_CUDA_EARLY=0: there are no such edges.
+ * programmatic (programmatic dependent launch), if the driver has such edges: the later one's
+ * blocks start while the last blocks of the earlier one are running, which hides the launch.
+ * NEO_CUDA_EARLY=0: no such edges.
  *
- * Steps that one cooperative kernel runs (grid.c) are one node, with plain edges: its launch is of
- * another kind, with which programmatic ones may not go together. Such nodes are in a chain,
- * whatever they need: each has as many blocks as the device holds, so that blocks of two side by
- * side would wait for others that have no room. */
+ * Steps that one cooperative kernel runs (grid.c) are one node, with plain edges: programmatic
+ * edges are not allowed with a cooperative launch. Such nodes form a chain, whatever they depend
+ * on: each has as many blocks as the device holds, so that blocks of two at the same time would
+ * wait for others that have no room. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -214,7 +214,8 @@ static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
   return g->too_long ? 0 : try_nodes(c, e, g, key, (size_t)n);
 }
 
-/* A driver that does not take cooperative nodes, or programmatic edges, gets plain ones. */
+/* Builds the graph. A driver that rejects cooperative nodes, or programmatic edges, gets plain
+ * ones. */
 cuda_result neo_rti_cuda_graph_build(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
                                      const uint64_t *key) {
   bool *with[] = {&cuda_of(c)->with_grid_nodes, &cuda_of(c)->with_programmatic};

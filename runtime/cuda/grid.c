@@ -1,10 +1,10 @@
-/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid): all blocks of its launch are on
- * the device at the same time, and wait for one another. It is a node of an entry's graph; with a
- * loop, or in one whose rounds the host counts, also a launch of its own.
+/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid): all blocks of its launch are
+ * resident at the same time, and wait for one another. It is a node of an entry's graph; with a
+ * loop, or in a loop whose iterations the host counts, it can also be launched by itself.
  *
- * It takes the place of its steps where the driver and the device can do that, where at least two of
- * the steps do anything in this call, and where steps need one another as the compiler took it:
- * tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
+ * It replaces its steps if driver and device support it, if at least two of the steps do anything
+ * in this call, and if the dependences between steps are as the compiler assumed: tensors of the
+ * caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "runtime/core/run.h"
 #include "runtime/cuda/cuda.h"
@@ -48,7 +48,7 @@ static int64_t most_blocks(neo_rt_ctx *c, int32_t grid) {
   return r->most;
 }
 
-/* ---- parts: steps, of which a loop has the next ones in it */
+/* ---- parts: steps; the steps of a loop come right after it */
 
 static const neo_rt_grid_part *part_at(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step) {
   return &c->model->grid_parts[g->part + step - g->first_step];
@@ -58,7 +58,8 @@ static int32_t behind(const neo_rt_model *m, int32_t step) {
   return step + 1 + (m->steps[step].op == NEO_RT_STEP_LOOP ? m->steps[step].n : 0);
 }
 
-/* Of a step in a loop: where indices are at their largest, or at their smallest, if that is more. */
+/* Units of a step; in a loop, the larger of the numbers at the largest and at the smallest
+ * indices. */
 static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
   const neo_rt_model *m = c->model;
   int64_t sizes[64], n = c->units[step];
@@ -171,8 +172,8 @@ static int32_t last_phase(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t fir
   return last;
 }
 
-/* Do the dependences in this call of the steps from `first` on, which are in a loop or in none, agree
- * with their phases? unsynchronized: rounds follow one another without a barrier in between. */
+/* Whether the dependences in this call of the steps from `first` on, which are in a loop or in
+ * none, agree with their phases. unsynchronized: there is no barrier between iterations. */
 static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
                       bool unsynchronized) {
   const neo_rt_model *m = c->model;

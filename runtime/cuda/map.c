@@ -1,6 +1,6 @@
-/* map.c: tensor maps: tensors as the copy engine of sm_90 (TMA) sees them, for kernels that copy
- * boxes of them. They are made for each launch, or node of a graph: where a tensor lies, and its
- * sizes, are a call's. */
+/* map.c: tensor maps, for kernels that copy boxes of tensors by the copy engine of sm_90 (TMA).
+ * They are made for each launch, or node of a graph, as addresses and sizes of tensors are a
+ * call's. */
 #include "runtime/cuda/cuda.h"
 
 cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,

@@ -1,4 +1,4 @@
-/* open.c: the device of a context, its stream, and what it may use of the driver.
+/* open.c: the device of a context, its stream, and the features of the driver that it may use.
  *
  * A context has the primary context of its device, and a stream of its own or the caller's. */
 #define _GNU_SOURCE 1 /* secure_getenv */
@@ -139,7 +139,7 @@ static size_t round_up(size_t n) {
   return (n + 15) & ~(size_t)15;
 }
 
-/* Makes c->state, with its tables behind it. */
+/* Makes c->state, with its tables after it. */
 static neo_rti_cuda *new_state(neo_rt_ctx *c) {
   const neo_rt_model *m = c->model;
   size_t head = round_up(sizeof(neo_rti_cuda));

@@ -1,5 +1,5 @@
-/* rounds.c: the steps of an entry in the order in which they run, those of loops round after round, each
- * with the sizes and the number of units that it has in the round at hand. */
+/* rounds.c: the steps of an entry in the order in which they run. Those of loops run in each
+ * iteration, with the sizes and the number of units that they have in it. */
 #include "runtime/core/run.h"
 #include "runtime/cuda/graph.h"
 

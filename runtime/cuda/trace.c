@@ -1,6 +1,6 @@
-/* trace.c: when the device runs what a call puts into the stream: an event before and one
- * behind each kernel and each copy. Their times are relative to an event at the call's begin, when
- * the stream is empty, so that the host's clock tells when that event was. */
+/* trace.c: the times at which the device runs the items of the stream: an event before and one
+ * after each kernel and each copy. Their times are relative to an event at the beginning of the
+ * call, when the stream is empty, so that the host's clock gives the time of that event. */
 #include "runtime/core/trace.h"
 #include "runtime/cuda/cuda.h"
 #include <string.h>
@@ -124,7 +124,7 @@ void neo_rti_cuda_mark_end(neo_rt_ctx *c) {
     (void)cuda_of(c)->api.event_record(m->at[m->n++].to, cuda_of(c)->stream);
 }
 
-/* ------------------------------------------------------------ behind the wait */
+/* ------------------------------------------------------------ after the wait */
 
 static bool time_of(const neo_rti_cuda *u, cuda_event e, int64_t *ns) {
   float ms;

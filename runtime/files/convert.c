@@ -1,8 +1,8 @@
-/* convert.c: element conversions, as the language's: to nearest even between floats (f16 and bf16
- * straight from the wide value, never through f32, which would round twice); float to integer
+/* convert.c: conversions of elements, as in the language: to nearest even between floats (f16 and
+ * bf16 directly from the wide value, never through f32, which would round twice); float to integer
  * truncates and saturates, NaN gives 0; integers wrap; to bool is "not zero".
  *
- * Everything goes through one of two carriers that hold any element exactly: double or int64. */
+ * Every element goes through one of two types that hold any element exactly: double or int64. */
 #include "base/float_mode.h"
 #include "runtime/element.h"
 #include <math.h>
@@ -138,8 +138,8 @@ static int64_t saturate(double x, uint8_t type) {
   return (int64_t)(x < lo ? lo : x > hi ? hi : x);
 }
 
-/* An int64 that double cannot hold is made odd towards zero: the next rounding then comes out as if
- * it had seen all bits. */
+/* An int64 that double cannot hold, rounded to odd towards zero: the next rounding then has the
+ * result that all bits would give. */
 static double sticky_double(int64_t x) {
   uint64_t m = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
   int drop = m >> 53 ? 64 - 53 - __builtin_clzll(m) : 0;

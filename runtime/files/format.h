@@ -1,4 +1,4 @@
-/* format.h: what readers and writers of formats share. Private to runtime/files. */
+/* format.h: shared by readers and writers of formats. Private to runtime/files. */
 #pragma once
 #include "runtime/files.h"
 
@@ -7,6 +7,6 @@
 #include "runtime/files/formats.def"
 #undef X
 
-/* A failure of reading: its message, and the status. */
+/* Writes the message of a failed read; its value is the status. */
 #define NEO_RTI_REJECT(s, status, ...) \
   neo_rti_say((s)->error, (s)->error_bytes, status, __VA_ARGS__)

@@ -33,7 +33,8 @@ const neo_rti_format *neo_rti_checkpoint_format(void) {
   return formats[k];
 }
 
-/* The first format that reads such a thing and knows the file; null if none does. */
+/* The first format that reads such contents (one array, or all tensors) and recognizes the file;
+ * null: none. */
 static const neo_rti_format *detect(const neo_rti_source *s, bool all_tensors) {
   for (int k = 0; k < N_FORMATS; k++) {
     bool reads = all_tensors ? formats[k]->read_tensors != NULL : formats[k]->read_array != NULL;
@@ -129,7 +130,8 @@ neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_r
   return status ? neo_rti_say(error, error_bytes, status, "%s: %s", path, what) : NEO_OK;
 }
 
-/* Only what tells where elements lie is touched, so that a map is as good as a file that is read. */
+/* Finds the array in the mapped file. Only the parts that determine the elements' position are
+ * touched. */
 static neo_rt_status locate_in(const char *file, const place *at, neo_rti_located *out) {
   struct stat st;
   int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -179,7 +181,8 @@ bool neo_rti_is_array(const char *path) {
 
 /* ------------------------------------------------------------ all tensors */
 
-/* A file that no format of tensors knows goes to that of checkpoints, which says what is wrong. */
+/* Reads a file of tensors. If no format recognizes it, that of checkpoints reports what is
+ * wrong. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s, neo_rti_file_tensors *out) {
   const neo_rti_format *f = detect(s, true);
   return (f ? f : neo_rti_checkpoint_format())->read_tensors(s, out);

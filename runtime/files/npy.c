@@ -1,8 +1,8 @@
 /* npy.c: NumPy's .npy, versions 1 to 3 (https://numpy.org/neps/nep-0001-npy-format.html).
  *
- * Big-endian elements are swapped, column-major arrays are transposed, so what comes out is always
- * native and row-major. i2 and u2 become i32, u4 becomes i64; bf16, which NumPy lacks, is written
- * as f32. */
+ * Big-endian elements are swapped, column-major arrays are transposed: the result is always native
+ * and row-major. i2 and u2 become i32, u4 becomes i64; bf16, which NumPy lacks, is written as
+ * f32. */
 #include "runtime/files/npy.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +76,8 @@ static bool detect(const unsigned char *p, size_t n) {
   return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0;
 }
 
-/* The header, and the array as it will be; the file has as many elements as the header says. */
+/* Reads the header, and sets the array's type and shape; checks that the file has as many elements
+ * as the header declares. */
 static neo_rt_status read_shape(const neo_rti_source *s, neo_rti_npy_header *h, neo_rt_array *a,
                                 int64_t *count) {
   neo_rt_status status = neo_rti_npy_read_header(s, h);

@@ -1,7 +1,7 @@
 /* npz.c: reads a member of a .npz: a zip archive of .npy files, stored or deflated (PKWARE's
- * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Offsets and sizes come
- * from the central directory alone. All are checked against the file, and the CRC against the bytes.
- */
+ * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Offsets and sizes
+ * are taken from the central directory alone. All are checked against the file, and the CRC against
+ * the bytes. */
 #include "runtime/files/zip.h"
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static bool read_extra(const unsigned char *p, size_t n, member *m) {
   return true;
 }
 
-/* The directory entry at *at; moves *at behind it. */
+/* Reads the directory entry at *at, and moves *at after it. */
 static bool read_member(bytes z, uint64_t *at, member *m) {
   if (!has(z, *at, ZIP_CENTRAL_BYTES))
     return false;

@@ -4,9 +4,8 @@
  *   u64 n | n bytes of JSON | data
  *   {"__metadata__": {"k": "v"}, "W1": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
  *
- * It rejects what a careful reader must: unknown or repeated keys, sizes that do not match the
- * shape, data that overlaps, has holes or does not end with the file. Spaces may follow the header
- * (padding). */
+ * Rejects unknown or repeated keys, sizes that do not match the shape, and data that overlaps, has
+ * holes or does not end with the file. Spaces may follow the header (padding). */
 #include "runtime/files/safetensors.h"
 #include "runtime/files/safetensors_json.h"
 #include <string.h>

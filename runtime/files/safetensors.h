@@ -1,4 +1,4 @@
-/* safetensors.h: what reading and writing safetensors share. Private to runtime/files. */
+/* safetensors.h: shared by reader and writer of safetensors. Private to runtime/files. */
 #pragma once
 #include "runtime/files/format.h"
 

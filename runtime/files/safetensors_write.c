@@ -12,8 +12,8 @@ const char *const neo_rti_safetensors_types[NEO_RTI_N_FILE_TYPES] = {
     [NEO_RTI_FILE_I16] = "I16", [NEO_RTI_FILE_U16] = "U16", [NEO_RTI_FILE_U32] = "U32",
     [NEO_RTI_FILE_U64] = "U64"};
 
-/* The same code runs twice for the header: it counts the bytes, because their number comes first, and
- * then writes them. */
+/* A sink of the header's text. The same code runs twice: first it counts the bytes, because their
+ * number comes first in the file, then it writes them. */
 typedef struct {
   neo_file_writer *w; /* null: only count */
   size_t n;

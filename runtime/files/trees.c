@@ -208,7 +208,8 @@ static void *take(block *b, size_t count, size_t bytes) {
   return p;
 }
 
-/* Tables for so many brackets, and a text of n bytes. Those of the reader alone come last. */
+/* Lays out the tables for a number of brackets, and a text of n bytes. Tables of the reader alone
+ * come last. */
 static void lay_out(block *b, reader *r, size_t brackets, size_t n) {
   neo_rt_trees *t = r->t;
   t->start = take(b, brackets + 1, sizeof *t->start);

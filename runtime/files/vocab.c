@@ -35,7 +35,7 @@ static size_t round_up(size_t n) {
   return (n + 7) & ~(size_t)7;
 }
 
-/* One allocation: the struct, words' addresses, slots, texts. */
+/* Allocates one block: the struct, addresses of words, slots, texts. */
 static neo_rt_vocab *make_room(int64_t n, size_t text_bytes, char **text) {
   size_t n_slots = 16;
   while (n_slots < 2 * (size_t)n)

@@ -8,7 +8,7 @@ enum { NAMES_SHOWN = 8 };
 
 /* ------------------------------------------------------------ kinds */
 
-/* If `name` begins with `head` and a point: what is after the point; otherwise null. */
+/* The part of `name` after `head` and a point; null if it does not begin so. */
 static const char *below(const char *name, const char *head) {
   size_t n = strlen(head);
   return strncmp(name, head, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
@@ -77,7 +77,8 @@ static void put_shape(neo_str *s, const int64_t *extent, uint32_t rank) {
   neo_str_add(s, rank ? "]" : "[]");
 }
 
-/* Is the file's tensor, dimensions in this order, what is below the first `lead` of the slot? */
+/* Whether the file's tensor, with dimensions in this order, has the shape of the slot below its
+ * first `lead` dimensions. */
 static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_file_tensor *f,
                        const uint8_t *order) {
   bool same = s->rank == f->rank + lead;
@@ -110,7 +111,8 @@ static bool order_of(const neo_rti_rule *r, const neo_rti_file_tensor *f, uint8_
   return !r || ((!r->n_order || r->n_order == f->rank) && (!r->transpose || f->rank == 2));
 }
 
-/* "[3, 0]" behind a name: the part of a tensor that rounds stack, as its first element. */
+/* Parses "[3, 0]" after a name: an iteration's part of a stacked tensor, as the number of its first
+ * element. */
 static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int64_t *first) {
   *lead = 0;
   *first = 0;
@@ -184,8 +186,8 @@ static void note_strange(neo_rti_weights *w, const char *name) {
     neo_str_addf(&w->strange, "%s%s", w->strange.n ? ", " : "", name);
 }
 
-/* Settings and optimizers' states are loaded only if `all` says so and their types and shapes are the
- * model's. */
+/* Matches a tensor of the file. Settings and optimizers' states are loaded only if `all` is set and
+ * their types and shapes are the model's. */
 static neo_rt_status match_one(neo_rti_weights *w, neo_rti_rule *rules, size_t n_rules, bool all,
                                const neo_rti_file_tensor *f) {
   const char *ours;
@@ -259,7 +261,7 @@ neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *o)
   return status ? status : check_found(w);
 }
 
-/* ------------------------------------------------------------ what was done */
+/* ------------------------------------------------------------ the summary */
 
 static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *unchanged,
                         bool *lacks) {

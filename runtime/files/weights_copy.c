@@ -39,7 +39,7 @@ static bool put_int(int64_t x, uint8_t to, unsigned char *out) {
 
 /* ------------------------------------------------------------ elements */
 
-/* One element; false if the value has no place in the other type. */
+/* Converts one element; false if the other type cannot hold its value. */
 static bool put_element(uint8_t from, const unsigned char *p, uint8_t to, unsigned char *out) {
   if (from == to) {
     memcpy(out, p, neo_rti_type_bytes(to));

@@ -152,7 +152,7 @@ static const char *with_stars(neo_arena *a, const char *ours, const piece *star)
 
 neo_rti_rule *neo_rti_rule_for(neo_arena *a, neo_rti_rule *rules, size_t n, const char *theirs,
                                const char **ours) {
-  piece *star = NEO_NEW_ARRAY(a, piece, strlen(theirs) + 2); /* each stands for a byte at least */
+  piece *star = NEO_NEW_ARRAY(a, piece, strlen(theirs) + 2); /* each stands for at least one byte */
   neo_rti_rule *first = NULL;
   for (size_t k = 0; k < n; k++) {
     if (!fits(rules[k].theirs, theirs, star))

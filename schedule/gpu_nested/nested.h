@@ -1,8 +1,8 @@
 /* Schedules of kernels with nested reductions (fusion/nested.h), by thread blocks. A block has
  * BLOCK_M rows. It takes the steps of the outer sum BLOCK_K at a time:
  *
- *   THREADS = (BLOCK_M/TILE_M) * wide        a thread has TILE_M rows by BLOCK_K/wide steps of what
- *                                            the inner sums make, in registers
+ *   THREADS = (BLOCK_M/TILE_M) * wide        a thread has TILE_M rows by BLOCK_K/wide steps of the
+ *                                            inner sums, in registers
  *   BLOCK_N, TILE_N                          columns of the product with it, wide = BLOCK_N/TILE_N;
  *                                            0 and 1 where rows are reduced
  *
@@ -28,11 +28,11 @@ typedef struct
   bool on;
   neo_warps sum[NEO_NESTED_SUMS], product;
 } neo_nested_warps;
-/* What warps of some generation could multiply. The factors of `n` become the operands of that
- * product. */
+/* The types that warps of some generation could multiply in each sum. The factors of `n` become the operands of
+ * these products. */
 neo_nested_warps neo_nested_warps_of(neo_module *m, const neo_form *f, neo_nested *n);
 neo_type neo_warps_type(neo_warps kind); /* the type of an element in shared memory */
-/* How many steps of an inner sum warps take at a time. *whole: these are all of its steps. */
+/* The number of steps of an inner sum that warps take at a time. *whole: these are all of its steps. */
 int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum *x, neo_warps kind,
                          bool *whole);
 
@@ -45,6 +45,6 @@ bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machi
 /* An estimate in cycles; 0 for a schedule without threads. */
 double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_schedule *s);
-/* The best schedules with threads, best first, at most so many. Returns how many. */
+/* Writes the best schedules with threads, the best first, at most `most`. Returns their number. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out, size_t most);

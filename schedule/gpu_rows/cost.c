@@ -1,7 +1,7 @@
 /* The cost, in cycles, of threads at points and of one thread per unit. A step costs its accesses,
  * and four times as much where accesses of neighbouring threads are not coalesced. Combining lanes
  * costs a barrier for each halving, or a shuffle within a warp. Multiprocessors run blocks in
- * rounds; a round takes at least as long as its threads wait for memory, however few they are. */
+ * waves; a wave takes at least the latency of memory, even with few threads. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
 

@@ -40,7 +40,7 @@ static double terms_of(const neo_space *x, const neo_segment *s, bool most) {
   return columns_of(x, s, most) * steps;
 }
 
-/* Cycles. A term's key is waited for, then the row has its turn. */
+/* The cost in cycles: a term's latency is that of its key and then that of its row. */
 static double cost(const neo_space *x, const neo_schedule *s) {
   neo_segment e;
   const neo_multiprocessor *sm = &x->machine->sm;

@@ -56,8 +56,8 @@ static const neo_block_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 12
                                                {128, 64, 32, 64, 64},   {64, 128, 32, 64, 64},
                                                {64, 64, 32, 64, 64},    {64, 32, 32, 64, 32}};
 
-/* The cost of a step of the whole product. Blocks run in rounds of one per multiprocessor; each
- * round costs the products of a tile and the reads of its operands. */
+/* The cost of a step of the whole product. Blocks run in waves of one per multiprocessor; each
+ * wave costs the products of a tile and the reads of its operands. */
 static double shape_cost(const neo_machine *machine, const neo_block_shape *x, double rows,
                          double columns, double batches) {
   enum { READ = 24 }; /* copying an element into shared memory, in multiplications */

@@ -1,4 +1,4 @@
-/* The cost, in cycles, of a tile of a thread block. Multiprocessors run blocks in rounds. A step of
+/* The cost, in cycles, of a tile of a thread block. Multiprocessors run blocks in waves. A step of
  * a tile costs its multiplications, each thread's reads of shared memory, and the block's copies
  * into shared memory, through registers or not. Each block of steps costs a barrier. */
 #include "schedule/gpu_tile/gpu_tile.h"

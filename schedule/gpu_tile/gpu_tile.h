@@ -31,8 +31,8 @@ typedef enum {
   NEO_WARPS_F16,
   NEO_WARPS_3XTF32 /* f32 as three products of tf32, where the module permits it */
 } neo_warps;
-/* What warps of some generation could multiply. The factors become operands of that product:
- * f32(e), where e is bf16 or f16, becomes e. */
+/* The type that warps of some generation could multiply. The factors become operands of that product: f32(e), where e
+ * is bf16 or f16, becomes e. */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);
 /* The same for one factor, which becomes an operand of the product. */
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e);
@@ -49,8 +49,7 @@ bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c
 /* The model's choice. False: one thread per point is as good. */
 bool neo_gpu_tile_choose(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out);
-/* Adds as many stages as the model wants, TMA, a producer and persistence to a schedule of tiles,
- * each where it is legal. */
+/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if it is legal. */
 neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                                 const neo_schedule *s);
 

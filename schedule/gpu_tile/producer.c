@@ -37,7 +37,7 @@ typedef struct {
   int64_t blocks;          /* blocks on a multiprocessor */
 } share;
 
-/* The share of each thread with so many blocks on a multiprocessor. */
+/* The share of each thread with this number of blocks on a multiprocessor. */
 static share share_of(int64_t consumers, int64_t blocks) {
   int64_t threads = consumers + GROUP,
           n = (int64_t)multiprocessor()->registers / (blocks * threads) / EIGHT * EIGHT;

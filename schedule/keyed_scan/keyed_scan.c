@@ -68,8 +68,8 @@ static bool take_key(matcher *x, neo_expr e) {
   return false;
 }
 
-/* One conjunct says the order, others that keys are equal, and the rest asks of either position
- * alone. */
+/* Splits the condition: one conjunct orders the positions, others compare keys, and each of the rest depends on one of
+ * the two positions alone. */
 static bool take_condition(matcher *x, neo_expr where) {
   neo_expr adds[MOST_CONJUNCTS], asks[MOST_CONJUNCTS];
   uint32_t order = 0, n_adds = 0, n_asks = 0;
@@ -181,7 +181,8 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* What is read at each position alone is in range there, not only where there is one before it. */
+/* Are the reads of e in range at each position by itself? In the original form they are made only where an earlier
+ * position exists. */
 static bool is_safe(const matcher *x, neo_expr e, neo_expr where) {
   return !e.i || neo_condition_guards(&x->at_u, e, where);
 }

@@ -1,15 +1,15 @@
-/* Forms that read cache lines in another order than they write them: what the rows of the register tile are.
+/* Rows of the register tile for forms that read cache lines in another order than they write them.
  *
  * Transpositions: lines are read along one axis and written along another.
  *
  *     P[k, l] = W[l, k]
  *
- * Layouts: lines themselves are copied, but neighbours in one tensor are far apart in the other.
+ * Layouts: whole lines are copied, but neighbours in one tensor are distant in the other.
  *
  *     P[t, k, l] = W[k, 16*t + l]
  *
- * In the order of P's axes each line of W is on another page, which hardware prefetchers do not follow; with t inside of k
- * each line of P is. Blocks of a few t inside of k read and write a few streams. */
+ * In the order of P's axes each line of W is on another page, which hardware prefetchers do not follow; with t inside
+ * of k each line of P is. Blocks of a few t inside of k read and write a few streams. */
 #include "schedule/extent.h"
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
@@ -43,9 +43,9 @@ static void look_load(void *ctx, neo_expr e) {
     look_lines(l, neo_flat_at(l->m, e), neo_type_bytes((neo_type)n->type));
 }
 
-/* An axis, as rows of the register tile, so that a tile uses all of each line that it touches: else the
- * caches would have to keep a line for each lane until the next row, which they do not where the lines
- * are a power of two apart. -1: there is none. */
+/* The axis of rows of the register tile with which a tile uses all of each line that it touches. Otherwise the caches
+ * would have to hold a line for each lane until the next row, which fails if the distance of lines is a power of two.
+ * -1: there is none. */
 static int64_t transposed(neo_module *m, const neo_form *f, uint32_t v) {
   line_look l = {m, f, v, -1};
   for (size_t k = 0; k < f->stages.n; k++) {
@@ -107,8 +107,9 @@ static bool is_far(const copied *c, neo_expr at, int64_t axis) {
   return neo_flat_stride(c->m, c->f, at, (uint32_t)axis, &stride) && stride * c->bytes >= FAR;
 }
 
-/* The axis along which the lines that a form copies follow each other where it reads, and are far apart where it writes;
- * along another axis it is the other way round. -1: it does not copy lines, or in one order, or few. */
+/* For a form that copies whole lines: the axis along which lines are contiguous where it reads and distant where it
+ * writes, while the opposite is true along another axis. -1: the form does not copy lines, or copies them in the same
+ * order, or copies few. */
 static int64_t interchanged(neo_module *m, const neo_form *f, uint32_t v) {
   const neo_stage *s = f->stages.at;
   read_look r = {m, {0}, 0};

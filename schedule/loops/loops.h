@@ -1,13 +1,13 @@
-/* What the strategies of loops share: legality, steps of the search, parts of the model. Their
- * parameters are those of loops/params.def. Private to schedule. */
+/* Legality, steps of the search and parts of the model for all strategies of the family `loops`, whose parameters are
+ * in loops/params.def. Private to schedule. */
 #pragma once
 #include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
 /* ---- legality (loops/legal.c): *why says what is wrong */
 
-/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. Refuses
- * what the strategy at hand does not have. */
+/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. It refuses parameters that
+ * the schedule's strategy does not have. */
 bool neo_loops_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 /* Checks that there are units and neither lanes nor tiles. */
 bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
@@ -16,7 +16,7 @@ bool neo_loops_bounds_legal(const neo_space *x, const neo_schedule *s, neo_str *
 /* Checks that the fused axes can be one loop. f, s: of neo_collapsed_of. */
 bool neo_loops_fused_legal(const neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_str *why);
-/* Checks that there is nothing that only a contraction has: packs, blocks of the reduction, pairs. */
+/* Checks that the schedule has no parameters of contractions: packs, blocks of the reduction, pairs. */
 bool neo_loops_plain_legal(const neo_schedule *s, neo_str *why);
 /* Checks that no separate axis is collapsed into the columns. */
 bool neo_loops_columns_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
@@ -26,10 +26,10 @@ bool neo_loops_columns_legal(const neo_space *x, const neo_schedule *s, neo_str 
 /* The values that a schedule's rows may stash: lanes run along the rows, and there is no tile. */
 neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *s);
 
-/* Work of a unit: about so many elements. */
+/* The approximate work of a unit, in elements. */
 enum { NEO_UNIT_WORK = 20000 };
-/* Chooses rows of the register tile for forms that read cache lines in another order than they write them; false: the form
- * does not. (loops/lines.c) */
+/* Chooses rows of the register tile for forms that read cache lines in another order than they write them. False: the
+ * form does not. (loops/lines.c) */
 bool neo_loops_tile_lines(neo_module *m, const neo_form *f, neo_schedule *s);
 /* Adds nontemporal stores and a stash where they pay. */
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s);
@@ -43,12 +43,12 @@ size_t neo_loops_values(const neo_space *x, const neo_schedule *s, neo_param k,
 void neo_loops_propagate(const neo_space *x, const neo_schedule *from, neo_param k,
                          neo_schedule *s);
 void neo_loops_update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s);
-/* False: accumulators would spill, as there are more than registers. */
+/* False: there are more accumulators than registers, so that they would spill. */
 bool neo_loops_sensible(const neo_space *x, const neo_schedule *s);
 size_t neo_loops_reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],
                          size_t most);
 int64_t neo_loops_columns(const neo_space *x, const neo_schedule *s);
-/* Did the step change which loops there are? Units of work are then chosen again. */
+/* Did the step change the loops of the kernel? Units of work are then chosen again. */
 bool neo_loops_moved(const neo_schedule *from, const neo_schedule *s);
 enum { NEO_LOOPS_REPAIRS = 13 };
 extern const neo_param neo_loops_repairs[NEO_LOOPS_REPAIRS];

@@ -9,7 +9,7 @@ static uint64_t range_axes(neo_module *m, const neo_form *f, const neo_axis_rec 
   return neo_form_axes(m, f, a->lo) | neo_form_axes(m, f, a->hi);
 }
 
-/* Does a result, in which accumulators would lie, share memory with an operand? */
+/* Does a result share memory with an operand, so that it cannot hold accumulators? */
 static bool in_operand(const neo_module *m, const neo_group *g) {
   for (size_t i = 0; i < g->roots.n; i++) {
     neo_tensor old = neo_tensor_at(m, g->roots.at[i])->updates;
@@ -69,8 +69,7 @@ static bool match_pass(neo_module *m, const neo_form *f, const neo_stage *s, neo
   return same;
 }
 
-/* The result holds accumulator 0 if no other result is stored behind it, which a row's terms
- * would need. */
+/* Can the result hold accumulator 0? No other result may be stored after it that still needs a row's terms. */
 static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
   const neo_stage *store = &f->stages.at[f->stages.n - 1];
   return store->outs.n == 1 && !in_operand(m, g) &&
@@ -172,10 +171,10 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   return true;
 }
 
-/* A term of a pass goes to memory and comes back, and may wait for the term before; loops over
- * all points compare with TERM rows in that time, or with COLUMNS rows where both have lanes
- * over columns. Measured, with sums and maxima of f32 and f64. Terms of intervals are taken to
- * be apart, as of a list of lists. */
+/* Compares the time of a pass with that of loops over all points. A term of a pass is a load and a store of its
+ * accumulator, and may wait for the term before. In that time, loops over all points compare with TERM rows, or with
+ * COLUMNS rows if both have lanes over columns (measured with sums and maxima of f32 and f64). Terms of intervals count
+ * as independent, as in a list of lists. */
 bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine) {
   enum { TERM = 8, COLUMNS = 2 };
   const neo_form *f = neo_group_form(m, g);

@@ -1,5 +1,5 @@
-/* How the operands of a contraction are accessed along each axis. Answers are cached, since
- * hundreds of candidates ask for each. */
+/* The accesses of a contraction's operands along each axis. They are cached, because hundreds of candidates use
+ * each. */
 #include "schedule/tile/model.h"
 
 typedef struct {

@@ -27,7 +27,7 @@ typedef struct {
   cached_merit at[CACHED]; /* merits of schedules with one tile */
 } merit_cache;
 
-/* What merits depend on: of the order no more than which tiles come first. */
+/* The parameters that a merit depends on; the order of loops counts only by which tiles come first. */
 static void key_of(const neo_tiles *q, const neo_schedule *s, int64_t key[KEYS]) {
   static const neo_param vary[KEYS - 1] = {
       NEO_PARAM(loops, block_k),      NEO_PARAM(loops, block_m),   NEO_PARAM(loops, block_n),

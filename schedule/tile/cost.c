@@ -157,8 +157,8 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   return cycles < limit ? cycles + neo_tile_copies(q, g, s) : cycles;
 }
 
-/* Cycles at the end of an element whose sum is in lanes: a tree adds them up, by a shuffle and an addition
- * for each of its levels; what is made of the sum is computed of one number at a time. */
+/* Cycles at the end of an element whose sum is in lanes: a tree adds the lanes, with a shuffle and an addition for each
+ * level; the epilogue is computed on one number at a time. */
 static double own_end(const neo_tiles *q, const geometry *g) {
   const double begun_and_stored = 6;
   return begun_and_stored + 2 * log2(g->lanes) + q->after / g->core->units;

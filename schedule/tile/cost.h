@@ -27,7 +27,7 @@ typedef struct {
       kb;        /* points outside of the tile; steps of a block of the reduction; blocks */
   double inside; /* iterations of the leading loops inside of each block of steps */
   uint64_t rows, columns; /* axes of rows, of columns */
-  double clip;            /* share of the steps that conditions leave, on average */
+  double clip;            /* share of the steps that remain under conditions, on average */
   double tested;          /* share of the products that test a condition */
   bool own_lanes, columns_first, prefetches;
 } geometry;
@@ -49,7 +49,7 @@ typedef struct {
 } reuse;
 
 reuse neo_tile_reuse(double bytes);
-/* The distance for runs of `lines` lines that are `stride` bytes apart. */
+/* The distance for runs of `lines` lines with a stride of `stride` bytes. */
 reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride);
 
 /* Cycles of a line: in one stream, in streams that start anew with each tile, or alone. THROUGHPUT:
@@ -66,8 +66,8 @@ double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,
                                  line_access x);
 
-/* The mean for the first tile of a block that reads so many bytes of an operand. Where blocks of
- * the reduction are around the leading loops, later iterations find their block cached. */
+/* The mean for the first tile of a block that reads `bytes` bytes of an operand. If blocks of the reduction are around
+ * the leading loops, later iterations find their block cached. */
 double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
                                   line_access x);
 
@@ -76,7 +76,7 @@ double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double 
 bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles);
 /* How the packed operand slides along its side (schedule/tile/pack.c); null: it does not. */
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
-/* Elements of a packed block of rows or columns, for so many steps of the reduction. */
+/* Elements of a packed block of rows or columns, for `steps` steps of the reduction. */
 double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double steps);
 
 /* The cycles of reading in a step beyond its share of issue: for all rows of the tile, and for its

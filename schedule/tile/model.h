@@ -1,10 +1,10 @@
 /* The model of contractions: facts about one, and the cost of its schedules. Private to
  * schedule/tile.
  *
- *   access.c      how operands are accessed along each axis
- *   clip.c        the share of the reduction that conditions leave
+ *   access.c      the accesses of operands along each axis
+ *   clip.c        the share of the reduction's steps that remain under conditions
  *   cost.h        cycles of a schedule
- *   units.h       its units of work, and how evenly cores share them
+ *   units.h       its units of work, and their balance among cores
  *   block.c       blocks and units for a register tile
  *   model.c       register tiles; entry points */
 #pragma once
@@ -16,7 +16,7 @@ typedef struct {           /* the loads of an expression along an axis */
   bool guarded;            /* the expression has a condition */
   double ops;              /* floating-point operations of the expression */
   int64_t stride;          /* of the first load with a nonzero one; 0: none has */
-  int64_t tile;            /* odd, but contiguous within tiles of so many elements; 0: not */
+  int64_t tile;            /* odd, but contiguous within tiles of `tile` elements; 0: not */
 } neo_axis_access;
 
 /* The cost of storing a vector of every result, with the loads for it. */
@@ -51,7 +51,7 @@ typedef struct {
     double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* of neo_tiles_clip; 0: not computed yet */
   } clips;
   double points, steps; /* points of the shared axes; steps of the reduction */
-  double after;         /* additions of what is made of an element's sum */
+  double after;         /* additions of the epilogue of an element's sum */
   int64_t lanes, bytes; /* lanes of a register; bytes of an element */
   bool whole_sums;      /* the reduction is not blocked */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
@@ -73,7 +73,7 @@ typedef struct {
     int64_t stride; /* same_stride: that of all results */
     uint64_t unit;  /* results of stride 1, numbered over all stages */
   } results[NEO_FORM_MAX_AXES];
-  struct { /* cached accesses along the fused axes that were asked for last */
+  struct { /* cached accesses along the fused axes of the last query */
     int64_t v, fused;
     neo_axis_access factor[NEO_MAX_OPERANDS];
     int64_t lanes; /* 0: `end` is not computed yet */
@@ -88,8 +88,8 @@ neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused);
 /* Its access pattern along the reduction. (memory.c) */
 neo_tile_walk neo_tiles_steps(neo_tiles *q, uint32_t factor);
-/* How many vector accesses read or store so many lanes, which run over tiles of so many elements;
- * 0: it is done lane by lane. */
+/* The number of vector accesses that read or store `lanes` lanes over tiles of `tile` elements; 0: each lane has an
+ * access of its own. */
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
 /* Do all results have this stride along a shared axis? Has the k-th result of all stages stride 1?
  * (Of very many results only the first ones are known.) */
@@ -97,14 +97,15 @@ bool neo_tiles_results_have_stride(neo_tiles *q, uint32_t axis, int64_t stride);
 bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k);
 /* Elements of the tensor that the factor reads; 0: it reads none. */
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
-/* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and kept by the second cache? */
+/* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and small enough for the
+ * second cache? */
 bool neo_tiles_stay_near(neo_tiles *q, uint32_t factor);
-/* How the factor slides along the axis; null: it does not. */
+/* The sliding of the factor along the axis; null: it does not slide. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes);
 
-/* The share of the steps that the conditions on a shared axis leave, averaged over tiles of so many
- * of its elements. */
+/* The share of the steps that remain under the conditions on a shared axis, averaged over tiles of `rows` of its
+ * elements. */
 double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
 /* The share of vector products that test a condition, where lanes run along a shared axis. Where
  * positions of tiles are constants and the innermost steps are unrolled, the condition is known to
@@ -114,15 +115,14 @@ double neo_tiles_tested(neo_tiles *q, const neo_schedule *s);
 /* Elements along the columns of the schedule; along its rows. */
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
-/* Blocks of columns are multiples of so many elements. */
+/* The number of elements of which blocks of columns are multiples. */
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
 /* Would tiles prefetch columns of a large operand (prefetch.h) that are still cached when they are
  * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
 
-/* The cost in cycles on one core, if it is below `limit`; else some part of it that is not. Whoever
- * looks for the cheapest of many gives the best so far, and most costs are then known to be above it
- * after a part of the work. INFINITY: the whole cost. */
+/* The cost in cycles on one core, if it is below `limit`; else a part of it that is at least `limit`. A search for the
+ * cheapest schedule passes the best cost so far, so that most evaluations end early. INFINITY: the whole cost. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit);
 /* The units of work. */
 neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s);

@@ -37,7 +37,7 @@ typedef struct {
   bool inner;                 /* between two reads of a tile the others of its block are read */
 } unpacked;
 
-/* Lines per step of a tile whose rows are `stride` bytes apart, each read in runs. */
+/* Lines per step of a tile whose rows have a stride of `stride` bytes and are read in runs. */
 static double row_lines(const neo_tiles *q, double tile, const neo_tile_walk *w, double stride) {
   double run = w->run * (double)q->bytes, together = stride * tile / LINE_BYTES + 1;
   double each = tile * (run / LINE_BYTES + (w->jumps ? 1 : 0));
@@ -158,8 +158,8 @@ static double one_row_read(const neo_tiles *q, double lines, double run_bytes, r
   return lines * (throughput + run_start(q, all, jump) * LINE_BYTES / run_bytes);
 }
 
-/* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches those of many steps ahead, so
- * that they are as good as a stream. */
+/* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches those of many steps
+ * ahead, so that they are as good as a stream. */
 static double near_read(const neo_tiles *q, const geometry *g) {
   double wide = g->c * g->lanes * (double)q->bytes;
   return (wide + LINE_BYTES - (double)q->bytes) / LINE_BYTES * q->machine->core.near[STREAM];

@@ -14,5 +14,5 @@ typedef struct {
 } neo_tile_units;
 
 double neo_tile_units_count(const neo_tile_units *u);
-/* The time that so many cores are idle, relative to the time that they are busy. */
+/* The time that `cores` cores are idle, relative to the time that they are busy. */
 double neo_tile_units_idle(const neo_tile_units *u, double cores);

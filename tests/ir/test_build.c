@@ -87,6 +87,10 @@ static void logic_folds(void **state) {
   assert_int_equal(neo_op3(m, NEO_OP_SELECT, t, x, y).i, x.i);
   assert_int_equal(neo_op3(m, NEO_OP_SELECT, f, x, y).i, y.i);
   assert_int_equal(neo_op3(m, NEO_OP_SELECT, p, x, x).i, x.i);
+  neo_expr one = neo_op3(m, NEO_OP_SELECT, p, x, y);
+  assert_int_equal(neo_op3(m, NEO_OP_SELECT, p, one, y).i, one.i);
+  assert_int_equal(neo_op3(m, NEO_OP_SELECT, p, x, one).i, one.i);
+  assert_int_equal(neo_op3(m, NEO_OP_SELECT, p, one, x).i, x.i);
 }
 
 static void floats_are_left_alone_but_for_a_negated_constant(void **state) {

@@ -1,13 +1,11 @@
 """Runs texts by `neoc run` on given arrays."""
 import json
 import os
-import re
 import subprocess
 import tempfile
 
 import numpy as np
 
-_UNREAD = re.compile(r"does not read ([^\s\"\\]+)")
 
 
 class Failed(Exception):
@@ -34,16 +32,11 @@ def _once(neoc, folder, values):
 
 
 def run(neoc, text, values):
-    """The outputs by name. Values that the entry does not read are left out: derivatives may need
-    fewer of them."""
-    values = dict(values)
+    """The outputs by name. Derivatives may need fewer of the values: neoc leaves those out."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "t.expr"), "w", encoding="utf-8") as f:
             f.write(text)
         done, said = _once(neoc, folder, values)
-        while done.returncode and (unread := _UNREAD.search(said)) and unread[1] in values:
-            del values[unread[1]]
-            done, said = _once(neoc, folder, values)
     if done.returncode:
         raise Failed(f"{said}\n{text}")
     outputs = json.loads(done.stdout)["outputs"]

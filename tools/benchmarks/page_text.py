@@ -6,23 +6,23 @@ import ratios
 import report
 
 FIGURES = "benchmarks"  # the folder of figures, beside the page
-GROUPS = {  # those that are against peers, and what a row of each is
+GROUPS = {  # groups with peers, and the unit of work of a row of each
     "gemm f32": "a product of f32 matrices, rows x columns x terms; the second one is a weight",
     "gemm bf16": "the same with operands rounded to bf16",
     "gemm forms": "products with one operand transposed, as in gradients",
     "convolution": "a convolution of ResNet's layers, or its gradient to images or filters",
-    "memory bound": "a layer that memory bounds, with its gradient",
-    "cells": "a training step of an unrolled recurrent cell over 100 rounds",
+    "memory bound": "a memory-bound layer with its gradient",
+    "cells": "a training step of an unrolled recurrent cell over 100 iterations",
     "capsules": "a training step of a capsule network",
     "small networks": "a training step of a network of small convolutions",
     "residual networks": "a training step of a residual network",
     "encoder": "a training step of a layer of BERT's encoder",
-    "LSTM": "a training step of an LSTM of 128 rounds beside PyTorch's own layer",
-    "recurrent cells": "a training step of a recurrent cell as a loop of 100 rounds",
-    "small scan": "1000 rounds of a small loop",
+    "LSTM": "a training step of an LSTM of 128 iterations against PyTorch's own layer",
+    "recurrent cells": "a training step of a recurrent cell as a loop of 100 iterations",
+    "small scan": "1000 iterations of a small loop",
     "small scan gradient": "the same, with its gradient",
-    "selective scan": "a selective scan of 1024 rounds with its gradient",
-    "selective scan forward": "a selective scan of 1024 rounds",
+    "selective scan": "a selective scan of 1024 iterations with its gradient",
+    "selective scan forward": "a selective scan of 1024 iterations",
     "CTC": "the CTC loss with its gradient",
     "CRF and soft-DTW": "losses of sequences with their gradients",
     "wave equation": "500 steps of a wave on a grid; with the gradient",
@@ -31,20 +31,20 @@ GROUPS = {  # those that are against peers, and what a row of each is
     "triangular solve": "the solution of a triangular system",
     "log-determinant": "a log-determinant with its gradient",
     "Tree-LSTM": "training over the parse trees of sentences",
-    "child-sum Tree-LSTM": "the same, where a vertex sums over its children",
+    "child-sum Tree-LSTM": "the same with sums over the children of a vertex",
     "Tree-FC": "training over complete trees of 256 leaves",
     "Tree-FC leaves": "training over complete trees of other sizes",
     "Var-LSTM": "training over sentences of any length",
     "Fixed-LSTM": "training over pieces of text of one length",
-    "compile time": "the wall's time until a model has compiled; of peers, until their first step "
-                    "is done",
-    "peak memory": "the most memory of a process that trains",
+    "compile time": "the wall time until a model has compiled; for peers, until the end of their "
+                    "first step",
+    "peak memory": "the peak memory of a training process",
 }
 UNITS = ((1e6, "s"), (1e3, "ms"), (1, "µs"))
 
 
 def name(result):
-    """Of a row, without what all rows have."""
+    """The name of a row without the ending that all rows share."""
     return result["name"].removesuffix(" threads 1")
 
 
@@ -99,11 +99,11 @@ def plural(count, what):
 # ---- parts of the page
 
 
-CLOCKS = {"wall": "the wall's time", "cpu": "the time of the processor that a process used"}
+CLOCKS = {"wall": "wall time", "cpu": "the processor time of a process"}
 
 
 def from_to(values, between=" to "):
-    """The least and the largest of some, or the one that all are."""
+    """The least and the largest of the values, or the only one."""
     least, most = min(values), max(values)
     return f"{least}" if least == most else f"{least}{between}{most}"
 
@@ -113,23 +113,22 @@ def method(measured):
     clocks = sorted({CLOCKS[r["clock"]] for r in measured})
     return (
         "A ratio on this page is a peer's time over ours: above 1 we are faster. All sides of a "
-        "row run on one thread of one machine, each in a process of its own, and take turns in "
-        f"{from_to(rounds or [0])} rounds of at least 5 ms; the ratio is that of the medians, and "
-        "in brackets stands how far it may be trusted: the peer's lower quartile over our upper "
-        f"one, and the reverse. What is counted is {' or '.join(clocks)}. Peers that compute "
-        "another result than ours are not counted. [Measuring](measuring.md) says what a row is, "
-        "and how to repeat it.")
+        "row run on one thread of one machine, each in a process of its own, and alternate in "
+        f"{from_to(rounds or [0])} rounds of at least 5 ms. The ratio is that of the medians. The "
+        "brackets give its uncertainty: the peer's lower quartile over our upper one, and the "
+        f"reverse. The clock is {' or '.join(clocks)}. Peers with another result than ours do not "
+        "count. [Measuring](measuring.md) says what a row is, and how to repeat it.")
 
 
 def noise(measured):
-    """On what days, and beside how much other work."""
+    """The days of the measurements, and the load of the machine."""
     days = from_to([r["when"][:10] for r in measured])
     loads = [r["load"] for r in measured if "load" in r]
     if not loads:
         return f"Measured on {days}."
-    return (f"Measured on {days}, while the system's load was {from_to(loads)}: where it is above "
-            "the number of processors, other work ran beside the sides, and small differences say "
-            "nothing. A row whose bracket has 1 in it is called even.")
+    return (f"Measured on {days}, while the system's load was {from_to(loads)}. A load above the "
+            "number of processors means that other programs ran at the same time, and small "
+            "differences mean nothing. A row whose brackets contain 1 is called even.")
 
 
 def head(results):
@@ -169,13 +168,13 @@ def summary(found):
     return ["## All groups", "", f"![Geometric means of groups]({FIGURES}/groups.svg)", "",
             *wrapped("A bar is the geometric mean over a group's rows, each against its fastest "
                      "peer; the line goes from the least to the largest ratio. In the figures of "
-                     "single groups a bar is a row's ratio to its fastest peer, the line its "
-                     "bracket, and a ring the ratio to another peer."),
+                     "single groups a bar is a row's ratio to its fastest peer, the line shows "
+                     "its brackets, and a circle is the ratio to another peer."),
             *table(["Group", "Rows", "Mean", "Least", "Largest", "Faster", "Even", "Slower"], rows)]
 
 
 def losses(found):
-    """Where the fastest peer is faster, worst first; and where nobody can say."""
+    """The rows whose fastest peer is faster, worst first; and the rows that are even."""
     all_rows = [(n, result, of) for rows in found.values() for n, result, of in rows]
     lost = sorted((of[0].value, n, of) for n, _, of in all_rows if of[0].verdict() == "slower")
     even = [n for n, _, of in all_rows if of[0].verdict() == "even"]
@@ -189,7 +188,8 @@ def losses(found):
     else:
         lines += [f"Of {plural(len(all_rows), 'row')}, none is slower than its fastest peer.", ""]
     if even:
-        lines += [*wrapped("Even, as far as these rounds can tell: " + ", ".join(even) + "."), ""]
+        lines += [*wrapped("Even, within the precision of these rounds: " + ", ".join(even) + "."),
+                  ""]
     return lines
 
 
@@ -205,7 +205,7 @@ def group_part(group, rows):
 
 
 def reason(why):
-    """One line of a reason, short enough for a list."""
+    """A reason as one line that is short enough for a list."""
     text = " ".join(why.split())
     return text if len(text) <= 160 else text[:157] + "..."
 
@@ -216,10 +216,10 @@ def missing(results, found):
         for side, why in r["missing"].items():
             if side not in ("ours tuned", "ours analytic"):
                 reasons.setdefault((side, reason(why)), []).append(name(r))
-    lines = ["## What is not here", ""]
+    lines = ["## What is missing", ""]
     absent = [g for g in GROUPS if g not in found]
     if absent:
-        lines += [*wrapped("No row was measured of these groups: " + ", ".join(absent) + "."), ""]
+        lines += [*wrapped("These groups have no measured rows: " + ", ".join(absent) + "."), ""]
     for (side, why), of in sorted(reasons.items()):
         lines += wrapped(f"- {side}, in {', '.join(of)}: {why}", "  ")
     return lines

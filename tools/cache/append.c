@@ -1,13 +1,12 @@
-/* Appending a record, safe against other writers and against being killed at any moment.
+/* Appends a record, safe against other writers and against being killed at any moment.
  *
- *   open, lock            and again, if the path names another file by then (it was rewritten)
- *   look at both ends     the first line says whose file this is; nothing may stand after the last
- *                         newline
- *   cut a torn tail       which a killed writer left; a whole record that lacks only its newline
- *                         is kept
- *   write                 [first line] line, in one call; what fails is cut off again
+ *   open, lock            and once more if the path names another file by then (it was rewritten)
+ *   check both ends       the first line tells whose file this is; the last newline must be the end
+ *   cut a torn tail       of a killed writer; a whole record that lacks only its newline is kept
+ *   write                 [first line] line, in one call; a failed write is cut off again
  *
- * Only after the write has returned is the record acknowledged, and from then on nobody cuts it. */
+ * The record is acknowledged only after the write has returned; from then on no writer cuts it
+ * off. */
 #include "tools/cache/lock.h"
 #include <fcntl.h>
 #include <unistd.h>
@@ -59,7 +58,7 @@ static neo_status check_head(neo_records_lock *w, bool *fresh) {
   }
 }
 
-/* Where the text after the last newline begins. */
+/* Finds the offset after the last newline. */
 static neo_status find_tail(neo_records_lock *w, int64_t *at) {
   char text[TAIL_BYTES];
   neo_status s = NEO_OK;

@@ -1,4 +1,4 @@
-/* Entries of the code cache: reading and writing them. code.h says what is safe, and why. */
+/* Entries of the code cache: reading and writing them. code.h says why this is safe. */
 #include "base/hash.h"
 #include "base/temp.h"
 #include "tools/cache/code_parts.h"
@@ -17,7 +17,8 @@ neo_code_key neo_code_key_of(neo_code_kind kind, const char *text, size_t n) {
 
 /* ---- the folder */
 
-/* What is missing will be made; what is no folder, writing finds. */
+/* Whether the folder belongs to this user alone. A missing folder passes, as it will be made; so
+ * does a path that is no folder, which the writer reports. */
 static bool is_trusted(neo_arena *a, const char *folder, const char **why) {
   struct stat st;
   if (stat(folder, &st) != 0 || neo_code_is_own(&st))
@@ -191,7 +192,7 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
   return false;
 }
 
-/* It may have been there already, and another's. */
+/* Whether the folder is the user's own: it may have existed before. */
 static bool is_own_folder(const char *folder) {
   struct stat st;
   if (stat(folder, &st) != 0)

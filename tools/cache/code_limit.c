@@ -1,9 +1,9 @@
-/* How large the code cache is, and keeping it within its limit.
+/* The size of the code cache, and its limit.
  *
- * Nobody walks through the folder for each entry: the file `counts` has the bytes that writers said
- * they would add, under its lock. Their sum may be too large, where a writer was killed or an entry
- * replaced, and is set right by the next walk, when it has passed the limit. A file that is damaged
- * says 0 bytes, and there is a walk.
+ * The folder is not read for each entry: the file `counts` has the bytes that writers announced,
+ * under its lock. Their sum may be too large, if a writer was killed or an entry replaced; it is
+ * corrected by the next walk through the folder, after it has passed the limit. A damaged file
+ * counts as 0 bytes, and causes a walk.
  *
  *   neo-code-counts 1 BYTES HITS MISSES */
 #include "base/temp.h"
@@ -34,7 +34,8 @@ typedef struct {
   uint64_t bytes, hits, misses;
 } counts;
 
-/* Who holds the lock walks through the folder at most; one that was stopped is not waited for. */
+/* Takes the lock, for a limited time: a process that holds it walks through the folder at most, and
+ * one that was stopped is not waited for. */
 static bool lock(int fd) {
   struct timespec pause = {0, 1000000};
   for (int k = 0; k < PATIENCE_MS; k++) {
@@ -78,15 +79,15 @@ static bool open_counts(const char *folder, int flags, counts *c) {
   return false;
 }
 
-/* One write of a fixed length: whoever reads without the lock sees an old or a new line, or a
- * damaged one. */
+/* Writes a text of fixed length in one call: a reader without the lock sees an old or a new line,
+ * or a damaged one. */
 static void close_counts(counts *c) {
   char text[COUNTS_BYTES];
   int n = snprintf(text, sizeof text,
                    "neo-code-counts 1 %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n", c->bytes,
                    c->hits, c->misses);
   ssize_t put = pwrite(c->fd, text, (size_t)n, 0);
-  (void)put; /* what is cut is damaged, and counted anew */
+  (void)put; /* a truncated line is damaged, and counted anew */
   close(c->fd);
 }
 
@@ -213,7 +214,7 @@ neo_status neo_code_prune(neo_arena *a, const char *folder, const neo_code_bound
 
 /* ---- while writing */
 
-/* Makes room for so many bytes and for what will come; the bytes that are there then. */
+/* Makes room for `bytes` and some more; returns the bytes that are left in the folder. */
 static int64_t make_room(const neo_code_cache *x, int64_t bytes) {
   neo_arena a;
   jmp_buf out_of_memory;

@@ -1,5 +1,5 @@
-/* Where the user's code cache is, how large it may be, which is told by two variables of the
- * environment, and what in it may be used. */
+/* The folder of the user's code cache, its limit (both from variables of the environment), and
+ * whether its files may be used. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/str.h"
 #include "tools/cache/code_parts.h"

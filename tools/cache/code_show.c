@@ -1,4 +1,4 @@
-/* The command `code`: what the cache of compiled code has, and making it smaller. */
+/* The command `code`: shows the contents of the cache of compiled code, and makes it smaller. */
 #include "base/str.h"
 #include "tools/cache/code.h"
 #include "tools/cache/commands.h"

@@ -1,6 +1,6 @@
-/* What the commands of neo-cache share. cli.c has the table of them, and reads the command line by
- * it; each command is a function of show.c or edit.c; these read files by files.c, and messages.c
- * prints what went wrong. */
+/* Shared by the commands of neo-cache. cli.c has the table of commands, and parses the command line
+ * by it; each command is a function of show.c or edit.c; these read files through files.c, and
+ * messages.c prints errors. */
 #pragma once
 #include "tools/cache/set.h"
 #include "tools/cache/usage.h"
@@ -40,22 +40,22 @@ cache_exit cache_fail(const cache_cli *cli, cache_exit code, const char *format,
     __attribute__((format(printf, 3, 4)));
 cache_exit cache_usage(const cache_cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A whole number of at least 0; one that is none is reported. */
+/* A whole number of at least 0; reports a value that is none. */
 cache_exit cache_number(const cache_cli *cli, cache_option o, int64_t *x);
 
 /* ---- files.c */
-/* The user's own file, or null after an error has been reported. */
+/* The user's own file; null after a report. */
 const char *cache_own_file(const cache_cli *cli);
 /* Flags for a file: the user's own is private. */
 unsigned cache_flags(const cache_cli *cli, const char *path);
-/* Reads the files that are named from argument `first` on; none: the user's own, which may be
- * missing. Damage is told on stderr. */
+/* Reads the files named from argument `first` on; none: the user's own, which may be missing.
+ * Damage is reported on stderr. */
 cache_exit cache_load(cache_cli *cli, int first, neo_records *out);
 /* Reads one file, which may be JSON. */
 cache_exit cache_load_any(cache_cli *cli, const char *path, neo_records *out);
-/* Does the record have what --name, --target, --build and --gain ask for? */
+/* Whether the record matches --name, --target, --build and --gain. */
 bool cache_wanted(const cache_cli *cli, const neo_record *r);
-/* Do two records answer the same question: group, target, build and threads? */
+/* Whether two records answer the same question: group, target, build and threads. */
 bool cache_same(const neo_record *a, const neo_record *b);
-/* Marks the best record of each such question; in the set's arena. */
+/* Marks the best record for each such question; in the set's arena. */
 bool *cache_best(const neo_records *s);

@@ -1,5 +1,6 @@
-/* Scripts that complete a program's command line in bash, zsh and fish, from its tables. An option's
- * value is completed where the table lists what it may be, as in text|json; else with files. */
+/* Scripts that complete a program's command line in bash, zsh and fish, from its tables. An
+ * option's value is completed from the list of its values in the table, as text|json; if there is
+ * none, with files. */
 #include "base/str.h"
 #include "tools/cache/usage.h"
 #include <ctype.h>
@@ -12,8 +13,8 @@ static void put_function(const neo_usage *u, FILE *out) {
     fputc(*p == '-' ? '_' : *p, out);
 }
 
-/* The next value of a list such as cpu|nvptx:LEVEL that is a word, not a name for something; moves
- * *at behind it. 0: there are no more. */
+/* The next value of a list such as cpu|nvptx:LEVEL that is a word, not a placeholder; moves *at
+ * after it. 0: no more. */
 static size_t next_choice(const char **at, const char **word) {
   while (**at) {
     size_t n = strcspn(*at, "|");
@@ -72,7 +73,8 @@ static void put_bash_options(const neo_usage *u, const neo_usage_command *c, FIL
   fprintf(out, "\" ;;\n");
 }
 
-/* Words are cut at '=', so that a value's word is the second behind its option. */
+/* Writes the script for bash, which splits words at '=', so that a value is the second word after
+ * its option. */
 static void put_bash(const neo_usage *u, FILE *out) {
   fprintf(out, "# bash: eval \"$(%s completion bash)\"\n", u->program);
   put_function(u, out);

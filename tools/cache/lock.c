@@ -1,4 +1,4 @@
-/* A file of records, open and locked for writing: what appending and rewriting share. */
+/* A file of records, open and locked for writing; shared by appending and rewriting. */
 #include "tools/cache/lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static neo_status lock(neo_records_lock *w) {
   return NEO_OK;
 }
 
-/* Is what we have locked still what the path names? */
+/* Whether the path still names the file that is locked. */
 static neo_status current(neo_records_lock *w, bool *is) {
   struct stat mine, there;
   if (fstat(w->fd, &mine) != 0)

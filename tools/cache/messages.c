@@ -1,4 +1,4 @@
-/* What the commands print of failures, and of values that they cannot read. */
+/* Messages of the commands for failures and for values that they cannot read. */
 #include "tools/cache/commands.h"
 #include <errno.h>
 #include <stdio.h>

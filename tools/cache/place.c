@@ -1,6 +1,6 @@
-/* Where the user's records are, and whether that place can be trusted: it is the user's, and nobody
- * else may write there. Records are data (a schedule from them is checked before it is used), but
- * whoever writes them decides how fast the user's models are. */
+/* The folder of the user's records, and whether it can be trusted: it belongs to the user, and
+ * nobody else may write there. Records are data (a schedule from them is checked before it is
+ * used), but whoever writes them decides how fast the user's models are. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/cache/file.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* What is whole in the text of a file of records.
+/* Reads the undamaged lines of a file of records.
  *
- * A line that is damaged costs itself alone: reading goes on after the next newline. Where a line
- * is whole but its newline is damaged, what follows is tried at once, so that the next record is
- * not lost with it. */
+ * A damaged line loses itself alone: reading goes on after the next newline. Where a line is whole
+ * but its newline is damaged, the rest is tried at once, so that the next record is not lost with
+ * it. */
 #include "base/hash.h"
 #include "tools/cache/file.h"
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* A record: what a schedule made of a group of definitions on some machine, measured. Records
+/* A record: the measured time of a schedule of a group of definitions on some machine. Records
  * outlive the model that they were made for: a group with the same canonical IR, in any model,
  * finds them.
  *
@@ -7,8 +7,8 @@
  *   LENGTH CHECKSUM {"key":"9f..","family":"03..","sizes":[64,128],"target":"x86-64-v3 ...", ...}
  *
  * LENGTH bytes of JSON (decimal, no leading zeros), whose 64-bit hash is CHECKSUM (16 lower-case
- * hexadecimal digits). One spelling each: no changed byte of a line leaves it valid. (set.h: the
- * file.) */
+ * hexadecimal digits). There is one spelling of each number, so that no changed byte of a line
+ * leaves it valid. (set.h: the file.) */
 #pragma once
 #include "base/arena.h"
 #include "base/status.h"
@@ -24,13 +24,13 @@ enum {
 typedef struct neo_record {
   uint64_t key[2];      /* of the canonical IR with types and sizes */
   uint64_t family[2];   /* the same with sizes left out */
-  const int64_t *sizes; /* that were left out, each >= 0, in canonical order */
+  const int64_t *sizes; /* the sizes left out of `family`, each >= 0, in canonical order */
   uint32_t n_sizes;     /* at most NEO_RECORD_MAX_SIZES */
-  uint32_t threads;     /* that it was measured with, at least 1 */
-  const char *target;   /* what schedules see of the machine (neo_compile_target_text) */
+  uint32_t threads;     /* number of threads in the measurement, at least 1 */
+  const char *target;   /* the machine as schedules see it (neo_compile_target_text) */
   const char
       *build; /* the compiler's version and the meaning of its schedules (neo_compile_build_text) */
-  const char *name;     /* of the group, for people; may be "" */
+  const char *name;     /* name of the group, for people; may be "" */
   const char *schedule; /* as neo_schedule_print writes it */
   double time_ns;       /* median of one run of the kernel; > 0 */
   double default_ns;    /* of the analytic model's schedule, measured in the same run; > 0 */
@@ -39,25 +39,25 @@ typedef struct neo_record {
   int64_t when;         /* seconds since 1970; 0: not known */
 } neo_record;
 
-/* Are the fields as said above, and texts free of control characters? *why (may be null) says what
- * is not. */
+/* Whether the fields are as described above, and texts are free of control characters. *why (may be
+ * null): which is not. */
 bool neo_record_valid(const neo_record *r, const char **why);
 /* time_ns / default_ns: below 1 it beats the default. */
 double neo_record_ratio(const neo_record *r);
 
-/* With its texts and sizes in the arena. */
+/* A copy, with texts and sizes in the arena. */
 neo_record neo_record_copy(neo_arena *a, const neo_record *r);
 
 void neo_record_json(const neo_record *r, neo_str *out);
-/* Fields are copied to the arena; unknown members are ignored. NEO_FORMAT (with *why) or
- * NEO_MEMORY. */
+/* Parses a record. Fields are copied to the arena; unknown members are ignored. NEO_FORMAT (with
+ * *why) or NEO_MEMORY. */
 neo_status neo_record_parse(neo_arena *a, const char *json, size_t n, neo_record *out,
                             const char **why) NEO_MUST_CHECK;
 
-/* A line with its newline. The record has to be valid. */
+/* Writes a line with its newline. The record has to be valid. */
 void neo_record_line(const neo_record *r, neo_str *out);
-/* The line that begins at text[0] of n bytes: its JSON, and as *json_bytes the length of that, when
- * length and checksum are right, whether or not a newline follows; else null. */
+/* The JSON of the line that begins at text[0], of n bytes; *json_bytes is its length. Null: length
+ * or checksum is wrong. A newline need not follow. */
 const char *neo_record_unline(const char *text, size_t n, size_t *json_bytes);
 
 /* 32 hexadecimal digits, as keys are written, and back. */

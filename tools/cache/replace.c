@@ -28,7 +28,7 @@ typedef struct {
   void *ctx;
 } rewriting;
 
-/* A link stays a link: what it names is rewritten. */
+/* Rewrites a file; a link stays, and the file that it names is rewritten. */
 static neo_status rewrite(neo_records_lock *w, void *ctx) {
   const rewriting *r = ctx;
   neo_records s;

@@ -1,12 +1,12 @@
-/* A program of commands with options, as tables: its help, its man page, the completion of shells,
- * and the reading of its options. neo-cache and neoc are such programs. */
+/* A program with commands and options, as tables, from which come its help, its man page, the
+ * completion of shells, and the parsing of options. neo-cache and neoc are such programs. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 typedef struct {
-  const char *name, *value; /* value: what stands for it, or null: there is none */
+  const char *name, *value; /* value: the word for it in help; null: the option takes none */
   const char *commands;     /* words, or "*": all */
   const char *meaning;
   char letter; /* or 0 */
@@ -16,19 +16,19 @@ typedef struct {
   const char *name, *args, *meaning;
 } neo_usage_command;
 
-typedef struct { /* a line above the options of a command from this one on */
+typedef struct { /* a heading above the options of a command, from this one on */
   size_t first;
   const char *heading;
 } neo_usage_section;
 
-typedef struct { /* lines behind the options of a command: what its arguments may be */
+typedef struct { /* lines after the options of a command, on its arguments */
   const char *command, *text;
 } neo_usage_note;
 
 typedef struct {
-  const char *program;             /* as it is called: "neoc", "neoc cache" */
+  const char *program;             /* as typed: "neoc", "neoc cache" */
   const char *page, *version;      /* name and version on the man page */
-  const char *what;                /* it is, in a few words */
+  const char *what;                /* the program in a few words */
   const char *about, *exits;       /* a sentence; lines */
   const neo_usage_option *options; /* numbered as in the program's own table */
   const neo_usage_command *commands;
@@ -39,22 +39,21 @@ typedef struct {
 
 bool neo_usage_applies(const neo_usage_option *o, const char *command);
 
-/* Help on a command; null: on the program. */
+/* Prints help on a command; null: on the program. */
 void neo_usage_print(const neo_usage *u, const neo_usage_command *command, FILE *out);
-/* To stdout: the page for man. */
+/* Prints the man page to stdout. */
 void neo_usage_man(const neo_usage *u);
-/* The script that completes the command line in bash, zsh or fish; false: another shell.
- * (completion.c) */
+/* Prints the script for completion in bash, zsh or fish; false: another shell. (completion.c) */
 bool neo_usage_completion(const neo_usage *u, const char *shell, FILE *out);
 
-/* The name that is nearest to this one, or null: none is near. */
+/* The nearest name; null: none is near. */
 const char *neo_usage_nearest_command(const neo_usage *u, const char *name);
 const char *neo_usage_nearest_option(const neo_usage *u, const char *command, const char *name);
 
-/* The options of one command, word by word (usage_read.c). */
+/* Parsing the options of one command, word by word (usage_read.c). */
 typedef enum {
-  NEO_USAGE_END,     /* there are no more: the first n_args of argv are what is no option */
-  NEO_USAGE_OPTION,  /* `option`, with `value`, "" where it takes none */
+  NEO_USAGE_END,     /* no more: the first n_args of argv are the arguments that are no options */
+  NEO_USAGE_OPTION,  /* `option`, with `value` ("" if it takes none) */
   NEO_USAGE_UNKNOWN, /* `word` is no option, or the beginning of several */
   NEO_USAGE_LACKS_VALUE,
   NEO_USAGE_TAKES_NONE
@@ -63,13 +62,13 @@ typedef enum {
 typedef struct {
   const neo_usage *usage;
   const char *command;
-  char **argv; /* its words change their order */
+  char **argv; /* its words are reordered */
   int argc, at, n_args;
-  bool plain;       /* after "--": all words are arguments */
-  const char *rest; /* letters that follow in the word; null: none */
+  bool plain;       /* after "--", where all words are arguments */
+  const char *rest; /* letters that follow in a word of several; null: none */
   char letter[3];
   size_t option;
-  const char *value, *word; /* word: the one at hand */
+  const char *value, *word; /* word: the present one */
 } neo_usage_reader;
 
 void neo_usage_begin(neo_usage_reader *r, const neo_usage *u, const char *command, int argc,

@@ -63,7 +63,8 @@ static neo_usage_found read_letter(neo_usage_reader *r) {
   return end(r, value);
 }
 
-/* What is no option moves to the front of the words, where it overwrites what has been read. */
+/* The next option. Words that are no options move to the front of the array, over words that were
+ * read already. */
 neo_usage_found neo_usage_next(neo_usage_reader *r) {
   if (r->rest)
     return read_letter(r);

@@ -1,1 +1,1 @@
-"""What tools/gallery is made of: models.py, figures.py (measures), library.py (calls compiled models), pictures.py, pages.py."""
+"""The parts of tools/gallery: models.py, figures.py (measures), library.py (calls compiled models), pictures.py, pages.py."""

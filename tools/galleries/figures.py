@@ -78,7 +78,7 @@ def rows_of(library, tensor):
 
 
 def result(library):
-    """What the first entry without training gives. One that moves states on is called again and again, for a row each."""
+    """The result of the first entry without training. An entry that updates states is called repeatedly, for a row each."""
     entry = next(e for e in library.about["entries"] if e["kind"] == "forward")
     tensor, times, rows = entry["outputs"][0], [], []
     for _ in range(1 if entry["name"] == "forward" else ROWS):

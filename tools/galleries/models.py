@@ -28,7 +28,7 @@ class Model:
 
     @property
     def digest(self):
-        """Of the text without its head: figures are of this text."""
+        """A hash of the text without its head: figures belong to this text."""
         return hashlib.sha256(self.body.encode()).hexdigest()[:12]
 
     @property

@@ -6,7 +6,7 @@ from galleries import pictures
 
 
 class NotMeasured(Exception):
-    """Of the model that it names there are no figures, or figures of another text."""
+    """The model that it names has no figures, or figures of another text."""
 
 
 HEAD = """# Gallery

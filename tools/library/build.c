@@ -1,4 +1,4 @@
-/* Builds: what a compilation made, in memory. All of one is in its arena. */
+/* Builds: results of compilations, in memory. Everything of a build is in its arena. */
 #include "tools/library/build.h"
 #include "tools/library/mode.h"
 #include "tools/pipeline/emit.h"
@@ -22,7 +22,7 @@ static neo_status read_request(neo_build *b, const neo_request *given, neo_compi
   return s;
 }
 
-/* What was read of the model's file. */
+/* Takes the text that was read from the model's file into the request. */
 static void take_text(neo_build *b, const neo_compilation *c) {
   b->beside_file = !c->options.no_folder;
   if (b->request.text || !c->sources || !neo_sources_count(c->sources))

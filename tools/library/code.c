@@ -1,5 +1,5 @@
-/* Builds as code of this process. The record names functions of libneort: they are this
- * library's own, by the table below, so that what else the process has loaded does not matter. */
+/* Loads builds as code of this process. The record names functions of libneort: they are bound to
+ * this library's own, by the table below, so that other libraries in the process do not matter. */
 #include "codegen/llvm/jit.h"
 #include "include/neo/neo_graph.h"
 #include "include/neo/neo_rt.h"

@@ -1,4 +1,4 @@
-/* The public compiler API (include/neo/neo.h): what writes files. */
+/* The part of the public API (include/neo/neo.h) that writes files. */
 #include "tools/library/build.h"
 #include "tools/library/mode.h"
 #include <string.h>

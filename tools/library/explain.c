@@ -1,5 +1,5 @@
-/* What `neoc explain` says of a build. The build has no IR any more: its request is compiled
- * again, as far as that needs, and holds what it made then against the build. */
+/* The output of `neoc explain` for a build. The build has no IR any more: its request is compiled
+ * again, as far as the explanation needs, and its outputs are compared with the build's. */
 #include "tools/neoc/explain/explain.h"
 #include "base/deep.h"
 #include "tools/library/build.h"
@@ -33,7 +33,7 @@ static neo_status compare(const explainer *x) {
                                                                                          : NEO_OK;
 }
 
-/* The page and the memory are of the plan. */
+/* Adds the page or the memory, which need the plan. */
 static neo_status add_plan(explainer *x, neoc_cli *cli, const char *what) {
   bool memory = neo_streq(what, "memory");
   if (!memory && !neo_streq(what, "html"))
@@ -80,7 +80,7 @@ static char *take(explainer *x, neo_status s) {
   return neo_text_take(neo_str_text(&x->text), x->text.n);
 }
 
-/* On a deep stack: what prints recurses as deep as a program is long. */
+/* Runs on a deep stack: printing recurses as deep as a program is long. */
 static void run(void *ctx) {
   explainer *x = ctx;
   if (setjmp(x->on_fail)) {

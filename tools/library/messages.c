@@ -1,4 +1,4 @@
-/* Texts that a caller of libneo gets, and gives back to neo_messages_free. */
+/* Texts for a caller of libneo, who frees them with neo_messages_free. */
 #include "tools/library/build.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 #define _GNU_SOURCE 1 /* newlocale */
 #include "tools/library/mode.h"
 
-/* All of the environment, not only what arithmetic goes by (base/float_mode.h): on x86 the C library
- * reads how it rounds decimals from the unit that nothing else here uses. */
+/* Saves and sets the whole floating-point environment, not only the mode of arithmetic
+ * (base/float_mode.h): on x86 the C library takes its rounding of decimals from the x87 unit, which
+ * nothing else here uses. */
 neo_mode neo_mode_enter(void) {
   neo_mode before;
   fegetenv(&before.floats);

@@ -1,6 +1,6 @@
-/* Private to tools/library: the mode in which the compiler works on the caller's thread, and
- * what stands in for it: floats are rounded to nearest, and numbers are read and printed with a
- * point. */
+/* The mode in which the compiler works on the caller's thread, and restoring the caller's: floats
+ * are rounded to nearest, and numbers are read and printed with a point. Private to
+ * tools/library. */
 #pragma once
 #include <fenv.h>
 #include <locale.h>

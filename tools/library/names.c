@@ -82,7 +82,8 @@ static void take_names(neo_build *b, const neo_request *r, const char *text, siz
   NEO_PUSH(&b->arena, &b->parts, (neo_build_part){"names", neo_str_text(&names), names.n});
 }
 
-/* Options that no compilation would take are told here already. */
+/* Checks the request's options, so that those which no compilation accepts are reported here
+ * already. */
 static bool read_options(neo_build *b, const neo_request *r) {
   neo_compile_options o;
   const char *wrong = NULL;

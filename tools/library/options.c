@@ -2,7 +2,7 @@
 #include "tools/library/build.h"
 #include "tools/neoc/commands.h"
 
-/* What says how the program prints, and what it does before it compiles. */
+/* Options of the program alone: how it prints, and what it does before it compiles. */
 static const neoc_option programs_own[] = {NEOC_O_HELP, NEOC_O_FORMAT, NEOC_O_QUIET, NEOC_O_COLOUR,
                                            NEOC_O_TUNE};
 
@@ -51,7 +51,7 @@ static neo_status status_of(neoc_exit e) {
 
 neo_status neo_options_read(neo_arena *a, const neo_request *r, const char *path,
                             neo_compile_options *o, const char **wrong) {
-  neoc_cli *cli = NEO_NEW(a, neoc_cli); /* what is read points to it */
+  neoc_cli *cli = NEO_NEW(a, neoc_cli); /* the options point to it */
   neo_str *told = NEO_NEW(a, neo_str);
   neo_str_init(told, a);
   *cli = (neoc_cli){.arena = a, .told = told};

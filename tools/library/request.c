@@ -1,4 +1,4 @@
-/* What a caller asks for, as the options of the pipeline. */
+/* Turns a caller's request into options of the pipeline. */
 #include "tools/cache/code.h"
 #include "tools/library/build.h"
 #include <stddef.h>
@@ -30,7 +30,7 @@ static bool read_emit(const char *text, unsigned *emit) {
   return true;
 }
 
-/* Those of the request, then those of its options, of which the shipped library is the last. */
+/* The request's folders, then those of its options, of which the shipped library is the last. */
 static const char *const *import_paths(neo_arena *a, const neo_request *r,
                                        const char *const *others) {
   NEO_VEC(const char *) paths = {0};
@@ -82,7 +82,7 @@ static int32_t count_names(const neo_request *r) {
   return r->names && r->n_names > 0 ? r->n_names : 0;
 }
 
-/* Those of the options, then those of the request. */
+/* Concatenates the names of the options and those of the request, in this order. */
 static void read_names(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   const int32_t n = count_names(r);
   neo_plan_name *all = NEO_NEW_ARRAY(a, neo_plan_name, n + o->n_names + 1);
@@ -94,7 +94,7 @@ static void read_names(neo_arena *a, const neo_request *r, neo_compile_options *
   o->n_names += n;
 }
 
-/* What options would say, where there are none. */
+/* Sets the defaults that an empty list of options has. */
 static neo_status read_nothing(neo_arena *a, neo_compile_options *o, const char **wrong) {
   const char **std = NEO_NEW_ARRAY(a, const char *, 2);
   std[0] = neo_place_std(a);
@@ -112,7 +112,7 @@ static void take_model(const neo_request *r, neo_compile_options *o) {
   o->progress = r->progress;
   o->progress_ctx = r->progress_ctx;
   o->cancel = r->cancel;
-  o->passes.verify = false; /* that is for who works on the compiler */
+  o->passes.verify = false; /* it serves developers of the compiler */
 }
 
 static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
@@ -124,7 +124,7 @@ static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *
   o->cache_named = true;
 }
 
-/* Where a field and an option say the same, the field counts. */
+/* Copies the request's fields to the options; a field outweighs an option of the same meaning. */
 static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   o->prefix = r->prefix ? r->prefix : o->prefix;
   o->out_dir = r->out_dir ? r->out_dir : o->out_dir;

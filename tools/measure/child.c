@@ -162,8 +162,8 @@ static void nothing_beyond(child *c) {
     measure_child_fail(&c->m, "leaves descriptors open");
 }
 
-/* ---- the reference: single units, spread evenly, as many as time allows, and the last one. Each runs once, as it may
- * add to what it finds. */
+/* ---- the reference: single units, spread evenly, as many as time allows, and the last one. Each
+ * runs once, as a unit may add to values in its buffers. */
 
 static void run_plain(child *c) {
   enum { MOST = 4096 };

@@ -1,5 +1,5 @@
-/* What a kernel finds in the buffers of a job: numbers that are drawn, or those of a file; and what of
- * it was written since. */
+/* The contents of a job's buffers: random numbers, or the bytes of a file; and which parts a kernel
+ * has written since. */
 #include "base/random.h"
 #include "runtime/element.h"
 #include "tools/measure/lines.h"
@@ -55,7 +55,7 @@ bool measure_fill(measure_job *j, int k) {
   return true;
 }
 
-/* ---- what was written */
+/* ---- written elements */
 
 void measure_forget(const measure_buf *b, char *to) {
   if (b->start)

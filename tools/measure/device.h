@@ -13,7 +13,7 @@ typedef struct {
   int sm, processors; /* 10 * major + minor; multiprocessors */
 } measure_device;
 
-/* Null, or why a call of the driver failed, written to `text`. */
+/* Null, or the text of a failed call of the driver, written to `text`. */
 const char *measure_device_told(const measure_device *d, cuda_result r, const char *doing,
                                 char *text);
 /* Opens the job's device and reads its properties. Null, or why it cannot be opened. */

@@ -1,9 +1,10 @@
-/* neo-measure DIR: checks and times what `neoc tune --emit=DIR` wrote, where it can run.
+/* neo-measure DIR: checks and times the candidates that `neoc tune --emit=DIR` wrote, on a machine
+ * where they can run.
  *
  * It first checks that the folder belongs to the user alone, that no line and no file has changed,
- * and that the device is the one of the candidates and of earlier results. Then it measures each
- * task: the base, whose answer is compared with the expected one; candidates without a result; and
- * races of the quickest. Each result is a line that is on the disk before anything else runs. So an
+ * and that the device is that of the candidates and of earlier results. Then it measures each task:
+ * the base, whose answer is compared with the expected one; candidates without a result; and races
+ * of the fastest. Each result is a line that is on the disk before anything else runs. So an
  * interruption costs one measurement, and the same command continues. */
 #include "tools/measure/folder.h"
 #include "tools/measure/folder_parts.h"
@@ -16,7 +17,7 @@
 
 enum { MOST_RACES = 4, RESULT_BYTES = 1024 };
 
-static const double near = 1.03; /* candidates up to so many times the quickest are raced too */
+static const double near = 1.03; /* candidates within this ratio of the fastest are raced too */
 
 static const char help[] =
     "usage: neo-measure DIR [--time=SECONDS] [--device=N] [--results=FILE] [--quiet]\n\n"
@@ -99,7 +100,7 @@ static folder_exit measure(folder *f, folder_task *t, const char *mode_name, mea
   if (wrong)
     return folder_say(FOLDER_DAMAGED, "%s: '%s': %s", f->folder, line, wrong);
   text_of(text, f, t, id, mode_name, r);
-  if (!r->ok && interrupted) /* it may have been interrupted */
+  if (!r->ok && interrupted) /* the failure may be due to the interruption */
     return FOLDER_UNFINISHED;
   f->measured++;
   return folder_results_add(f, text);

@@ -22,7 +22,7 @@ typedef struct {
 } folder_candidate;
 
 typedef struct {
-  size_t first, end; /* its lines: from "task ..." to behind its last one */
+  size_t first, end; /* its lines: from "task ..." to the one after its last */
   folder_candidate *at;
   size_t n;
   bool failed; /* its base gave a wrong answer */

@@ -45,7 +45,7 @@ typedef struct {
   measure_request ask;
   kernel k[2];
   char *compare;                  /* a copy of the largest buffer, for comparison */
-  cuda_ptr buf[MEASURE_MAX_BUFS]; /* where elements start, behind a strip */
+  cuda_ptr buf[MEASURE_MAX_BUFS]; /* address of the elements, after a strip */
   measure_message m;
 } child;
 
@@ -214,7 +214,7 @@ static void make_series(child *c, int which) {
     (void)measure_series_make(&c->d.api, &k, c->k[which].runs, &c->k[which].series);
 }
 
-/* Nanoseconds per launch, over so many launches. */
+/* Nanoseconds per launch, over `runs` launches. */
 static double timed(child *c, int which, int runs) {
   const measure_device *d = &c->d;
   float ms = 0;

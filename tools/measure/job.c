@@ -1,8 +1,8 @@
 /* The buffers of a job. Each ends within 64 bytes of a page without access and starts after one, so
- * that accesses behind its end, or far before its start, crash. Inputs are write-protected. Long
- * buffers use large pages where the system has them, aligned at their end, as the runtime's arena
- * does (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have
- * in a library, some many more than others. */
+ * that accesses beyond its end, or far before its start, crash. Inputs are write-protected. Long
+ * buffers use large pages if the system has them, aligned at their end, as the runtime's arena does
+ * (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have in a
+ * library, some many more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "runtime/element.h"
 #include "tools/measure/measure.h"
@@ -71,7 +71,7 @@ void measure_job_own(const measure_job *j) {
   }
 }
 
-/* What is in the buffer before each run that is checked. */
+/* A copy of the buffer, from which it is restored before each run that is checked. */
 static char *copy_of(const measure_buf *b) {
   char *p = malloc(b->bytes + 1);
   if (p)

@@ -1,10 +1,10 @@
-/* Opens a candidate's library without running anything of it.
+/* Opens a candidate's library without running any of its code.
  *
- * The system's loader runs code of a library before any function of it is called: constructors, what the
- * libraries that it names have of these, and functions that choose a symbol's value (IFUNC). A candidate may come
- * from a folder of another machine, and code runs only behind the filter of limits.c; so its segments are copied
- * and relocated here, by the few kinds of relocations that such libraries have. Everything else is refused, and
- * what a constructor would do is not done.
+ * The system's loader runs code of a library before any function of it is called: constructors,
+ * also those of the libraries that it names, and functions that choose a symbol's value (IFUNC). A
+ * candidate may come from a folder of another machine, and code may run only after the filter of
+ * limits.c; so its segments are copied and relocated here, by the few kinds of relocations that
+ * such libraries have. All others are refused, and constructors are not run.
  *
  * Source: the tables of the System V ABI, and its supplements for x86-64 and AArch64. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
@@ -207,7 +207,7 @@ static const char *relocate_section(const library *l, const Elf64_Shdr *s) {
   return wrong;
 }
 
-/* Sections that are not loaded are of a debugger. */
+/* Relocates all sections that are loaded; the others are for debuggers. */
 static const char *relocate_all(const library *l) {
   const char *wrong = NULL;
   for (unsigned k = 0; k < l->head->e_shnum && !wrong; k++) {

@@ -1,10 +1,10 @@
 /* A folder of candidates, as `neoc tune --emit` writes it and neo-measure and `neoc tune --import`
- * read it (docs/tuning.md says what it contains). It has two files of lines, and the files that
+ * read it (docs/tuning.md describes its contents). It has two files of lines, and the files that
  * they name:
  *
- *   candidates   what is to be measured. Written once, whole
- *   results      what was measured, a line each; only ever appended to, and on the disk before the
- *                next candidate runs
+ *   candidates   the kernels to be measured. Written once, whole
+ *   results      measurements, a line each; only ever appended to, and on the disk before the next
+ *                candidate runs
  *
  * A line is "LENGTH CHECKSUM TEXT": the bytes of the text in decimal, and 16 hexadecimal digits of
  * their hash. So a truncated or changed line is detected. */
@@ -48,5 +48,5 @@ bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest);
 bool measure_candidates_read(measure_lines *r, const char *folder);
 /* The digest by which results refer to their list. */
 uint64_t measure_lines_digest(const measure_lines *r);
-/* The text behind this word in the first line that starts with it; null: there is none. */
+/* The text after this word in the first line that starts with it; null: there is none. */
 const char *measure_lines_find(const measure_lines *r, const char *word);

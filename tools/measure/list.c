@@ -18,7 +18,7 @@ folder_exit folder_say(folder_exit code, const char *fmt, ...) {
   return code;
 }
 
-/* Code is run from the folder, so nobody else may write to it. */
+/* Checks that nobody else may write to the folder, as code is run from it. */
 static folder_exit check_owner(const folder *f) {
   struct stat s;
   if (stat(f->folder, &s) != 0)

@@ -60,14 +60,17 @@ static folder_exit begin_results(folder *f, const char *path) {
                                  : folder_say(FOLDER_FILES, "%s: %s", path, strerror(errno));
 }
 
-/* An unfinished line at the end is cut off. A lock keeps others from writing meanwhile. */
+/* Opens the results. An unfinished line at the end is cut off. A lock keeps others from writing
+ * meanwhile. A folder may come from a stranger, so its results must not be a link to another
+ * file. */
 folder_exit folder_results_open(folder *f) {
   char path[4096];
   measure_lines r;
   snprintf(path, sizeof path, "%s/" MEASURE_RESULTS, f->folder);
   if (f->results)
     snprintf(path, sizeof path, "%s", f->results);
-  f->out = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  int follow = f->results ? 0 : O_NOFOLLOW;
+  f->out = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | follow, 0600);
   if (f->out < 0)
     return folder_say(FOLDER_FILES, "%s: %s", path, strerror(errno));
   if (flock(f->out, LOCK_EX | LOCK_NB) != 0)

@@ -16,7 +16,7 @@ static uint8_t type_of(const char *name, size_t n) {
   return UINT8_MAX;
 }
 
-/* Reads 0:bf16:100,0,64:33,200,64 and returns the text behind it; null: it is no map. */
+/* Parses 0:bf16:100,0,64:33,200,64 and returns the text after it; null: it is no map. */
 static const char *read_map(const char *p, measure_map *m) {
   char *end;
   m->of.arg = (int32_t)strtol(p, &end, 10);
@@ -47,7 +47,7 @@ static bool read_maps(const char *line, measure_kernel *k) {
   return !p || *p == ' ';
 }
 
-/* Returns what is wrong with the line; null: nothing. */
+/* Parses a kernel; returns what is wrong with the line, null: nothing. */
 static const char *read_kernel(const char *line, measure_kernel *k) {
   const char *path = measure_after(line, "path");
   memset(k, 0, sizeof *k);
@@ -152,7 +152,7 @@ const char *measure_server_run(measure_server *s, measure_mode mode, const char 
   return NULL;
 }
 
-/* ---- lines that describe the job; `p` is the text behind the first word */
+/* ---- lines that describe the job; `p` is the text after the first word */
 
 static void describe_job(server *s, const char *p) {
   (void)p;

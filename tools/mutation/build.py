@@ -256,7 +256,7 @@ def choose(tree, folders, seed, count):
 
 
 def compiling(tree, mutants):
-    """Those that the compiler takes, in their order."""
+    """The mutants that compile, in their order."""
     while True:
         tree.sync(mutants)
         files = sorted(set(m.file for m in mutants))

@@ -246,7 +246,7 @@ def compile_all(neoc, source, to):
 
 
 def kernel_of(text, file, kernel):
-    """What is before the first kernel, but for functions that stand behind, and that kernel alone."""
+    """The text before the first kernel, without declarations of later functions, and the named kernel alone."""
     head, *kernels = re.split(r"(?m)(?=^\.visible \.entry )", text)
     head = re.sub(r"(?m)^\.func [^;]*\n;\n", "", head)
     for k in kernels:
@@ -271,7 +271,7 @@ class PtxJudge:
         return self.texts[key]
 
     def judges(self, mutant):
-        """Those that accept the kernel as it is; and how many threads a block has."""
+        """The judges that accept the kernel as it is; the checker gets the number of threads of a block."""
         key, text = (mutant.file, mutant.kernel), self.text(mutant)
         if key not in self.accepted:
             _, said = output_of([self.checker, self.write(text)], os.environ, 120)
@@ -288,7 +288,7 @@ class PtxJudge:
         return path
 
     def ptxas(self, text):
-        """What it says; a warning is one that would not be there otherwise."""
+        """The verdict of ptxas, an error or a warning; the unchanged kernel has none."""
         status, said = output_of(["ptxas", "-v", f"-arch={LEVEL}", "-o", "/dev/null", self.write(text)],
                                  os.environ, 120)
         if status:

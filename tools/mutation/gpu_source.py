@@ -205,7 +205,7 @@ class SourceJudge:
         return ""
 
 
-# What the emulated device says of a launch that it ends, in short.
+# Short names for the messages with which the emulated device ends a launch.
 RULES = (("fence.proxy.async", "proxy fence"), ("no barrier stands between", "proxy fence"),
          ("uses an mbarrier", "making of an mbarrier"), ("makes more than", "making of an mbarrier"),
          ("nobody can go on", "deadlock"), ("arrives", "arrivals"), ("nobody has waited", "arrivals"),

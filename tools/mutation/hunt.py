@@ -31,7 +31,7 @@ class Hunt:
         os.replace(self.path + ".new", self.path)
 
     def forget(self, regex):
-        """What is alive meets these tests as if they were new."""
+        """Mutants that are alive meet these tests as if they were new."""
         for name in [n for n in self.known["tests"] if re.search(regex, n)]:
             del self.known["tests"][name]
             for missed in self.known["missed"].values():

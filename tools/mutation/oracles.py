@@ -72,7 +72,7 @@ class Facts(Oracle):
 
 
 class RelationsFacts(Facts):
-    """Those of the programs that tests/relations draws."""
+    """Checked facts of the programs that tests/relations draws."""
     name = "check-facts"
 
     def __init__(self, tree):
@@ -87,7 +87,7 @@ class RelationsFacts(Facts):
 
 
 class PairsFacts(Facts):
-    """Those of the programs that tests/pairs draws."""
+    """Checked facts of the programs that tests/pairs draws."""
 
     def __init__(self, tree, kind):
         super().__init__(tree)

@@ -1,5 +1,5 @@
-"""Where a source can be broken, and how. A mutant is a stretch of text of a function and what it
-becomes; the stretch is an expression (chosen at run time between both) or a statement (left out)."""
+"""The mutants of a source. A mutant is a stretch of text of a function and its replacement; the stretch
+is an expression (chosen at run time between both) or a statement (left out)."""
 import hashlib
 import re
 

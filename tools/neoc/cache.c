@@ -7,7 +7,8 @@ int neoc_run_cache(int argc, char **argv) {
   return neo_cache_run("neoc cache", NEO_VERSION, argc, argv);
 }
 
-/* What is left for the table of commands: `neoc help cache`. */
+/* Prints the command's help. The table of commands reaches this function by `neoc help cache`
+ * alone. */
 neoc_exit neoc_cache(neoc_cli *cli) {
   char name[] = "cache", help[] = "help";
   char *argv[] = {name, help, NULL};

@@ -1,5 +1,5 @@
-/* `neoc cache`: the same program as neo-cache, which reads its own options. */
+/* `neoc cache`: the same program as neo-cache, which parses its own options. */
 #pragma once
 
-/* argv[0] is "cache"; the exit code. */
+/* Runs it; argv[0] is "cache". Returns the exit code. */
 int neoc_run_cache(int argc, char **argv);

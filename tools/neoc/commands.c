@@ -27,7 +27,7 @@ static const neo_usage_section sections[] = {
     {NEOC_O_HELP, "messages:"},       {NEOC_O_SKIP_PASS, "looking for a fault in the compiler:"},
 };
 
-/* The text behind the options in a command's help. */
+/* The text after the options in a command's help. */
 static const neo_usage_note notes[] = {
     {"run",
      "NAME=VALUE gives an input, parameter, state or setting. VALUE is\n"
@@ -170,7 +170,7 @@ void neoc_print_help(const neoc_command *command, FILE *out) {
   neo_usage_print(&usage, command ? &usages[command - commands] : NULL, out);
 }
 
-/* The page lies beside the library of expressions. */
+/* Prints AGENTS.md, which is in the folder of the library of expressions. */
 static neoc_exit print_agents_page(neoc_cli *cli) {
   enum { LARGEST = 1 << 20 };
   const char *path = neo_place_agents(cli->arena);

@@ -1,4 +1,4 @@
-/* `neoc compile`: model -> library, header, and what else was asked for. `neoc check`: only the
+/* `neoc compile`: model -> library, header, and other outputs asked for. `neoc check`: only the
  * errors. */
 #include "tools/neoc/tune/tune.h"
 

@@ -1,5 +1,4 @@
-/* Picks the command and runs it, for the program and for who calls it as a function
- * (neo_command). */
+/* Finds the command and runs it, for the program and for callers of a function (neo_command). */
 #include "base/deep.h"
 #include "tools/neoc/cache.h"
 #include "tools/neoc/commands.h"

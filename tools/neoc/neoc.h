@@ -1,9 +1,9 @@
-/* neoc: the driver. What commands are made of is in cli/, tables of data in csv/; each command is a
+/* neoc: the driver. cli/ is shared by commands, csv/ reads tables of data. Each command is a
  * function in a file or a folder of its name, and knows no other command but those whose header it
- * includes; commands.c has the table of them all, from which execute.c picks. Commands print; nothing
- * below tools does. What the program alone does (it watches itself in a child) is in program/; all
- * else is a part of libneo, too, which reads options and explains by it, and has all commands as one
- * function. */
+ * includes; commands.c has the table of commands, and execute.c runs them. Only commands print;
+ * nothing below tools does. program/ has what the program alone does (it watches itself in a
+ * child); everything else is also a part of libneo, which uses it to parse options and to explain,
+ * and offers all commands as one function. */
 #pragma once
 #include "tools/cache/usage.h"
 #include "tools/pipeline/compile.h"
@@ -27,14 +27,15 @@ typedef enum {
 
 typedef NEO_VEC(const char *) neoc_texts;
 
-typedef struct {       /* of a compilation, on a terminal */
+typedef struct {       /* progress of a compilation, on a terminal */
   double begun, shown; /* seconds; shown 0: there is no line */
 } neoc_progress;
 
 struct neoc_cli;
-typedef struct {                          /* what the program neoc alone does */
-  neoc_exit (*run)(struct neoc_cli *cli); /* the command, which compiles, in a child */
-  /* After a bug: a file with what it was working on; null: none. */
+typedef struct {                          /* actions of the program neoc alone */
+  neoc_exit (*run)(struct neoc_cli *cli); /* runs a command that compiles, in a child */
+  /* Writes the input of a compilation that met a bug into a file, and returns its path; null:
+   * none. */
   const char *(*reproduce)(struct neoc_cli *cli, const char *why);
 } neoc_program;
 
@@ -47,7 +48,7 @@ typedef struct neoc_cli {
   char **args;
   int n_args;
   bool json, colour;
-  neoc_progress *progress; /* null: none is shown */
+  neoc_progress *progress; /* null: not shown */
 } neoc_cli;
 
 typedef struct neoc_command {
@@ -62,41 +63,42 @@ typedef struct neoc_command {
 /* ---- cli/values.c: options' values */
 bool neoc_has(const neoc_cli *cli, neoc_option o);
 const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
-/* Numbers; a value that is none is reported and *e set to NEOC_USAGE. */
+/* Numbers; a wrong value is reported, and *e set to NEOC_USAGE. */
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
-/* The same of a number of threads or the like, which i32 has. */
+/* The same for a number of threads or the like, which fits i32. */
 int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_t lo, neoc_exit *e);
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
 /* All words of comma lists, over all uses of the option. */
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
-/* A usage error where an option that takes a value has none, or a list an empty name. */
+/* Reports options that take a value but have none, and lists with an empty name. */
 neoc_exit neoc_values_check(const neoc_cli *cli);
 /* "name=value" -> name (in the arena), *value; null if there is no '='. */
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
-/* A usage error if two of the words NAME=VALUE have the same name. */
+/* Reports two words NAME=VALUE with the same name. */
 neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
-/* cli/sizes.c: the values of --size into sizes[size id]; others stay as they are. */
+/* cli/sizes.c: stores the values of --size in sizes[size id]; other elements are not changed. */
 neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes);
-/* Those of a model, by number, in the arena; others are the largest. Null: none was given. */
+/* The sizes of a model, by number, in the arena: the given ones, and the largest of the others.
+ * Null: none was given. */
 neoc_exit neoc_read_model_sizes(const neoc_cli *cli, const neo_rt_model *m, int64_t **sizes);
 
-/* All of the text is a number that the type has. */
+/* Parse the whole text as a number that the type has. */
 bool neoc_parse_int(const char *text, int64_t *x);
 bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */
 bool neoc_parse_seed(const char *text, uint64_t *x);
 bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255; not NaN */
-/* A number as it is written: integers are exact, as f64 does not have all of them. */
+/* A number as written. Integers are exact, as f64 does not have all of them. */
 typedef struct {
-  bool whole; /* written without point and exponent: it is i */
+  bool whole; /* written without point and exponent: its value is i */
   int64_t i;
   double f; /* the nearest */
 } neoc_number;
-/* The number that `text` begins with, also NaN; false: there is none, or one that f64 lacks (1e999).
- * *end is what is behind. */
+/* Parses the number at the beginning of `text`, NaN included; false: there is none, or one that f64
+ * lacks (1e999). *end is the rest of the text. */
 bool neoc_read_number(const char *text, const char **end, neoc_number *x);
 
 /* ---- cli/fail.c: failures and texts */
-/* "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
+/* Prints "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
 neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...)
@@ -109,36 +111,36 @@ const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
 bool neoc_ends_with(const char *text, const char *end);
 
 /* ---- cli/memory_text.c */
-/* The memory of each entry, a line each. In the arena. */
+/* The memory of each entry, one line each; in the arena. */
 const char *neoc_memory_text(neo_arena *a, const neo_summary *made);
 
 /* ---- cli/native.c */
-/* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */
+/* Replaces "nvptx:native" (null: a processor) by the name of this machine's first GPU. */
 neoc_exit neoc_native_gpu(neoc_cli *cli, const char **target);
 
 /* ---- cli/passes.c */
-/* A usage error of --`option` unless there is a pass of this name, or it is `other` (may be null). */
+/* Reports a usage error of --`option` unless `name` is a pass, or is `other` (may be null). */
 neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *name,
                           const char *other);
-/* --skip-pass, --passes, --dump-after and --no-verify. */
+/* Applies --skip-pass, --passes, --dump-after and --no-verify. */
 neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o);
 
 /* ---- cli/compile_options.c */
-/* Options of the command line as those of the pipeline. What these point to is in the arena, and the
- * cli itself, which must live as long. */
+/* Turns options of the command line into those of the pipeline. These point into the arena and into
+ * `cli`, which must live as long. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
-/* --emit and --runtime, for `compile`. */
+/* Applies --emit and --runtime, for `compile`. */
 neoc_exit neoc_emit_options(neoc_cli *cli, neo_compile_options *out);
 
 /* ---- cli/progress.c */
-/* From a few seconds on, one line of a terminal says what a compilation is at. */
+/* Shows the progress of a compilation in one line of a terminal, after some seconds. */
 void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
-/* Takes the line away, where anything else is printed. (fail.c) */
+/* Erases that line, before anything else is printed. (fail.c) */
 void neoc_progress_clear(const neoc_cli *cli);
 
 /* ---- cli/report.c */
-/* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
- * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
+/* Prints the diagnostics and, after a failure, its reason; an internal error leaves a reproducer.
+ * `results` (may be null) are further members of the JSON object: "\"a\": 1". */
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
-/* How many facts were checked, on stderr: where that was asked for, or some were left out. */
+/* Prints the number of checked facts on stderr, if checks were asked for, or some were left out. */
 void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c);

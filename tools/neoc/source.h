@@ -1,4 +1,4 @@
-/* One `.expr` file as the parser sees it, for commands that look at text alone. */
+/* One `.expr` file as the parser sees it, for commands that use text alone. */
 #pragma once
 #include "frontend/syntax/parser.h"
 #include "tools/neoc/neoc.h"
@@ -10,5 +10,5 @@ typedef struct {
   neo_ast_file *file;
 } neoc_source;
 
-/* Reads the file and parses it; errors are printed. All of it lies in the command's arena. */
+/* Reads and parses the file; errors are printed. Everything is in the command's arena. */
 neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s);

@@ -1,4 +1,4 @@
-/* What the front begins with: the model's text, and the prefix of all names of the library. */
+/* The input of the front: the model's text, and the prefix of all names of the library. */
 #include "base/file.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/stages.h"

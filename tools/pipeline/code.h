@@ -1,24 +1,24 @@
-/* Private to tools/pipeline: the cache of compiled code in a compilation (tools/cache/code.h is its
- * folder).
+/* The cache of compiled code, as a compilation uses it (tools/cache/code.h is its folder). Private
+ * to tools/pipeline.
  *
- * Three kinds of things are kept. A build is all that was made from one model: objects, header,
- * description and what else was asked for, with diagnostics and a summary. A kernel is one object,
- * which other builds may have too: after a change in one layer, the kernels of all others are
+ * The cache holds three kinds of things. A build is everything made from one model: objects,
+ * header, description and other outputs, with diagnostics and a summary. A kernel is one object,
+ * which several builds may have: after a change in one layer, the kernels of all other layers are
  * found. A schedule is the model's choice for a group (searched.h).
  *
- * A build is found in two steps. The first key is of what is known before anything is compiled: the
- * model's text, the options (code_key.def), records, target and compiler; what it finds is the list
- * of paths at which modules were looked for. The second key adds what is at these paths now:
- * contents, or nothing. So a module that changes, or one that appears where none was, is another
- * key, and so is another list. A kernel's key is of its loop IR, symbol, target and compiler. No
- * key has a time in it.
+ * A build is found in two steps. The first key is of the facts known before anything is compiled:
+ * the model's text, the options (code_key.def), records, target and compiler. It leads to the list
+ * of paths at which modules were looked for. The second key adds the present contents of these
+ * paths, or that they are absent. So a module that changes, or that appears where none was, gives
+ * another key, and so does another list. A kernel's key is of its loop IR, symbol, target and
+ * compiler. No key contains a time.
  *
- * Libraries are linked each time: what linkers do depends on more than could be told. */
+ * Libraries are linked each time: a linker's result depends on more than a key could cover. */
 #pragma once
 #include "tools/cache/code.h"
 #include "tools/pipeline/emit.h"
 
-typedef struct {           /* where a module was looked for */
+typedef struct {           /* a path at which a module was looked for */
   const char *path, *text; /* text null: nothing is there */
   size_t text_bytes;
 } neo_probe;
@@ -27,44 +27,44 @@ typedef NEO_VEC(neo_probe) neo_probes;
 struct neo_code_use {
   neo_code_cache *cache;
   const char *compiler; /* neo_compiler_id */
-  bool whole;           /* builds are looked for and kept */
+  bool whole;           /* whole builds are looked for and added */
   neo_code_key build;   /* the first key */
-  uint64_t records[2];  /* hash of what records say: they may change meanwhile */
-  const char *text;     /* the model's, as it was read for the key; null: it was not */
+  uint64_t records[2];  /* hash of the records' contents, which may change during the compilation */
+  const char *text;     /* the model's text, as read for the key; null: not read */
   size_t text_bytes;
-  neo_probes probes;   /* as the frontend looked for modules, or as the cache says that it would */
-  uint64_t kernels[2]; /* what all kernels' keys have in common */
+  neo_probes probes;   /* the frontend's probes, or those that the cache has for it */
+  uint64_t kernels[2]; /* the common part of all kernels' keys */
 };
 
 /* ---- compiler_id.c */
-/* A text that no other build of the compiler has; null: it cannot be told. */
+/* A text that identifies this build of the compiler; null: it cannot be found. */
 const char *neo_compiler_id(neo_arena *a);
 
 /* ---- code_key.c */
-/* The text of the first key, without records. False: such a build is not kept. After the target was
- * chosen. */
+/* The text of the first key, without records. Call it after the target was chosen. False: such a
+ * build is not cached. */
 bool neo_code_key_text(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
 void neo_code_add_target(neo_str *s, const neo_target *t);
-/* What the records' files say now. */
+/* Hashes the present contents of the records' files. */
 void neo_code_records(neo_compilation *c, uint64_t hash[2]);
 
-/* ---- code_find.c: opening, looking for a build, keeping one */
-/* Opens the cache that the options name; no failure is one of the compilation. */
+/* ---- code_find.c: opens the cache, looks for a build, adds one */
+/* Opens the cache that the options name. A failure to open does not fail the compilation. */
 void neo_code_begin(neo_compilation *c);
-/* Looks for the build: c->found tells whether it is there, with outputs, objects, diagnostics and
- * summary as if it had just been made. After neo_code_begin, in place of the front. */
+/* Looks for the build. If it is there, c->found is set, and outputs, objects, diagnostics and
+ * summary are as if it had just been made. Call it after neo_code_begin, instead of the front. */
 void neo_code_find(neo_compilation *c);
-/* Keeps what was made, if it may be. */
+/* Adds the build to the cache, if that is allowed. */
 void neo_code_keep(neo_compilation *c);
 void neo_code_end(neo_compilation *c);
-/* Notes where the frontend looks for a module. (neo_frontend_options.looked) */
+/* Notes a path at which the frontend looks for a module. (neo_frontend_options.looked) */
 void neo_code_looked(void *compilation, const char *path, const char *text, size_t n);
 
 /* ---- code_pack.c: a build as bytes */
-/* False: there is a source that is neither the model, nor a module in memory, nor one of the
+/* Packs a build. False: a source is neither the model, nor a module in memory, nor one of the
  * probes. */
 bool neo_code_pack(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
-/* False: the bytes are no build of this model, these modules and probes. */
+/* Unpacks a build. False: the bytes are no build of this model, these modules and probes. */
 bool neo_code_unpack(neo_compilation *c, const char *data, size_t n) NEO_MUST_CHECK;
 
 /* ---- code_kernel.c: threads call these, with arenas of their own */
@@ -75,12 +75,12 @@ typedef struct {
   NEO_VEC(const char *) calls; /* names of the shared functions that it needs */
 } neo_code_part;
 
-/* Before the others, once prefix and target are known. */
+/* Call this first, once prefix and target are known. */
 void neo_code_kernels_begin(neo_compilation *c);
 neo_code_key neo_code_kernel_key(const neo_compilation *c, const neo_plan_kernel *k,
                                  neo_arena *scratch);
 neo_code_key neo_code_shared_key(const neo_compilation *c, const char *name, neo_arena *scratch);
-/* Its part, in the arena; false: it is not there. */
+/* Finds a part; it is in the arena. False: the cache lacks it. */
 bool neo_code_part_find(const neo_compilation *c, neo_code_key key, neo_arena *a,
                         neo_code_part *out);
 void neo_code_part_keep(const neo_compilation *c, neo_code_key key, neo_arena *scratch,

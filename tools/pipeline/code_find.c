@@ -1,4 +1,4 @@
-/* Looking for a build in the cache, and keeping one. code.h says what keys are made of. */
+/* Looks for a build in the cache, and adds one. code.h describes the keys. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/pack.h"
@@ -35,7 +35,7 @@ static void report(neo_compilation *c) {
     neo_diag(c->diags, 0, NEO_D_CODE_CACHE_UNUSED, why);
 }
 
-/* ---- what is at the paths of modules */
+/* ---- files at the paths of modules */
 
 void neo_code_looked(void *compilation, const char *path, const char *text, size_t n) {
   neo_compilation *c = compilation;
@@ -85,7 +85,7 @@ static bool probe_all(neo_compilation *c, const char *data, size_t n) {
 
 /* ---- looking */
 
-/* What the front does first; a failure is left to it. */
+/* Runs the first steps of the front. A failure is left for the front to report. */
 static bool begin(neo_compilation *c) {
   bool good =
       !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) && !neo_compile_choose_target(c);
@@ -103,7 +103,7 @@ static bool first_key(neo_compilation *c) {
   return true;
 }
 
-/* Nothing of what was looked at in vain may stay. */
+/* Resets everything that an unsuccessful search has set. */
 static void forget(neo_compilation *c) {
   c->outputs.n = c->objects.n = c->code->probes.n = 0;
   c->summary = (neo_summary){0};

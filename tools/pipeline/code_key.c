@@ -1,4 +1,5 @@
-/* What a build depends on, as a text: the first key is its hash. code_key.def lists the options. */
+/* The text of everything that a build depends on: its hash is the first key. code_key.def lists the
+ * options. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/hash.h"
 #include "base/machine_text.h"
@@ -9,7 +10,7 @@
 enum { TEXT, NUMBER, OWN, WITH, AFTER, NEVER };
 enum { LARGEST_FILE_BYTES = 256 << 20 };
 
-/* A text cannot be taken for what follows it: its length stands before it. */
+/* Adds a text with its length before it, so that it cannot be mistaken for the text after it. */
 static void add_text(neo_str *s, const char *text) {
   if (text)
     neo_str_addf(s, "%zu:%s\n", strlen(text), text);
@@ -149,7 +150,7 @@ void neo_code_add_target(neo_str *s, const neo_target *t) {
   neo_machine_print(&t->machine, s);
 }
 
-/* What assembles code of a GPU, or nothing. */
+/* Adds a hash of the program that assembles GPU code, if there is one. */
 static void add_assembler(neo_compilation *c, neo_str *s) {
   char *data;
   size_t n;

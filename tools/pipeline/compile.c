@@ -63,7 +63,7 @@ static neo_status parse_source(neo_compilation *c, const char *text, size_t n) {
   return !c->module || neo_diags_errors(c->diags) ? NEO_INPUT : NEO_OK;
 }
 
-/* What the options say of the module. */
+/* Applies the options to the module. */
 static neo_status prepare(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
@@ -84,7 +84,8 @@ static neo_status front(neo_compilation *c) {
 
 /* ---- kernels */
 
-/* The records count by what was taken from them: those for other models change nothing. */
+/* The hash of the source. Records count only with the schedules that were used: records for other
+ * models change nothing. */
 static const char *source_hash(neo_compilation *c) {
   uint64_t h[2];
   neo_str s = neo_str_in(&c->arena);
@@ -110,7 +111,7 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
   o.recurrences.tile_rounds = c->options.tile_rounds;
   o.recurrences.blocks_only = o.recurrences.predicated = c->machine.gpu;
-  if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
+  if (c->machine.gpu) /* a GPU cannot add up rows one after the other in a thread */
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
     o.profile = &c->machine.profile;
@@ -129,13 +130,13 @@ static bool has_recurrences(neo_compilation *c) {
 }
 
 static neo_status fuse(neo_compilation *c) {
-  /* what a backward pass needs less memory for is no matter of those without one */
+  /* transformations that save memory of a backward pass apply only if there is one */
   c->module->recurrent = has_recurrences(c) || c->options.fusion.memory != NEO_FUSE_FAST;
   neo_fuse_options o = neo_compile_fusion(c);
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
   if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
     neo_grouping_coalesce(c->module, &c->arena, o.profile, &c->grouping);
-  if (!status && !c->machine.gpu) /* a GPU runs side by side what shares no memory */
+  if (!status && !c->machine.gpu) /* a GPU runs kernels that share no memory at the same time */
     neo_grouping_find_over(c->module, &c->grouping);
   return status;
 }
@@ -188,7 +189,8 @@ static neo_status make_plan(neo_compilation *c) {
   return s;
 }
 
-/* What is kept for a backward pass is chosen before anything is planned: says where the plan needs more than was asked for. */
+/* Reports the entries whose planned memory exceeds the limit. The tensors saved for a backward pass
+ * are chosen before memory is planned, so the plan may need more than was asked for. */
 static void report_memory(neo_compilation *c) {
   int64_t most = c->options.fusion.memory;
   size_t at = 0;
@@ -205,7 +207,7 @@ static void report_memory(neo_compilation *c) {
 
 static neo_status kernels(neo_compilation *c) {
   if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
-    return NEO_INPUT; /* who prepares the module knows what is wanted of it */
+    return NEO_INPUT; /* the caller that prepares the module knows the reason */
   neo_status s = neo_compile_choose_target(c);
   if (!s)
     s = neo_compile_read_records(c);

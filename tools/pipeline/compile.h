@@ -1,4 +1,4 @@
-/* The whole way from a model's text to a generated library, stage by stage. The one place that
+/* A compilation, from a model's text to a generated library, stage by stage. The one place that
  * sees every folder.
  *
  *   neo_compilation c;
@@ -10,7 +10,7 @@
  *   print c.diags; neo_compilation_free(&c);
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
- * c.why. Running out of memory in any stage returns NEO_MEMORY from it. */
+ * c.why. A stage that runs out of memory returns NEO_MEMORY. */
 #pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
@@ -31,87 +31,92 @@ typedef enum {
   NEO_EMIT_ASM = 64,
   NEO_EMIT_PTX = 128,
   NEO_EMIT_CODE = 256, /* an object without the header's functions; in memory */
-  /* All that is made of objects (parts.c). */
+  /* Outputs that are made of objects (parts.c). */
   NEO_EMIT_OBJECTS = NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE
 } neo_emit;
 
 typedef enum {
   NEO_RUNTIME_SHARED,
   NEO_RUNTIME_STATIC,
-  NEO_RUNTIME_NONE /* resolved by whoever loads it */
+  NEO_RUNTIME_NONE /* symbols are resolved by the program that loads it */
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path; /* of the model; with a text: its name in messages */
-  const char *text; /* of the model; null: it is read from the file */
+  const char *path; /* of the model; for a model given as text, its name in
+                                      messages */
+  const char *text; /* of the model; null: read it from the file */
   size_t text_bytes;
-  const neo_module_source *modules; /* that are found before files */
+  const neo_module_source *modules; /* modules that are found before files */
   int n_modules;
-  bool no_folder; /* imports are not looked for beside `path` */
-  bool in_memory; /* what is made goes to neo_compilation.outputs, and not into files */
+  bool no_folder;                  /* imports are not looked for in the folder of `path` */
+  bool in_memory;                  /* outputs go to neo_compilation.outputs, not into files */
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
   const neo_plan_name *names; /* for programs, see neo_plan_rename */
   int n_names;
   const char *prefix;         /* null: the file's stem */
-  bool unseen;                /* nobody sees the library: a stem that is no identifier will do */
+  bool unseen;                /* the library is not visible to others: the stem need not be an
+                                 identifier */
   const char *out_dir;        /* null: the current folder */
   unsigned emit;              /* neo_emit bits */
   const char *target, *mcpu;  /* see neo_target_choose */
-  const neo_machine *machine; /* a profile in place of the target's row; null: none */
+  const neo_machine *machine; /* a profile instead of the target's row; null: none */
   neo_runtime_kind runtime;
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
-  bool check_facts;        /* what is derived is held against what interpreters compute (facts.h) */
-  neo_fuse_options fusion; /* profile null: that of the target */
+  bool check_facts;          /* compare the results of passes and kernels with interpreters
+                              (facts.h) */
+  neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
-  bool pure;                 /* entries keep nothing (pure.c) */
+  bool pure;                 /* entries have no state (pure.c) */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
-  const char *records_dir;   /* of the shipped records; null: they are not read */
+  const char *records_dir;   /* folder of the shipped records; null: do not read them */
   const neo_records_source *records; /* further ones, in order; null: none */
   const neo_records *more_records;   /* after these; null: none */
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
-  /* Chooses a group's schedule in place of records and model, for tests; may be null. */
+  /* Chooses a group's schedule instead of records and model, for tests; may be null. */
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
   neo_segment_schedule *segment_schedule; /* inside of recurrences; null: the model's */
   void *schedule_ctx;                     /* of both */
   bool
-      every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
+      every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
   neo_loops loops; /* of recurrences, in the plan */
-  /* rounds of a block where recurrences are treated as if they were long and large, for tests; 0: what pays */
+  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
+   * costs say. */
   uint32_t tile_rounds;
-  /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory` asks */
+  /* Iterations between checkpoints of recurrences, for tests; 0: as `fusion.memory` requires. */
   uint32_t chunk_rounds;
   const char *cache; /* folder of the cache of compiled code; null: none */
-  bool cache_named;  /* by the user, who is told if it cannot be written */
-  /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
+  bool cache_named;  /* the user named it, and is told if it cannot be written */
+  /* Called on the compiling thread as work gets done: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
-  const volatile int32_t *cancel; /* not 0: it ends soon, with NEO_INTERRUPTED; may be null */
+  const volatile int32_t *cancel; /* not 0: the compilation ends soon, with NEO_INTERRUPTED; may be
+                                     null */
   neo_alloc alloc;                /* all zero: the default */
-  jmp_buf *on_fail;               /* where to go when memory ends between stages; null: abort */
+  jmp_buf *on_fail; /* target of longjmp when memory ends between stages; null: abort */
 } neo_compile_options;
 
-typedef struct { /* what a stage or pass took */
+typedef struct { /* the cost of a stage or pass */
   const char *stage;
-  double seconds; /* of this process, all its threads */
+  double seconds; /* CPU time of this process, all its threads */
   neo_prover_stats proofs;
 } neo_cost;
 
-typedef struct { /* what was made in memory, one of a kind */
+typedef struct { /* an output in memory, one of a kind */
   neo_emit kind;
   const char *data;
   size_t size_bytes;
 } neo_output;
 
-typedef struct { /* code, to be linked with others */
+typedef struct { /* object code, to be linked with others */
   const char *data;
   size_t size_bytes;
 } neo_object;
@@ -121,7 +126,7 @@ typedef struct {
   int64_t frame_bytes, lower_bound_bytes;
 } neo_entry_memory;
 
-typedef struct { /* of a library, for whoever made it */
+typedef struct { /* sizes of a library, for reports */
   size_t kernels;
   NEO_VEC(neo_entry_memory) entries; /* without those of initial values */
   int64_t param_bytes, state_bytes, cached_bytes, scratch_bytes;
@@ -132,14 +137,15 @@ typedef struct { /* a kernel of a recurrence, by what it does */
   uint32_t number;
 } neo_loop_kernel;
 
-/* A group inside of a recurrence's loops, which has a schedule. Its kernel may be a part of a larger one. */
+/* A group inside of a recurrence's loops, which has a schedule. Its kernel may be a part of a
+ * larger one. */
 typedef struct {
   const neo_group *of; /* the recurrence */
   uint32_t number;     /* of the schedule, among those of the recurrence */
   const neo_group *g;
   const neo_machine *machine; /* as the group may use it */
   neo_schedule schedule;
-  const neo_record *from; /* the record that it is of; null: the model's */
+  const neo_record *from; /* the record of the schedule; null: the schedule is the model's */
   double saved_s;         /* neo_recurrence_options.price */
   uint32_t kernel;        /* the compilation's; UINT32_MAX: none */
 } neo_segment;
@@ -154,9 +160,9 @@ typedef struct neo_compilation {
   neo_names *names;
   neo_sources *sources;
   neo_diags *diags;
-  const char *why;         /* of the last failure that is not a diagnostic */
-  char no_memory[200];     /* `why` where memory ended: text that needs none */
-  const char *failed_pass; /* null: none did */
+  const char *why;         /* the last failure that is not a diagnostic */
+  char no_memory[200];     /* `why` if memory ended: a text that needs no allocation */
+  const char *failed_pass; /* null: none failed */
   const char *prefix;
   neo_module *module;
   neo_target target;
@@ -167,151 +173,157 @@ typedef struct neo_compilation {
   neo_records records;
   size_t shipped_records, foreign_groups, foreign_record; /* see records.c */
   int records_remark;
-  NEO_VEC(neo_schedule) schedules;           /* one a group */
-  NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
-  NEO_VEC(uint32_t) kernel_of_group;         /* of a recurrence its first one */
-  NEO_VEC(neo_plan_tree) tree_of_group;      /* of loops, in place of the kernel */
+  NEO_VEC(neo_schedule) schedules; /* one per group */
+  NEO_VEC(const neo_record *)
+  schedule_from;                        /* the record of the schedule; null: the schedule is
+                                                the model's */
+  NEO_VEC(uint32_t) kernel_of_group;    /* a recurrence has its first kernel here */
+  NEO_VEC(neo_plan_tree) tree_of_group; /* loops instead of a kernel */
   NEO_VEC(neo_plan_kernel) kernels;
   neo_map kernel_names;                  /* hash of a name -> kernels that have it */
-  NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
-  NEO_VEC(neo_segment) segments;         /* in them */
-  struct neo_searched *searched; /* schedules that were searched for; null: none (searched.h) */
+  NEO_VEC(neo_loop_kernel) loop_kernels; /* kernels of recurrences */
+  NEO_VEC(neo_segment) segments;         /* groups in recurrences */
+  struct neo_searched *searched; /* results of the model's search; null: none (searched.h) */
   neo_decisions decisions;       /* of fusion */
   neo_plan *plan;
-  struct neo_fact_check *facts; /* null: they are not checked */
+  struct neo_fact_check *facts; /* null: facts are not checked */
   neo_llvm *llvm;
-  bool in_llvm;                /* this thread has entered it (emit.h) */
-  NEO_VEC(neo_output) outputs; /* what was asked for, but for libraries */
-  NEO_VEC(neo_object) objects; /* of which libraries are linked, in this order */
+  bool in_llvm;                /* this thread has entered LLVM (emit.h) */
+  NEO_VEC(neo_output) outputs; /* the outputs asked for, except libraries */
+  NEO_VEC(neo_object) objects; /* the objects that libraries are linked of, in this order */
   struct neo_code_use *code;   /* the cache; null: none (code.h) */
-  const char *code_refused;    /* why there is none; null: nobody asked for one */
-  bool found;                  /* what follows the front is in outputs, objects and summary alone */
+  const char *code_refused;    /* why there is none; null: it was not asked for */
+  bool found;                  /* only outputs, objects and summary hold the result */
   neo_summary summary;
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
-  neo_parts *parts;    /* machine code that threads make; null: none do */
-  bool overlaps;       /* they begin while kernels are lowered */
+  neo_parts *parts;    /* machine code being made by threads; null: none */
+  bool overlaps;       /* threads begin while kernels are being lowered */
   neo_cost costs[64];  /* in order: of passes and stages */
   uint32_t n_costs;
-  double clock; /* when the last one was added */
+  double clock; /* time of the last entry */
 } neo_compilation;
 
-/* The compilation may not move afterwards. */
+/* The compilation must not move afterwards. */
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
-/* After the front: whether the model has an entry; if not, that is reported as `otherwise`. */
+/* Whether the model has an entry, after the front; if not, reports `otherwise`. */
 bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise);
 neo_status
 neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK; /* gradients and transformations */
 neo_status
 neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
 neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files */
-/* The kernel of a group by a schedule, verified; in the compilation's arena. After a failure *why
+/* The verified kernel of a group with a schedule, in the compilation's arena. After a failure *why
  * has a text. (lower.c) */
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
-/* The kernel that has the segment, which gets another schedule; all else is as in the compilation. Loops
- * are divided into kernels as there; fails if a loop over single rows would go, but for a `reference`, whose sums may have any order. (lower.c) */
+/* The kernel that contains the segment, with another schedule for it, all else as in the
+ * compilation. Loops are divided into kernels as there. Fails if a loop over single rows would be
+ * lost, except for a `reference`, whose sums may have any order. (lower.c) */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
-/* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
+/* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
-/* Tells who asked for it how far the compilation is. (cost.c) */
+/* Reports the progress of the compilation to its caller. (cost.c) */
 void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of);
-/* Does who asked for it want no more of it? Stages look between passes, groups and parts, and end with
- * NEO_INTERRUPTED then. Any thread may ask. (cost.c) */
+/* Whether the caller has cancelled the compilation. Stages check between passes, groups and parts,
+ * and then end with NEO_INTERRUPTED. Any thread may call this. (cost.c) */
 bool neo_cancelled(const neo_compilation *c);
-/* Threads make machine code of kernels while others are still lowered, for a library that is linked
- * in the end. After them: hands over the kernels that there are by now. At last: what they made is
- * given up, and they end; nothing, where neo_emit_objects has been. (parts.c) */
+/* Threads that make machine code of kernels while others are still being lowered, for a library
+ * that is linked in the end. neo_parts_begin starts them; neo_parts_follow hands over the kernels
+ * that exist by now; neo_parts_end gives up their work and ends them, and does nothing after
+ * neo_emit_objects. (parts.c) */
 void neo_parts_begin(neo_compilation *c);
 void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
-/* The first three: all that is known without files. */
+/* The first three stages: everything that can be known without writing files. */
 neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
-/* All four, or what the cache has of them: then c->found is set, and there is no module, grouping or
- * plan. */
+/* All four stages, or their results from the cache: then c->found is set, and there is no module,
+ * grouping or plan. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
-/* After a build, in the compilation's arena. (summary.c) */
+/* The summary of a build, in the compilation's arena. (summary.c) */
 neo_summary neo_compile_summary(neo_compilation *c);
-/* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */
+/* The bit of a kind of output, by its name ("so", "ll") of n bytes; 0: there is no such kind.
+ * (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);
 /* The table of passes. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
-/* The model's record as the generated library will have it, but with kernels that only fail: for
- * describing it. Valid as long as the compilation. (emit.c) */
+/* The model's record as the generated library will have it, except that its kernels only fail. For
+ * describing it; valid as long as the compilation. (emit.c) */
 neo_rt_model neo_compile_model(neo_compilation *c);
 
-/* A compiled model in this process: linked into a temporary folder, opened, and the folder
- * removed. Its kernels are driven by the runtime that this program is linked with. (load.c) */
+/* A compiled model in this process: it is linked in a temporary folder and opened, and the folder
+ * is removed. The runtime that this program is linked with runs its kernels. (load.c) */
 typedef struct {
   void *handle;
   const neo_rt_model *model;
 } neo_library;
 /* After neo_compile_kernels. Errors are in c->why. */
 neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK;
-/* Opens a library that exists. `prefix` null: from the file's name, "libmlp.so". *why gets a
+/* Opens an existing library. `prefix` null: take it from the file's name, "libmlp.so". *why gets a
  * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
 void neo_library_close(neo_library *l);
 
-/* All floats of the module become f64, bits of constants as they were. Before the passes.
+/* Turns all floats of the module into f64; constants keep their values. Call it before the passes.
  * (f64.c) */
 void neo_module_widen(neo_module *m);
-/* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
+/* The value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
-/* Sizes as kernels read them (neo_size_number), in the arena; indices of loops are in the middle of what
- * they may be. (sizes.c) */
+/* Sizes in the order of kernels (neo_size_number), in the arena; an index of a loop is in the
+ * middle of its range. (sizes.c) */
 int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes);
-/* The ends between which an element of an integer tensor lies (ir/element.h) at these sizes. */
+/* The ends of the elements of an integer tensor (ir/element.h) at these sizes. */
 typedef struct {
   bool given;
   uint32_t rank;
   int64_t extent[16], least, below, by_least[16], by_below[16];
-  /* Offsets, or what they cut into lists (neo_tensor_rec.offsets): ends are such that they are lists. */
+  /* The tensor has offsets, or is cut into lists by offsets (neo_tensor_rec.offsets): its ends make
+   * valid lists. */
   bool offsets, listed;
   int64_t lists, edges;
 } neo_ends_at;
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
-/* Those of one element, by its number in row-major order. */
+/* The ends of one element, by its number in row-major order. */
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
-/* Those that all elements keep. */
+/* The ends that hold for all elements. */
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
-/* Where the elements of a tensor lie at these sizes, in the memory that holds it. */
+/* The positions of a tensor's elements at these sizes, in the memory that holds it. */
 typedef struct {
   uint32_t rank;
   int64_t first, extent[16], stride[16];
 } neo_cells_at;
 neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes);
-/* The place of one element, which there is, by its number in row-major order. */
+/* The position of an element, by its number in row-major order; the element has to exist. */
 int64_t neo_cell_of_element(const neo_cells_at *c, int64_t element);
-/* Elements of the memory that holds a tensor at these sizes; the extents of the tensor that has that memory go to
- * `extent` (may be null). */
+/* The number of elements in the memory that holds a tensor, at these sizes; the extents of the
+ * tensor with that memory go to `extent` (may be null). */
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
                                int64_t extent[16]);
 
-/* Versions of the libraries that do the work. (llvm_version.c, isl_version.c) */
+/* Versions of LLVM and isl. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
-/* Addresses in these libraries. */
+/* An address inside of each of these libraries. */
 const void *neo_llvm_place(void);
 const void *neo_isl_place(void);
 
-/* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if
- * it fails. (spawn.c) */
+/* Runs a program (looked up in PATH) and waits for it; *output is its stderr. NEO_IO if it fails.
+ * (spawn.c) */
 neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_MUST_CHECK;
 
-/* Is there a program of this name in PATH? (spawn.c) */
+/* Whether PATH has a program of this name. (spawn.c) */
 bool neo_on_path(const char *name);
-/* Where; null: there is none. (spawn.c) */
+/* The program's path; null: there is none. (spawn.c) */
 const char *neo_program_path(neo_arena *a, const char *name);
 
-/* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped
- * library and libneort are. Null if they cannot be found. (place.c) */
+/* Paths of the shipped library, libneort and so on: in the folder of the running program, or
+ * ../share/neo/std etc. beside it. Null: not found. (place.c) */
 const char *neo_place_std(neo_arena *a);
 const char *neo_place_records(neo_arena *a);
 const char *neo_place_zoo(neo_arena *a);     /* known networks, to start from */
@@ -321,5 +333,5 @@ const char *neo_place_lib(neo_arena *a);
 const char *neo_place_measurer(neo_arena *a); /* the program itself */
 const char *neo_place_include(neo_arena *a);
 
-/* Why a library must not have this name; null: it may (names.c). */
+/* The reason why a library must not have this name; null: it may (names.c). */
 const char *neo_library_name_taken(neo_arena *a, const char *name);

@@ -85,7 +85,7 @@ static int look_at(struct dl_phdr_info *x, size_t size, void *ctx) {
   return 1;
 }
 
-/* Of the object that has this address; null: it cannot be told. */
+/* The identity of the loaded object that contains this address; null: it cannot be found. */
 static const char *identity(neo_arena *a, const void *of) {
   search s = {.of = (uintptr_t)of};
   dl_iterate_phdr(look_at, &s);

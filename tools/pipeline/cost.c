@@ -1,4 +1,5 @@
-/* What each stage of a compilation took: time of this process, and what the provers did. */
+/* The cost of each stage of a compilation: CPU time of this process, and the work of the
+ * provers. */
 #include "base/clock.h"
 #include "tools/pipeline/compile.h"
 

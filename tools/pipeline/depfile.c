@@ -1,4 +1,4 @@
-/* The depfile: what was written, and what it was made of, as a rule of make. */
+/* The depfile: the outputs and their sources, as a rule of make. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
 #include <sys/stat.h>
@@ -51,7 +51,7 @@ static bool is_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Are they one file, by whatever paths, or will they be? */
+/* Whether the paths are those of one file, or will be. */
 static bool is_one_file(neo_arena *a, const char *x, const char *y) {
   struct stat of_x, of_y;
   bool has_x = stat(x, &of_x) == 0, has_y = stat(y, &of_y) == 0;

@@ -1,7 +1,9 @@
-/* Writes what was asked for into the output folder, under names made from the prefix:
+/* Writes the files asked for into the output folder, with names made from the prefix:
+ *
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
  *   <prefix>.json
- * A compilation in memory keeps the same, but for the libraries, as its outputs. */
+ *
+ * A compilation in memory has the same as its outputs, except the libraries. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include "tools/pipeline/code.h"
@@ -9,7 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is one text is one module; objects are made of parts. */
+/* Makes one LLVM module for the outputs that are one text (assembly, LLVM IR); objects are made in
+ * parts. */
 static neo_status build_llvm(neo_compilation *c) {
   unsigned here = c->target.sm ? NEO_EMIT_ASM : NEO_EMIT_ASM | NEO_EMIT_LL;
   if (!(c->options.emit & here))
@@ -138,7 +141,7 @@ static neo_status make_object(neo_compilation *c) {
            : neo_emit_put(c, code ? NEO_EMIT_CODE : NEO_EMIT_OBJECT, whole.data, whole.size_bytes);
 }
 
-/* What a GPU's child wrote into the temporary folder. */
+/* Takes the files that a GPU's child process wrote into the temporary folder. */
 static neo_status take_staged(neo_compilation *c) {
   neo_status s = c->staging && c->target.sm ? neo_emit_take(c, NEO_EMIT_LL) : NEO_OK;
   return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);

@@ -1,4 +1,4 @@
-/* Who is within LLVM, as a compilation knows it. */
+/* Notes in a compilation whether it is within LLVM. */
 #include "tools/pipeline/emit.h"
 
 void neo_emit_enter(neo_compilation *c) {

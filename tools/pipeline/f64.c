@@ -13,8 +13,9 @@ static neo_type wide(neo_type t) {
   return neo_type_is_float(t) ? NEO_F64_T : t;
 }
 
-/* Nodes whose type depends on nothing but their arguments come out right by op1..op3; the others
- * are made with the wide type. The runner of rewrites has put the arguments in already. */
+/* Widens a node. One whose type depends on nothing but its arguments gets the right type by
+ * op1..op3; others are made with the wide type. The runner of rewrites has replaced the arguments
+ * already. */
 static neo_expr widen(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   const neo_node n = *neo_expr_node(m, e);

@@ -1,4 +1,4 @@
-/* What a module computes, before and after passes. */
+/* Compares the results of a module before and after passes. */
 #include "autodiff/autodiff.h"
 #include "ir/print.h"
 #include "tools/pipeline/facts_parts.h"
@@ -149,7 +149,7 @@ static neo_status compare(evaluation *e, const neo_fact *was, const neo_fact *is
   return NEO_OK;
 }
 
-/* Rounding to fewer bits is what the user asked for: results differ from then on. */
+/* Whether the pass rounds to fewer bits, as the user asked for: results differ from then on. */
 static bool rounds(const evaluation *e) {
   bool asked = e->m->math != NEO_PRECISION_F32 || e->m->store != NEO_PRECISION_F32;
   return asked && e->pass && neo_streq(e->pass, "mixed-precision");
@@ -215,8 +215,9 @@ static neo_status check_rounds(neo_fact_check *f, neo_module *m, const char *pas
   return s;
 }
 
-/* Gradients of the program as it was written: passes before autodiff may change what it makes of it. Arithmetic that
- * wraps is marked for them alone, since autodiff reckons in exact integers. */
+/* Computes the gradients of the program as written: passes before autodiff may change its
+ * gradients. Arithmetic that wraps is first made opaque in the copy, since autodiff assumes exact
+ * integers. */
 static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
   neo_pass_target target = {0};
   neo_status s = NEO_OK;

@@ -1,4 +1,4 @@
-/* How much was evaluated, and what was left out. */
+/* Counts evaluations, and those that were left out. */
 #include "tools/pipeline/facts_parts.h"
 
 static const char *const why[NEO_FACT_OUTCOMES] = {

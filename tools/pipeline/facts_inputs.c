@@ -55,9 +55,10 @@ typedef struct {
   bool impossible;
 } drawing;
 
-/* Multiples of 1/4, of which sums are exact and many are equal; then any numbers, for which rounding
- * counts; then numbers above 0; then one number, so that the first of equals counts. Infinities would
- * tell nothing: of what becomes of them passes promise little. */
+/* Draws a float, by the number of the choice: multiples of 1/4, whose sums are exact and of which
+ * many are equal; any numbers, for which rounding counts; positive numbers; one number only, so
+ * that the first of equals counts. There are no infinities, as passes promise little about their
+ * results. */
 static double draw_float(uint32_t number, uint64_t h) {
   double unit = (double)(h >> 11) * 0x1p-53;
   switch (number) {

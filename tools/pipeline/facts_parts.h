@@ -1,5 +1,5 @@
-/* Shared by the files of checked facts: facts.c compares modules, facts_plan.c a plan with the module that it was made
- * of, facts_inputs.c says on what, facts_count.c how much was left out. */
+/* Shared by the files of checked facts: facts.c compares modules, facts_plan.c compares a plan with
+ * its module, facts_inputs.c makes inputs, facts_count.c counts evaluations that were left out. */
 #pragma once
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
@@ -9,17 +9,17 @@ enum { NEO_FACT_ROUNDS = 4, NEO_FACT_WORK = 200000 };
 
 typedef struct { /* a result of an entry */
   uint32_t entry, name;
-  bool update; /* of a parameter or state, which may be an output as well */
+  bool update; /* the new value of a parameter or state, which may be an output as well */
   neo_type type;
   neo_values v;
   double *error; /* null: all 0 */
-  bool gradient; /* known of a copy of the program as it was written */
+  bool gradient; /* a gradient, computed on a copy of the program as written */
 } neo_fact;
 
 typedef struct {  /* one choice of sizes and inputs */
   int64_t *sizes; /* by id; null: there are none */
   uint32_t n_sizes;
-  NEO_VEC(neo_fact) known; /* by the last evaluation */
+  NEO_VEC(neo_fact) known; /* results of the last evaluation */
 } neo_fact_round;
 
 typedef enum { NEO_FACT_OF_MODULES, NEO_FACT_OF_PLANS, NEO_FACT_KINDS } neo_fact_kind;
@@ -42,21 +42,21 @@ struct neo_fact_check {
 };
 
 /* ---- facts_inputs.c */
-/* Small sizes under which the program's conditions hold; null: none were found. */
+/* Small sizes at which the program's conditions hold; null: none were found. */
 int64_t *neo_fact_sizes(neo_arena *a, const neo_module *m, uint64_t seed);
-/* Would the tensors take much memory? */
+/* Whether the tensors would take much memory. */
 bool neo_fact_are_large(const neo_module *m, const int64_t *sizes);
-/* The inputs of a round by its number; false: no element of some input is in its bounds at these sizes. */
+/* Sets the inputs of choice `number`. False: some input has no valid value at these sizes. */
 bool neo_fact_draw(neo_module *m, neo_interp *interp, const int64_t *sizes, uint32_t number);
 
 /* ---- facts_count.c */
 void neo_fact_count(neo_fact_check *f, neo_fact_kind kind, neo_fact_outcome k, int64_t n);
-/* How many entries are evaluated. */
+/* The number of entries that are evaluated. */
 int64_t neo_fact_entries(const neo_module *m);
 
 /* ---- facts.c */
-/* Are the values the same, up to this error? */
+/* Whether the values are equal up to this error. */
 bool neo_fact_same(neo_type t, neo_value a, neo_value b, double error);
 void neo_fact_add_value(neo_str *s, neo_type t, neo_value x);
-/* "[2, 1]": an element by its number; nothing for one without dimensions. */
+/* "[2, 1]" for an element by its number; nothing for a scalar. */
 void neo_fact_add_index(neo_str *s, const int64_t *extent, uint32_t rank, int64_t element);

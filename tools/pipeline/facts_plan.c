@@ -3,7 +3,7 @@
 #include "tools/pipeline/plan_run.h"
 #include <string.h>
 
-typedef struct { /* an entry on the inputs of one round */
+typedef struct { /* an entry on one choice of inputs */
   neo_compilation *c;
   neo_arena *a;
   const int64_t *sizes; /* by id */
@@ -13,7 +13,7 @@ typedef struct { /* an entry on the inputs of one round */
   neo_str why;
 } plan_check;
 
-/* ---- what is expected */
+/* ---- expected results */
 
 static bool is_computed(const neo_module *m, neo_tensor t) {
   neo_role role = (neo_role)neo_tensor_at(m, t)->role;
@@ -27,7 +27,7 @@ static void add_once(neo_arena *a, neo_map *seen, neo_tensors *out, neo_tensor t
   NEO_PUSH(a, out, t);
 }
 
-/* All that the entry's groups write, and what it returns. */
+/* All tensors that the entry's groups write or that it returns. */
 static neo_tensors roots_of(plan_check *x) {
   neo_tensors out = {0};
   const neo_plan *p = x->c->plan;
@@ -68,10 +68,10 @@ static bool expect(plan_check *x, uint32_t number) {
   return !s;
 }
 
-/* ---- what is given */
+/* ---- given tensors */
 
-/* The tensor whose elements the caller, the context or the library has in this buffer; 0: none. One of no
- * bytes lies where the next one begins. */
+/* The tensor of the caller, the context or the library whose elements are in this buffer; 0: none.
+ * A tensor without bytes has the same address as the next one. */
 static neo_tensor given_in(const plan_check *x, const neo_plan_region *r) {
   const neo_module *m = x->c->module;
   bool kept = r->mem == NEO_RT_MEM_PARAM || r->mem == NEO_RT_MEM_STATE;
@@ -115,7 +115,7 @@ static neo_status report(plan_check *x) {
   return NEO_INTERNAL;
 }
 
-/* Element `of` of t, which lies at `at` of its memory. */
+/* Reports element `of` of t, which is element `at` of its memory. */
 static neo_status differs(plan_check *x, neo_tensor t, int64_t of, int64_t at, neo_value got) {
   neo_type type = neo_tensor_type(x->c->module, t);
   neo_plan_add_element(&x->why, x->c->module, x->sizes, t, at);
@@ -132,7 +132,8 @@ static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
-/* The wrong element of tensor t that was written first from `since` on, and where it lies; -1: there is none. */
+/* The element of tensor t that is wrong and was written first, from time `since` on; *at is its
+ * position in the memory. -1: none. */
 static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t, uint64_t since,
                            int64_t *at) {
   int64_t first = -1, n = neo_interp_tensor(x->interp, t)->n;

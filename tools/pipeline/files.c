@@ -1,4 +1,4 @@
-/* The files of a compilation: their kinds, and where they lie. */
+/* The files of a compilation: their kinds and paths. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
 #include <string.h>

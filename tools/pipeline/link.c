@@ -1,11 +1,11 @@
-/* Shared library and archive, of the objects, in the temporary folder.
+/* Makes shared library and archive from the objects, in the temporary folder.
  *
  * The linker is the system's C compiler ($CC, else cc; for another architecture the cross compiler
- * of its name), the archiver ar; both are told to leave no trace of time or place.
+ * of its name), the archiver ar; both get options that leave no trace of time or place.
  *
  * An archive with libneort inside is one object: the model's parts and libneort linked together,
  * after which objcopy hides all names but the model's own. So such archives link alone, and any
- * number of them into one program, of whatever versions their libneorts are. */
+ * number of them into one program, whatever versions of libneort they have. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/pipeline/emit.h"
 #include <stdlib.h>

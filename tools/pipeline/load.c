@@ -13,8 +13,8 @@ static const char *prefix_of_path(neo_arena *a, const char *path) {
   return strncmp(stem, "lib", 3) == 0 ? stem + 3 : stem;
 }
 
-/* A library that was made to be linked names libneort.so.0, which the loader may not find: ours,
- * beside this program, satisfies it. It stays open. */
+/* Opens a library. One that was made to be linked names libneort.so.0, which the loader may not
+ * find: ours, beside this program, satisfies it, and stays open. */
 static void *open_with_runtime(neo_arena *a, const char *path) {
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   const char *folder = handle ? NULL : neo_place_lib(a);

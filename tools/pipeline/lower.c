@@ -18,8 +18,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
   return status;
 }
 
-/* What runs where the system does not give out the tiles that the schedule wants, or the processor
- * has no dots: vectors of f32. */
+/* Lowers the group to vectors of f32, for a system that does not give out the tiles that the
+ * schedule wants, and for a processor without dots. */
 static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, neo_kernel **out) {
   neo_machine machine = c->machine;
   machine.matrix = 0;

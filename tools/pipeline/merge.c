@@ -121,7 +121,7 @@ static void add_locals(merger *m, input *in) {
   }
 }
 
-/* The number of the global of this name, from 0, which is made if there is none. */
+/* The number, from 0, of the global symbol of this name, which is added if it is new. */
 static uint32_t global_named(merger *m, const char *name, const Elf64_Sym *first, bool *made) {
   uint64_t h[2], at_hash = 0;
   neo_hash128(name, strlen(name), h);
@@ -149,7 +149,7 @@ static unsigned char stricter(unsigned char x, unsigned char y) {
   return a < b ? a : b;
 }
 
-/* What is known of one name from two objects. */
+/* Merges the symbols of one name from two objects. */
 static void join(merger *m, Elf64_Sym *known, const Elf64_Sym *s, const char *name) {
   unsigned char visibility = stricter(known->st_other, s->st_other);
   bool defines = s->st_shndx != SHN_UNDEF, weak = ELF64_ST_BIND(s->st_info) == STB_WEAK;

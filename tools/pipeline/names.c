@@ -5,7 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Libraries that compilers and their users name: `-lm` beside ours would find ours in place of the system's. */
+/* Whether compilers and their users name a library so: with ours in the same folder, `-lm` would
+ * find ours instead of the system's. */
 static bool is_system_library(const char *name) {
   static const char *const names[] = {
       "BrokenLocale", "anl",    "asan",      "atomic", "c",       "crypt",    "cuda",   "dl",
@@ -18,7 +19,7 @@ static bool is_system_library(const char *name) {
   return false;
 }
 
-/* The first function of a library of this prefix that the C library has, too; null: there is none. */
+/* The first function of a library with this prefix that the C library has, too; null: none. */
 static const char *taken_function(neo_arena *a, const char *prefix) {
   static const char *const entries[] = {"forward", "step", "grad", "test", "wait", "post", "init"};
   const char *name;

@@ -1,17 +1,17 @@
 /* Objects of a compilation, made on all cores.
  *
- * Kernels come one after the other, the first ones while others are still being made. Each is a
+ * Kernels arrive one after the other, the first ones while others are still being made. Each is a
  * part, an LLVM module of its own, which may be in the cache already. The model record, with the
- * thin entries, is the last part. Threads take the largest part that waits, so that none is left
- * alone with one at the end.
+ * thin entries, is the last part. Threads take the largest waiting part, so that no thread is left
+ * alone with a large one at the end.
  *
  * Functions that kernels share (random numbers, logarithms) are objects of their own: the first
- * part that calls one claims it, and makes it or takes it from the cache. Linked are the kernels in
- * their order, the shared functions by name, and the record. A kernel's bytes depend on it alone, a
- * shared function's on its name, so neither the number of threads nor their timing, nor the cache,
- * shows in what is linked.
+ * part that calls one claims it, and makes it or takes it from the cache. The linker gets the
+ * kernels in their order, the shared functions by name, and the record. A kernel's bytes depend on
+ * it alone, a shared function's on its name, so the linked result does not depend on the number of
+ * threads, their timing, or the cache.
  *
- * What a thread makes lives in its part's arenas; kernels and plan are only read. */
+ * A thread allocates in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
 #include "tools/pipeline/code.h"
 #include <pthread.h>
@@ -26,7 +26,7 @@ typedef struct shared shared;
 struct shared {
   shared *next;
   const char *name;
-  neo_object object; /* data null: whoever claimed it is to make it */
+  neo_object object; /* data null: the part that claimed it has to make it */
 };
 
 typedef struct part part;
@@ -105,7 +105,8 @@ neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **w
 
 /* ---- shared functions */
 
-/* The first to ask gets it; null: somebody has it. `x` is the caller's. */
+/* Claims a shared function; the first to ask gets it. Null: another part has it. `x` is the
+ * caller's memory. */
 static shared *claim(neo_parts *w, shared *x, const char *name) {
   const shared *old;
   pthread_mutex_lock(&w->mutex);
@@ -129,7 +130,8 @@ static void claim_all(neo_parts *w, part *p, shareds *own) {
   }
 }
 
-/* Those that were claimed, and have not been found: of each the module is there. */
+/* Takes the object of a shared function that this part has claimed and the cache lacks: LLVM has
+ * outlined it. */
 static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
   neo_code_part made = {0};
   size_t k = 0, n = neo_llvm_n_outlined(p->llvm);
@@ -148,7 +150,8 @@ static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
 
 /* ---- a kernel */
 
-/* `own`: shared functions that this part has to make besides those that it is the first to call. */
+/* `own`: shared functions that this part has to make, besides those that it is the first to
+ * call. */
 static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   if (s)
@@ -171,7 +174,8 @@ static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   return s;
 }
 
-/* Where the cache has all that it is the first to ask for; else the claims are `own`. */
+/* Whether the cache has the kernel and all shared functions that it is the first to call. `own`
+ * gets these functions, as this part has claimed them in either case. */
 static bool find(const neo_compilation *c, part *p, neo_code_key key, shareds *own) {
   if (!neo_code_part_find(c, key, &p->kept, &p->made))
     return false;
@@ -203,7 +207,7 @@ static neo_status make_kernel(const neo_compilation *c, part *p) {
 /* ---- the record */
 
 static neo_status make_record(const neo_compilation *c, part *p) {
-  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
+  neo_plan plan = *c->plan; /* its allocations go to the part's arena */
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   if (s)
     return s;
@@ -273,7 +277,7 @@ static size_t n_taken(neo_parts *w) {
   return n;
 }
 
-/* The same on the thread that compiles, which tells how far all are. */
+/* Makes parts on the compiling thread, which also reports progress. */
 static void run_here(neo_compilation *c, neo_parts *w) {
   for (part *p; (p = take(w)) != NULL;) {
     neo_progress(c, "machine code", n_taken(w) - 1, w->n);
@@ -287,8 +291,8 @@ static int cores(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* One more for each kernel, as long as there are cores: this thread is one of them in the end, and a
- * small model starts few. Signals are for the thread that called. */
+/* Starts a thread, one per kernel as long as there are cores: the compiling thread joins them in
+ * the end, and a small model starts few. Signals stay with the calling thread. */
 static void start_thread(neo_parts *w) {
   sigset_t all, old;
   if (w->n_threads == w->most_threads)
@@ -339,7 +343,7 @@ void neo_parts_follow(neo_compilation *c) {
     add_kernel(w, c, &c->kernels.at[w->seen]);
 }
 
-/* Nobody waits for what is still to be made. */
+/* Gives up the remaining parts. */
 void neo_parts_end(neo_compilation *c) {
   neo_parts *w = c->parts;
   if (!w)
@@ -381,7 +385,7 @@ static void take_shared(neo_compilation *c, const neo_parts *w) {
     take_object(c, &all.at[k]->object);
 }
 
-/* The first failure in the order of parts is the one that is told. */
+/* Takes the objects; reports the first failure in the order of parts. */
 static neo_status take_objects(neo_compilation *c, const neo_parts *w) {
   for (const part *p = w->first; p; p = p->next) {
     if (p->status) {

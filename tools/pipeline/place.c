@@ -1,5 +1,5 @@
-/* Where the shipped library, the headers and libneort are: beside the running program, as
- * installed or as built. */
+/* Finds the shipped library, the headers and libneort: beside the running program, as installed or
+ * as built. */
 #define _GNU_SOURCE /* dladdr */
 #include "base/file.h"
 #include "tools/pipeline/compile.h"

@@ -35,8 +35,8 @@ typedef struct {
   const neo_rt_step *s;
   neo_plan_region **region; /* by the kernel's buffers */
   int64_t *shift;
-  uint32_t empty;   /* the last buffer of which an element was read that holds nothing */
-  int64_t empty_at; /* that element; -1: there was none */
+  uint32_t empty;   /* the last buffer of which an element without a value was read */
+  int64_t empty_at; /* that element; -1: none */
 } kernel_run;
 
 static neo_tensor tensor_of(const kernel_run *r, uint32_t buf) {
@@ -65,7 +65,7 @@ static const neo_kernel *kernel_of(const neo_plan_run *x, const neo_rt_step *s) 
   return x->fast && k->fast ? k->fast : k->kernel;
 }
 
-/* Where the kernel's buffers are: regions of the memory, and scratch. */
+/* Finds the kernel's buffers: regions of the memory, and scratch. */
 static void place(kernel_run *r, neo_arena *a, const neo_kernel *k, neo_value **at, int64_t *n) {
   for (int32_t b = 0; b < r->s->n; b++)
     neo_plan_memory_reach(&r->x->memory, r->x->c->plan->args.at[r->s->first + b],
@@ -169,7 +169,7 @@ static bool blocks_wide_end(neo_plan_run *x, const neo_plan_region *rows, int64_
   return true;
 }
 
-/* Does the iteration run, and what comes after it? */
+/* Whether the iteration runs, and those after it. */
 static neo_status ask(neo_plan_run *x, const neo_rt_step *s, bool *more) {
   int64_t shift, at = neo_rt_eval(&x->model, x->model.loops[s->arg].element, x->size);
   const neo_plan_region *r = neo_plan_region_of(&x->memory, x->model.args[s->first], &shift);

@@ -1,12 +1,13 @@
 /* The files of a compilation appear together or not at all.
  *
- * All are made in one temporary folder inside of the output folder, under their final names. When the last one
- * is there, they are moved, which is all that happens between the first and the last change that a user can
- * see. A move that fails puts back what was there before; a kill between two moves is the only way to a mixture,
- * and `create` refuses a header beside another library (neo_rt_create_for).
+ * All are made in one temporary folder inside of the output folder, under their final names. When
+ * the last one is complete, they are moved; nothing else happens between the first and the last
+ * change that a user can see. A move that fails restores the state before; only a kill between two
+ * moves leaves a mixture, and `create` refuses a header beside another library (neo_rt_create_for).
  *
- * The order is for such a kill, and for make: what names a rule's target, the library, comes last, and the
- * depfile first. So a target that is up to date has its header, and its list of sources, beside it. */
+ * The order is for such a kill, and for make: the target of a rule, the library, comes last, and
+ * the depfile first. So a target that is up to date has its header, and its list of sources, beside
+ * it. */
 #include "base/file.h"
 #include "base/temp.h"
 #include "tools/pipeline/emit.h"
@@ -25,7 +26,7 @@ typedef struct {
 typedef struct {
   neo_compilation *c;
   NEO_VEC(output) outputs;
-  bool has_depfile; /* it was written; `before`: with what was in it, null: it was not there */
+  bool has_depfile; /* it was written; `before` has its former contents, null: it did not exist */
   char *before;
   size_t before_bytes;
 } publisher;
@@ -47,6 +48,8 @@ static neo_status keep(neo_compilation *c, output *o) {
     errno = EISDIR;
     return fail(c, o->to);
   }
+  if (S_ISREG(st.st_mode)) /* its user may have changed who may read it */
+    (void)chmod(o->from, st.st_mode & 0777);
   o->kept = link(o->to, o->old) == 0 || rename(o->to, o->old) == 0;
   return o->kept ? NEO_OK : fail(c, o->to);
 }
@@ -58,12 +61,12 @@ static neo_status move(neo_compilation *c, output *o) {
 
 static void restore(const output *o) {
   if (o->kept)
-    (void)rename(o->old, o->to); /* nothing, where both names are of one file */
+    (void)rename(o->old, o->to); /* no effect if both names are of one file */
   else if (o->moved)
     unlink(o->to);
 }
 
-/* ---- the depfile, which may lie anywhere */
+/* ---- the depfile, which may be in any folder */
 
 static bool is_regular(const char *path) {
   struct stat st;

@@ -2,20 +2,21 @@
  * themselves.
  *
  *   before   param W; state s; update s[..] = ..; train loss: the entry step, which gives the loss
- *   after    input W; input s; step gives the loss, then the new values of all that it updates
+ *   after    input W; input s; step gives the loss, then the new values of all tensors that it updates
  *
- * Parameters, states and settings are inputs of the entries that read them. What an entry updates
- * is among its outputs, behind those that it has, under the name of what is updated. Nothing has
- * initial values, and entries that only give gradients are left out. The number of finished steps
- * and the seed of rand() stay those of the context (neo_rt_seek). The kind of an entry stays, so
- * that `training` keeps its value. */
+ * Parameters, states and settings become inputs of the entries that read them. The new values of
+ * updated tensors become outputs, after the others, with the names of the updated tensors. Initial
+ * values disappear, and so do entries that only give gradients. The number of finished steps and
+ * the seed of rand() stay those of the context (neo_rt_seek). The kind of an entry stays, so that
+ * `training` keeps its value. */
 #include "tools/pipeline/stages.h"
 
 static bool is_kept(uint8_t role) {
   return role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE || role == NEO_ROLE_SETTING;
 }
 
-/* Outputs, and behind them what the entry updates, under the names of what that replaces. */
+/* Makes the outputs of an entry its outputs, then its updates, under the names of the updated
+ * tensors. */
 static void return_updates(neo_module *m, neo_entry_rec *e) {
   uint32_t n = e->outputs.n, more = e->updates.n;
   uint32_t *outputs = NEO_NEW_ARRAY(m->arena, uint32_t, n + more);

@@ -1,4 +1,4 @@
-/* What was made: kept in memory, and, for a build in files, written into the temporary folder. */
+/* Puts the outputs into memory and, for a build in files, into the temporary folder. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
 #include <errno.h>

@@ -76,7 +76,7 @@ static neo_status read_source(neo_compilation *c, const neo_records_source *s) {
   return NEO_OK;
 }
 
-/* Shipped records that an installation has, and no compile can use: all are of other compilers. */
+/* Reports shipped records that no compilation can use, as all are of other compilers. */
 static void report_stale(neo_compilation *c, const char *path) {
   const char *build = neo_record_build_text();
   for (size_t k = 0; k < c->records.all.n; k++)
@@ -173,8 +173,8 @@ static bool usable(neo_compilation *c, const neo_group *g, const neo_machine *ma
   return legal;
 }
 
-/* Does the record beat the model's choice of today? That of the day when it was measured may have
- * been another, slower one; by how much is for the model to say, who has learned since. */
+/* Whether the record beats the model's present choice. The model's choice at the time of the
+ * measurement may have been another, slower one; the model's present prices tell by how much. */
 static bool beats_default(neo_compilation *c, const neo_group *g, const neo_machine *machine,
                           const neo_record *r) {
   neo_schedule then, now;

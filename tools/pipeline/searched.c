@@ -23,7 +23,7 @@ struct neo_searched {
 
 _Static_assert(sizeof(neo_machine) == 552, "a field that is added is added to add_machine");
 
-/* Every bit of what prices go by: the text of a machine has fewer digits. */
+/* Adds every bit of the numbers that prices depend on: the text of a machine has fewer digits. */
 static void add_machine(neo_str *s, const neo_machine *m) {
   const char *prices = (const char *)&m->profile.threads;
   int64_t x[] = {m->isa,      m->vector_bytes, m->vector_regs,  m->fma,      m->l1_bytes,
@@ -47,7 +47,7 @@ static neo_code_key key_of(const neo_compilation *c, const neo_module *m, const 
   return neo_code_key_of(NEO_CODE_SCHEDULE, neo_str_text(&s), s.n);
 }
 
-/* ---- what this compilation knows */
+/* ---- results of this compilation */
 
 static const searched *known(const neo_compilation *c, neo_code_key key) {
   uint64_t at;
@@ -103,7 +103,7 @@ static neo_schedule search(neo_compilation *c, const neo_group *g, const neo_mac
   return s;
 }
 
-/* False: memory ended. What the scratch holds beside memory is the caller's to free in any case. */
+/* Searches. False: memory ended. The caller frees the scratch in any case. */
 static bool try_search(neo_compilation *c, const neo_group *g, const neo_machine *machine,
                        neo_arena *scratch, neo_schedule *out) {
   jmp_buf here;

@@ -1,4 +1,4 @@
-/* What a build has, in numbers. */
+/* The summary of a build, in numbers. */
 #include "tools/pipeline/compile.h"
 
 neo_summary neo_compile_summary(neo_compilation *c) {

@@ -1,4 +1,4 @@
-/* The target that the options name: for code, and what passes are told of it. */
+/* The target that the options name: for code generation, and the facts about it for passes. */
 #include "tools/pipeline/stages.h"
 #include <string.h>
 

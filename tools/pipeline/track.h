@@ -1,6 +1,6 @@
-/* An allocator that knows its live blocks, so that what a stage had in hand when memory ended, and
- * left by longjmp, can be freed. Threads may use it at the same time; what it allocates through is
- * called by one of them after the other. */
+/* An allocator that knows its live blocks, so that memory of a stage that was left by longjmp,
+ * because memory ended, can be freed. Threads may use it at the same time; it calls the allocator
+ * below one thread at a time. */
 #pragma once
 #include "base/alloc.h"
 #include <pthread.h>
@@ -12,7 +12,7 @@ typedef struct neo_track {
   pthread_mutex_t mutex;
 } neo_track;
 
-/* Allocates through `from`. The tracker must stay where it is while the result is used. */
+/* Allocates through `from`. The tracker must not move while the result is used. */
 neo_alloc neo_track_begin(neo_track *t, neo_alloc from);
-/* Frees every block that is still alive. */
+/* Frees every live block. */
 void neo_track_end(neo_track *t);

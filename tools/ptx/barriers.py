@@ -1,4 +1,4 @@
-"""What events do: barriers of a run, each with its rules. Copies, products and grids have files of their own."""
+"""The effects of events: the barriers of a run, and their rules. Copies, products and grids have files of their own."""
 from . import events
 from .copies import Copies
 from .flow import votes
@@ -12,7 +12,7 @@ AGENTS, WARP, BARRIERS = 64, 32, 16
 
 
 class Phase:
-    """Of a barrier in memory: who has come to the one that is under way."""
+    """The current phase of a barrier in memory: the arrivals so far."""
 
     def __init__(self, n):
         self.clocks, self.came = Clocks(n), {}

@@ -95,7 +95,7 @@ class Copies:
 
     @staticmethod
     def close(g, i, threads):
-        """Where a branch has a commit on both ways, the two are one group: it is whole when all threads have come."""
+        """Commits a group of copies. Commits on both ways of a branch are one group, complete when all threads have come."""
         last = g.copy_groups[-1] if g.copy_groups else ([], None)
         if threads is None or last[1] is None:
             g.copy_groups.append((g.copies, threads))
@@ -141,7 +141,7 @@ class Copies:
         return True
 
     def check_read(self, to):
-        """What a box brought was multiplied, all of it, before the next one comes to its place or the kernel ends."""
+        """Reports a box of which a byte is read by no product before another box overwrites it or the kernel ends."""
         mask, line = self.unread.get(to, (0, 0))
         if mask:
             self.tell("unread", line, "byte %d of this box is read by no product" % ((mask & -mask).bit_length() - 1))

@@ -1,4 +1,4 @@
-"""Who has seen what of whom: clocks of groups and accesses to shared memory.
+"""Vector clocks of groups of threads, and accesses to shared memory.
 
 A group of threads counts its events. seen[g][h] = n says that all threads of g know all that all threads of h did up to their event
 n; done[g][h] is the same of what warps do together (wgmma, its ends, waits), for which the arrival of one lane speaks for its warp;
@@ -107,7 +107,7 @@ class Shared:
 
     @staticmethod
     def without(records, mask):
-        """What comes later and is ordered behind the new write is so behind these, too."""
+        """The records without these bytes: an access ordered after the new write is ordered after them, too."""
         for x in records:
             x.mask &= ~mask
         return [x for x in records if x.mask]

@@ -32,8 +32,8 @@ class Group:
 
 
 class Scenario:
-    """What a launch gives: ctaid, nctaid, each word among the parameters, and each flag: a byte of global memory at a place that is
-    one for all threads, or what a vote of them says."""
+    """The values that a launch gives: ctaid, nctaid, each word among the parameters, and each flag (a byte of global memory at an
+    address that all threads share, or the result of a vote)."""
 
     def __init__(self, block, blocks, word, flag=1):
         self.block, self.blocks, self.word, self.flag = block, blocks, word, flag
@@ -276,7 +276,7 @@ class Run:
 
 
 class Plan:
-    """What all runs of a kernel share."""
+    """The analysis of a kernel that all its runs share."""
 
     def __init__(self, kernel):
         self.kernel, self.flow, self.machine = kernel, Flow(kernel), Machine()

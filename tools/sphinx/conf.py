@@ -42,7 +42,7 @@ def tree_of_pages():
 
 
 def read(app, name, source):
-    """Of the first page the navigation; of others, links to the first page."""
+    """Adds the navigation to the first page, and turns links to README.md into links to that page."""
     if name == root_doc:
         source[0] += "\n" + "\n".join(tree_of_pages())
     source[0] = re.sub(r"\.ipynb\)", ".md)", source[0])  # tools/site made pages of them

@@ -89,7 +89,7 @@ static void seed_search(neo_tune *t, neo_task *x) {
   const neo_records *r = &t->c->records;
   size_t n = neo_records_nearest(r, x->record.family, x->record.sizes, x->record.n_sizes,
                                  x->record.target, x->record.build, near, SEEDS);
-  while (n-- > 0) { /* the nearest is added last, so it comes first */
+  while (n-- > 0) { /* the nearest is added last, so that it comes first */
     neo_schedule s;
     if (neo_schedule_parse(near[n]->schedule, &s))
       neo_search_seed(&x->search, &s);
@@ -104,7 +104,7 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
 }
 
 /* Sets the base: the schedule that a compilation takes today, a record's or the model's choice.
- * Only what beats it is recorded. */
+ * Only schedules that beat it are recorded. */
 static void take_base(neo_tune *t, neo_task *x) {
   x->base_record = x->segment ? x->segment->from : NULL;
   x->base.schedule =
@@ -152,7 +152,7 @@ static bool is_late(const neo_task *x, const neo_measured *m) {
   return !x->begun && !m->ok && m->reason == MEASURE_REASON_LATE;
 }
 
-/* The kernels of a loop have the sizes of their rounds. */
+/* Shrinks the sizes, except for kernels of a loop, which have the sizes of its iterations. */
 static bool shrink_more(const neo_tune *t, neo_task *x) {
   return !x->segment && neo_task_shrink(t, x, 0.1);
 }

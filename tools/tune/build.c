@@ -100,8 +100,8 @@ static file final_file(const neo_builder *b) {
   return t->sm_own && neo_on_path("ptxas") ? CUBIN : PTX;
 }
 
-/* Without a compiler's start-up code, as what would run when the library is opened does not (neo-measure,
- * library.c). */
+/* Links without a compiler's start-up code, as neo-measure refuses code that would run when the
+ * library is opened (library.c). */
 static bool link_library(neo_arena *a, const char *object, const char *library) {
   const char *const quick[] = {"ld", "-shared", "--build-id=none", "-o", library, object, NULL};
   const char *const usual[] = {"cc",    "-shared", "-nostartfiles", "-o",

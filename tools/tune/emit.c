@@ -104,7 +104,7 @@ static neo_status run_plain(emitter *e, neo_task *x, const neo_candidate *plain,
   return NEO_IO;
 }
 
-/* Copies the file *path, which becomes the copy. Null, or what failed. */
+/* Copies the file *path; *path becomes the copy. Null, or the failure. */
 static const char *take_file(const emitter *e, const char **path, const char *to) {
   char *text;
   size_t n;
@@ -115,7 +115,7 @@ static const char *take_file(const emitter *e, const char **path, const char *to
   return s == NEO_FORMAT ? "they are too long for the folder" : s ? strerror(errno) : NULL;
 }
 
-/* What the kernel reads travels with its candidates. Null, or why there is none. */
+/* Copies the kernel's inputs into the folder of its candidates. Null, or why they cannot be had. */
 static const char *take_inputs(emitter *e, neo_task *x, size_t number) {
   const char *why = neo_task_inputs(e->t, x);
   size_t n = e->t->c->kernels.at[x->kernel].kernel->bufs.n;
@@ -127,7 +127,7 @@ static const char *take_inputs(emitter *e, neo_task *x, size_t number) {
   return why;
 }
 
-/* Writes the expected answer. *path stays null where there is none, because the task failed. */
+/* Writes the expected answer. *path stays null if the task failed, as there is none then. */
 static neo_status expect(emitter *e, neo_task *x, size_t number, const char **path) {
   neo_tune *t = e->t;
   const char *why = take_inputs(e, x, number);

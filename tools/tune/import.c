@@ -65,7 +65,7 @@ static neo_task *task_of(const importer *i, const char *line) {
   return NULL;
 }
 
-/* The base's ratio to the model's choice, which the folder says; today's base may be another
+/* Sets the base's ratio to the model's choice from the folder; the present base may be another
  * one. */
 static void take_base_ratio(importer *i, neo_task *x, double ratio) {
   neo_record *r = NEO_NEW(i->a, neo_record);

@@ -1,16 +1,17 @@
-/* What kernels find in memory when their entry runs. Integers obey what makes them (an order of a
- * graph's vertices, where the rows of a level begin, keys that are sorted), and a kernel may rely on
- * that: numbers that are drawn would make it read anywhere. So they are those of a run: a child makes
- * the library that a compilation makes today, and runs the entry twice, with inputs that are drawn as
- * `neoc run` draws them. A watch is told of each kernel before it runs (runtime/watch.h), and copies
- * the integers and truth values that the kernel reads to files, and its sizes.
+/* The contents of a kernel's buffers when its entry runs. Integers satisfy constraints (an order of
+ * a graph's vertices, the rows at which levels begin, sorted keys) on which a kernel may rely:
+ * random ones would make it read out of range. So they are taken from a run: a child process makes
+ * the library that a compilation makes today, and runs the entry twice, with inputs drawn as `neoc
+ * run` draws them. A watch sees each kernel before it runs (runtime/watch.h), and copies its sizes,
+ * and the integers and truth values that it reads, to files.
  *
- * A kernel in a loop of the plan is taken in the middle one of its largest rounds. The first run
- * counts rounds, the second one copies; kernels outside of loops are taken in the first run, since
- * what is cached between calls is made there only.
+ * A kernel in a loop of the plan is copied in the middle one of its largest iterations. The first
+ * run counts iterations, the second one copies; kernels outside of loops are copied in the first
+ * run, since results that are cached between calls are computed there only.
  *
- * Floats stay drawn: any value is a right one, and where they are of like size tolerances are
- * known. Inputs of an entry whose elements all have the same ends are as well drawn by the measurer. */
+ * Floats are random: any value is a right one, and where they are of similar size tolerances are
+ * known. Inputs of an entry whose elements all have the same ends are as well drawn by the
+ * measurer. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tools/tune/inputs.h"
 #include "base/clock.h"
@@ -75,7 +76,7 @@ typedef struct {
   const neo_inputs *run;
   neo_task **task; /* [step of the model] the first task that is taken there; null: none */
   int pass;        /* 0: the first run */
-  int64_t *seen;   /* [step] rounds with the most units so far in this pass */
+  int64_t *seen;   /* [step] iterations with the most units so far in this pass */
   neo_input *at;   /* the kernel that runs; null: none does */
   double begun_ns; /* when it began */
   bool failed;
@@ -103,7 +104,7 @@ static void copy_kernel(watcher *w, const neo_task *x, const neo_rti_watched *at
   in->seen = true;
 }
 
-/* Adds up the time of the kernel before, and starts that of the next one; null: there is none. */
+/* Adds the time of the previous kernel, and starts that of the next one; null: there is none. */
 static void count_time(watcher *w, neo_input *next) {
   double now = 1e9 * neo_now_s();
   if (w->at && w->pass == 1)
@@ -156,7 +157,7 @@ static void run_entries(watcher *w) {
       }
 }
 
-/* What it says goes to a file, of which the parent tells the first line. */
+/* The child. Its output goes to a file, of which the parent reports the first line. */
 static void child(neo_tune *t, const neo_inputs *run) {
   neo_arena *a = &t->c->arena;
   size_t n = t->c->plan->steps.n;
@@ -169,7 +170,8 @@ static void child(neo_tune *t, const neo_inputs *run) {
   int said = open(neo_path_join(a, t->inputs_folder, "said"), O_RDWR | O_CREAT | O_TRUNC, 0600);
   if (said >= 0)
     dup2(said, 1), dup2(said, 2);
-  setenv("TMPDIR", t->inputs_folder, 1); /* what it leaves when it is killed goes with the folder */
+  setenv("TMPDIR", t->inputs_folder, 1); /* its temporary files are removed with the folder if it is
+                                            killed */
   run_entries(&w);
   fflush(NULL);
   _exit(w.failed);
@@ -268,7 +270,7 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x) {
   return NULL;
 }
 
-/* What a run tells of a task: how often its kernel runs, and how long that takes. */
+/* Takes a run's figures for a task: how often its kernel runs, and how long that takes. */
 static void take_time(neo_task *x, const neo_input *in) {
   x->rounds = in->seen ? in->rounds : x->rounds;
   x->seen_ns = in->ns / x->rounds / (double)(x->own_count ? x->own_count : 1);

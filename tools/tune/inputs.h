@@ -1,17 +1,19 @@
-/* What kernels read in a run of their entry (inputs.c): the integers among it, and sizes. */
+/* Buffers that kernels read in a run of their entry (inputs.c): the integers among them, and
+ * sizes. */
 #pragma once
 #include "tools/pipeline/compile.h"
 
 typedef struct {                     /* of a kernel */
   bool seen;                         /* it ran */
   int64_t number[NEO_RT_MOST_SIZES]; /* sizes as it reads them, with indices of loops around */
-  double rounds; /* its time in the entry is that of so many such runs: more than 1 in a loop */
+  double rounds; /* number of runs, equal to this one, that the kernel's time in the entry is made
+                    of: more than 1 in a loop */
   double ns;     /* in the second run of its entry, all its runs; 0: not known */
   int64_t units, most,
       all_units; /* in a loop: most units of a round; rounds with so many; of all */
 } neo_input;
 
-typedef struct { /* a run */
+typedef struct { /* a run of an entry */
   size_t number;
   const int64_t *sizes; /* [size id] */
   neo_input *of;        /* [kernel of the compilation] */

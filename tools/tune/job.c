@@ -105,7 +105,7 @@ static void add_ends(const neo_ends_at *ends, neo_str *out) {
                (long long)(below > least ? below : least + 1));
 }
 
-/* What is in a buffer that is read. */
+/* Adds the contents of a buffer that is read. */
 static void add_contents(neo_compilation *c, const neo_kbuf *b, const char *input,
                          const int64_t *sizes, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
@@ -133,7 +133,7 @@ static void add_buffer(neo_compilation *c, const neo_kbuf *b, const char *input,
 void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                   const neo_job_options *o, neo_str *out) {
   neo_module *m = c->module;
-  enum { ROUNDS = 16 }; /* what rounds before have gathered, as later ones forget it */
+  enum { ROUNDS = 16 }; /* rounding errors that iterations add up: later ones forget older errors */
   shape x = shape_of(m, neo_group_form(m, g));
   x.stages *= o->in_rounds ? ROUNDS : 1;
   neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,

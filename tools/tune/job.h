@@ -11,7 +11,7 @@ typedef struct {
   int threads;
   uint64_t seed;
   bool positive;  /* inputs are positive, where negative ones make most answers NaN */
-  bool in_rounds; /* the kernel is a loop: rounding of a round goes into the next */
+  bool in_rounds; /* the kernel is a loop: rounding of an iteration goes into the next */
   bool loose;     /* larger tolerances, where sums cancel */
   double run_ms, total_ms;
   int64_t between_bytes;    /* bytes that other kernels of the step touch between two runs */

@@ -48,7 +48,7 @@ static neo_status start(neo_measurer *m) {
 
 static void end(neo_measurer *m) {
   if (m->to)
-    fclose(m->to); /* it ends at the end of its input */
+    fclose(m->to); /* the process ends at the end of its input */
   if (m->from)
     fclose(m->from);
   if (m->pid > 0) {

@@ -43,15 +43,15 @@ static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
   return m;
 }
 
-/* Each row: which part of the first schedules has how many rounds in all. */
+/* Rows: the first 1/share of the schedules get this number of rounds in all. */
 static const struct {
   size_t share;
   int rounds;
 } level[] = {{16, 5}, {64, 15}};
-enum { MOST = 15 }; /* rounds at most */
+enum { MOST = 15 }; /* most rounds */
 
 typedef struct {
-  double of[MOST]; /* times in order of the rounds */
+  double of[MOST]; /* in the order of rounds */
   int n;
 } times;
 

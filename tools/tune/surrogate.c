@@ -21,7 +21,7 @@ typedef struct {
 
 struct neo_surrogate {
   const neo_space *space;
-  double reduced, columns; /* lengths for which a block of 0 stands */
+  double reduced, columns; /* lengths that a block of 0 stands for */
   size_t n, next;
   bool factored;
   double mean, scale; /* scale: factor of all standard deviations */
@@ -131,7 +131,7 @@ neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
   return b;
 }
 
-/* The index of the observation; b->n: there is none. */
+/* The index of the observation; b->n: not found. */
 static size_t find(const neo_surrogate *b, const point *x) {
   size_t k = 0;
   while (k < b->n && memcmp(&b->x[k], x, sizeof *x) != 0)

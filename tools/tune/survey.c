@@ -141,7 +141,7 @@ static bool within(void *ctx, neo_schedule *s) {
   return true;
 }
 
-/* The schedule with this tile that is nearest to the model's; t->n: there is none. */
+/* The schedule with this tile that is nearest to the model's; t->n: none has it. */
 static size_t nearest(const table *t, const neo_schedule *model) {
   size_t best = t->n;
   for (size_t k = 0; k < t->n; k++)

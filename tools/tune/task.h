@@ -1,16 +1,16 @@
 /* Declarations that the tuner's files share. Each file calls only those below it:
  *
- *   tune.c       which task gets the next batch, and when it is enough
+ *   tune.c       chooses the task of the next batch, and ends the search
  *   emit.c, import.c, quality.c: instead of a search
  *   session.c    begin and end: the measurer, the files
  *   race.c       races, and records of winners
  *   base.c       the base of a task
- *   task.c       what the measurer is told of a task; batches
- *   inputs.c     what kernels read in a run of their entry
+ *   task.c       jobs for the measurer; batches
+ *   inputs.c     buffers that kernels read in a run of their entry
  *   tasks.c      the tasks of a compilation
  *   journal.c    the log of trials
  *   shrink.c     smaller sizes for long kernels
- *   progress.c   the time that is left, what a step takes
+ *   progress.c   the time that is left; the time of a step
  *
  * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h). */
 #pragma once
@@ -54,12 +54,12 @@ void neo_journal_recall(neo_tune *t, neo_task *x);
 neo_status neo_tune_add_tasks(neo_tune *t) NEO_MUST_CHECK;
 
 /* ---- inputs.c */
-/* Can entries be run here? */
+/* Whether entries can be run here. */
 bool neo_tune_can_run(const neo_tune *t);
-/* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes; runs its entry
- * where that is needed and was not done. Null: done; or why it failed. */
+/* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes. Runs its
+ * entry if that is needed and was not done. Null, or the reason of a failure. */
 const char *neo_task_inputs(neo_tune *t, neo_task *x);
-/* Where a run is needed: how often kernels run in a step, and how long they take, is seen there. */
+/* Counts how often kernels run in a step, and how long they take, if a run is needed. */
 void neo_tune_look_at_run(neo_tune *t);
 /* The file of a kernel's buffer in a run. */
 const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);

@@ -57,8 +57,8 @@ static bool find_step(const neo_tune *t, neo_task *x, uint32_t kind) {
   return false;
 }
 
-/* How often each kernel runs in a step: of the first training entry or, if there is none, of all
- * outputs. */
+/* Counts the runs of each kernel in a step: of the first training entry or, if there is none, of
+ * all outputs. */
 static runs *count_runs(neo_tune *t) {
   const neo_plan *p = t->c->plan;
   runs *n = NEO_NEW_ARRAY(&t->c->arena, runs, t->c->kernels.n + 1);
@@ -80,8 +80,8 @@ static neo_task *task_of_key(neo_tune *t, const uint64_t key[2]) {
   return NULL;
 }
 
-/* Adds a task. One with several kernels is measured among the neighbours of its first kernel. What the
- * rounds of a loop touch stays in the caches from round to round. */
+/* Adds a task. A task with several kernels is measured among the neighbours of its first kernel.
+ * Memory that the iterations of a loop use stays in the caches from one iteration to the next. */
 static void add_task(neo_tune *t, neo_task x, const runs *all) {
   neo_compilation *c = t->c;
   const runs *n = &all[x.kernel];
@@ -132,7 +132,7 @@ static void add_groups(neo_tune *t, const wanted *w, const runs *n) {
   }
 }
 
-/* Groups in the loops of recurrences. What they read follows from rounds before. */
+/* Adds groups in the loops of recurrences. Their inputs come from earlier iterations. */
 static void add_segments(neo_tune *t, const wanted *w, const runs *n) {
   for (size_t k = 0; k < t->c->segments.n && neo_tune_can_run(t); k++) {
     const neo_segment *s = &t->c->segments.at[k];

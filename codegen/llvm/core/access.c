@@ -1,11 +1,12 @@
-/* What loads and stores have in common: addresses of lanes, runs of lanes, masks. */
+/* Addresses of lanes, contiguous runs of lanes, and masks, for loads and stores. */
 #include "codegen/llvm/core/access.h"
 #include <llvm/Config/llvm-config.h>
 #include <string.h>
 
 enum { LEAST_VECTOR = 16 }; /* bytes */
 
-/* Behind a guard the address may lie outside: then it must not be called inbounds. */
+/* The address `offset` elements after `at`. A guarded address may be outside of the buffer, so its GEP is not
+ * inbounds. */
 LLVMValueRef neo_ll_step_to(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at,
                             LLVMValueRef offset) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, 1);

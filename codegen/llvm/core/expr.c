@@ -173,8 +173,8 @@ static int work_of(const neo_ll_gen *g, const neo_lx *e, int most) {
   return work;
 }
 
-/* Where all lanes take one side, LLVM can branch and compute only that side. A branch pays for
- * element functions; cheaper sides are both computed and selected lane by lane. */
+/* Should a select be a branch? A condition without lanes lets LLVM compute one side alone. A branch pays for element
+ * functions; otherwise both sides are computed, and selected lane by lane. */
 static bool branch_pays(const neo_ll_gen *g, neo_ll_val c, const neo_lx *e) {
   if (c.lanes)
     return false;
@@ -463,7 +463,7 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   return (neo_ll_val){v, x.lanes, x.depth, false};
 }
 
-/* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
+/* Lanes of a register that is no vector: its last dimension is in neighbouring elements. */
 static LLVMValueRef gather_reg(neo_ll_gen *g, neo_type t, LLVMValueRef *element) {
   LLVMTypeRef one = neo_ll_type(g->l, t, 1);
   LLVMValueRef v = LLVMGetPoison(neo_ll_type(g->l, t, g->width));

@@ -1,5 +1,5 @@
-/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a
- * library ("dylib") that is bare: linked to nothing but what `define` below gives it. */
+/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a bare library
+ * ("dylib"): it is linked only to the symbols that `define` below adds. */
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/emit.h"
 #include <elf.h>

@@ -1,19 +1,19 @@
-/* Loads. The offset's form decides:
+/* Loads. The code depends on the form of the offset:
  *   no lane          one scalar access
- *   step 1, -1       a vector, reversed for -1; masked where a guard has lanes
- *   any other step   a scalar access a lane; step 2 loads two overlapping vectors and shuffles
- *   a pattern        where lanes use all elements from the first to the last: these as one
- *                    vector, shuffled; runs of as many lanes each: a shorter vector a run, of lanes
- *                    (q, j) walked as one, say; else a scalar access a lane
- *   not affine       a vector of offsets, a scalar access a lane
- * A load whose guard fails reads zeros of the library instead: selecting the address needs no
- * branch. Only the scalar accesses of several lanes under one guard are branched around, together.
- * So does a masked vector that has no lane where elements decide its guard:
+ *   step 1, -1       a vector, reversed for -1; masked if the guard has lanes
+ *   any other step   a scalar access for each lane; step 2 loads two overlapping vectors and shuffles
+ *   a pattern        if lanes use all elements from the first to the last: one vector of these, shuffled;
+ *                    if lanes form runs of equal length, such as lanes (q, j) of two fused axes: a shorter
+ *                    vector for each run; else a scalar access for each lane
+ *   not affine       a vector of offsets, a scalar access for each lane
+ * A load whose guard does not hold reads zeros of the library: the select of the address needs no branch. There is a
+ * branch only around the scalar accesses of several lanes under the same guard. A masked vector whose guard depends on
+ * elements of tensors also reads these zeros if no lane holds:
  *
  *   masked.load(at, mask)    ->    masked.load(any(mask) ? at : zeros, mask)
  *
- * Such rows may lie in pages that nobody has touched (transform/sparse_rows.c), at which a processor
- * takes hundreds of cycles to find that a vector without lanes faults nowhere. */
+ * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor takes hundreds of
+ * cycles to find that a vector without active lanes does not fault. */
 #include "codegen/llvm/core/access.h"
 
 /* A constant, not a local: of a local, passes would make a branch of each access. */
@@ -118,7 +118,7 @@ typedef struct {
   uint32_t at[1024]; /* of each lane */
 } window;
 
-/* False: lanes leave out elements, which then need not exist. */
+/* The window of elements that the lanes use; false: the lanes skip elements, which then may not exist. */
 static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
   bool used[64] = {false};
   int64_t last = 0;
@@ -141,8 +141,8 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
   return w->n > 1;
 }
 
-/* An element is read where one of its lanes is: in round r, element e takes its r-th lane, or its
- * last. */
+/* The mask of a window's elements: an element is read if one of its lanes is active. In iteration r, element e takes
+ * its r-th lane, or its last one. */
 static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lanes) {
   uint32_t most = 0, count[64] = {0}, order[64];
   LLVMValueRef mask = NULL;

@@ -1,6 +1,6 @@
-/* What LLVM and the C++ library do where memory ends. LLVM has no way out of it: it prints a line and aborts, and
- * so does C++ for an exception that nobody catches. Both take a function that is called in place of that, but
- * not through LLVM's interface for C; so C++'s names of these two are written out here. */
+/* Handlers for the end of memory in LLVM and the C++ library. LLVM cannot recover: it prints a line and aborts, and
+ * so does C++ for an uncaught exception. Both accept a handler, but not through LLVM's interface for C; so this
+ * file declares the two functions by their mangled names. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include "codegen/llvm/emit.h"
 #include <dlfcn.h>

@@ -1,12 +1,12 @@
-/* What leaves the module: objects, assembly, text, and code callable in this process.
- * The JIT links the very object that a file would get. */
+/* Output of a module: objects, assembly, text, and code that this process calls. The JIT links the same object that
+ * would be written to a file. */
 #include "base/file.h"
 #include "codegen/llvm/gen.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Code generation changes the module; `keep` gives it a copy. */
+/* The module's object code. Code generation changes the module; with `keep` it works on a copy. */
 static neo_status object_of(neo_llvm *l, bool keep, LLVMMemoryBufferRef *out, const char **why) {
   char *text = NULL;
   LLVMModuleRef mod = keep ? LLVMCloneModule(l->mod) : l->mod;

@@ -189,12 +189,12 @@ static bool is_number_constant(LLVMValueRef y) {
   return LLVMIsConstant(y);
 }
 
-/* r, but NaN where y is. Not `y is NaN ? y : r`: with the comparison that made r, LLVM makes that
- * one choice with two conditions, which for single numbers is a branch and for vectors one
- * instruction more, in the chain of a maximum. All bits set are a NaN: comparisons of vectors give
- * them, or choose between them and r where they give masks. */
+/* r, or NaN if y is NaN. The code is not `y is NaN ? y : r`: LLVM would combine that with the comparison that computed
+ * r into one select with two conditions, which is a branch for single numbers and one more instruction for vectors, in
+ * the chain of a maximum. All bits set are a NaN: comparisons of vectors return them, or select between them and r if
+ * they return masks. */
 static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
-  enum { MASK_REGISTERS = 64 }; /* a target with vectors of so many bytes has them */
+  enum { MASK_REGISTERS = 64 }; /* a target with vectors of 64 bytes has mask registers */
   uint32_t w = neo_ll_width(y);
   LLVMValueRef bad = fcmp(l, LLVMRealUNO, y, y);
   if (w == 1 && !l->target.sm)
@@ -209,8 +209,8 @@ static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   return LLVMBuildBitCast(l->b, r, LLVMTypeOf(y), "");
 }
 
-/* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended.
- * It is x where both are equal (-0 and 0). */
+/* The minimum or maximum. `y wins ? y : x` is the machine's instruction, whose result is x if either is NaN; or_nan
+ * corrects it for a NaN y. Equal values (-0 and 0) give x. */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
   return is_number_constant(y) ? r : or_nan(l, r, y);

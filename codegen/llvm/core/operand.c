@@ -1,14 +1,17 @@
-/* Constants of formulas as operands in memory, where instructions have such and registers are few.
+/* Constants of formulas become operands in memory, if instructions have such operands and registers are few.
  *
- * A processor of 16 vector registers has not one for each coefficient of a polynomial. LLVM then
- * broadcasts the coefficient into a register for each use: an instruction more for nearly every
- * multiply-add of a gelu. A whole vector of it in memory is an operand of the multiply-add itself,
- * but LLVM takes a load as an operand only where it has one use, and the halves of a value that is
- * two registers long share what they load of equal constants. So such a constant lies in memory in
- * the value's own length, and each use loads it anew: each half then reads lines of its own.
+ * A processor with 16 vector registers does not have one for each coefficient of a polynomial. LLVM then broadcasts the
+ * coefficient into a register for each use: one more instruction for nearly every multiply-add of a gelu. A whole
+ * vector of the coefficient in memory can be an operand of the multiply-add itself. But LLVM uses a load as an operand
+ * only if the load has a single use, and the halves of a value of two registers share loads of equal constants:
  *
- * It is done last, when no pass would take the loads for the constants that they are, or out of
- * the loop. Values of one register keep their constants, which LLVM makes operands by itself. */
+ *   fma(x, y, splat c)    ->    fma(x, y, load [c, c, ...])     of the value's length, a load for each use
+ *
+ * So the constant is in memory in the value's own length, and each use has a load of its own: each half then reads
+ * other lines.
+ *
+ * The pass is the last one, because others would replace the loads by constants, or hoist them out of the loop. Values
+ * of one register are not changed: LLVM makes their constants operands by itself. */
 #include "codegen/llvm/gen.h"
 #include <string.h>
 
@@ -21,7 +24,7 @@ static bool applies(const neo_target *t) {
   return t->isa == NEO_ISA_AVX2;
 }
 
-/* The operand of the instruction that may lie in memory, if it is the k-th. */
+/* Can the k-th operand of the instruction be in memory? */
 static bool may_load(LLVMValueRef i, unsigned k) {
   switch (LLVMGetInstructionOpcode(i)) {
   case LLVMFAdd:

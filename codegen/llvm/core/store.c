@@ -1,8 +1,8 @@
 /* Stores: runs as vectors, masked where a guard has lanes, all others lane by lane. */
 #include "codegen/llvm/core/access.h"
 
-/* An emulated device is told of what asynchronous instructions will read, which see it only behind
- * fences: "neo_gpu_wrote(at, bytes)". */
+/* Reports a store to memory that asynchronous instructions read to an emulated device: "neo_gpu_wrote(at, bytes)".
+ * These instructions see it only after fences. */
 static void tell_of_store(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v) {
   if (!g->l->target.emulated || !g->matrix[buf])
     return;

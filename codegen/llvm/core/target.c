@@ -1,10 +1,8 @@
-/* Choice of the target: the host's features decide the level; its CPU name is not asked, because
- * virtual machines report wrong ones. What is known of it is a row of base/machine.def: outputs
- * must not depend on the machine that compiles beyond the level.
+/* Choice of the target. The host's features decide the level, and not its CPU name, because virtual machines report
+ * wrong ones. The machine is a row of base/machine.def: outputs depend on the compiling machine by its level alone.
  *
- * How fast an instruction is, no feature says. VDPBF16PS does twice the work of an f32 multiply-add
- * in its time on AMD's processors, half of it on Intel's: of the host's name the maker counts,
- * which virtual machines do not hide. */
+ * Features do not say how fast an instruction is. In the time of an f32 multiply-add, VDPBF16PS does twice the work on
+ * AMD's processors, and half of it on Intel's. So the maker counts as well, which virtual machines do not hide. */
 #include "codegen/llvm/target.h"
 #include "base/gpu.h"
 #include "base/hash.h"
@@ -149,7 +147,7 @@ int neo_target_pairs(const neo_target *t) {
   }
 }
 
-/* What is known of the processor; of one that has no row, what is known of its level. */
+/* Copies a row of base/machine.def into the target: the processor's, or that of its level if it has none. */
 static void take_row(neo_target *t, const neo_machine *row) {
   t->machine = *row;
   t->isa = row->isa;
@@ -216,7 +214,8 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   return NEO_OK;
 }
 
-/* "sm_100a" and "sm_120f" ask for instructions of one generation alone. */
+/* The message for an unknown level. Names such as "sm_100a" and "sm_120f" request instructions of one generation
+ * alone. */
 static neo_status unknown_gpu(neo_arena *a, const char *name, const char **why) {
   char known[KNOWN_GPUS];
   neo_gpu_choice x;

@@ -1,24 +1,22 @@
-/* Tiles that are transposed in registers before they are stored: their lanes are strided in memory,
- * and their rows lie side by side.
+/* Transposition of tiles in registers before stores, for tiles whose lanes are strided in memory and whose rows are
+ * contiguous.
  *
  *     for r in 0..14 unroll: for l in 0..16 vector: Y[at + r + 3136*l] = value(r, l)
  *
- * Lane by lane this would be a store of each element. Instead the vectors of up to as many rows as
- * there are lanes are computed first, then transposed in registers, so that what was a lane is a
- * run of rows, one store. UNROLL promises that rows do not depend on each other.
+ * Lane by lane this would be a store of each element. Instead, up to as many rows as there are lanes are computed
+ * first, and then transposed in registers, so that each lane is a run of rows and needs one store. UNROLL promises that
+ * rows do not depend on each other.
  *
- * The transposition is one of a square of n by n elements, n a power of two, in log2 n steps, each
- * a shuffle of pairs of vectors that a processor has as one instruction: elements, pairs, ... of
- * blocks of 16 bytes are interleaved until a block holds one lane of several rows, then blocks are
- * brought together. Where an element comes to lie is followed along, so that no order of the
- * results has to be known beforehand.
+ * A square of n by n elements, n a power of two, is transposed in log2 n steps, each a shuffle of pairs of vectors that
+ * a processor has as one instruction: elements, pairs, ... of blocks of 16 bytes are interleaved until a block holds
+ * one lane of several rows, then the blocks of a lane are brought together. The code tracks the position of every
+ * element, so it needs no formula for the order of the results.
  *
- * Where the value reads memory that lies as what is stored does, as an update reads the parameter,
+ * If the value reads memory in the layout of the result, as an update reads the parameter,
  *
  *     F[at + r + 8*l] = F[at + r + 8*l] - rate * acc[r, l]
  *
- * only its registers are transposed; the rest is computed of runs of rows, for one lane after the
- * other. */
+ * only its registers are transposed; the rest of the expression is computed on runs of rows, one lane after another. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 
@@ -26,10 +24,10 @@ enum { LEAST = 4, MOST = 64, BLOCK_BYTES = 16, LOOPS = 4, REGISTERS = 4 };
 
 typedef struct {
   const neo_ls *loop[LOOPS]; /* UNROLL, outermost first */
-  uint32_t n, run;           /* run: which one's iterations lie side by side */
+  uint32_t n, run;           /* run: the loop whose iterations are contiguous in memory */
   const neo_ls *vector, *store;
   int64_t stride; /* elements from lane to lane */
-  bool by_runs;   /* the value is computed of runs; then these are transposed */
+  bool by_runs;   /* the value is computed on runs after its registers are transposed */
   const neo_lx *reg[REGISTERS];
   uint32_t n_regs;
 } tile;
@@ -147,7 +145,7 @@ typedef struct {
   uint32_t at[2][MOST]; /* positions in both vectors, one after the other, of the two results */
 } shuffle;
 
-/* Runs of e elements, those of both in turn: the low halves of blocks, the high ones. */
+/* The shuffle that interleaves runs of e elements of two vectors, in the low halves of blocks, and in the high ones. */
 static shuffle interleaved(uint32_t n, uint32_t block, uint32_t e) {
   shuffle s;
   for (uint32_t k = 0; k < n; k++) {
@@ -228,7 +226,7 @@ static int64_t value_at(const neo_ls *loop, int64_t trip) {
   return (int64_t)loop->loop.lo->bits + trip * loop->loop.step;
 }
 
-/* Where a lane is stored at all, with the loops but `run` at their iterations; null: each is. */
+/* The condition of the store, with all loops but `run` at their iterations; null: there is none. */
 static neo_ll_val condition(neo_ll_gen *g, const tile *t) {
   neo_ll_val none = {0};
   if (!t->store->store.cond)
@@ -273,7 +271,7 @@ static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_
   return LLVMBuildShuffleVector(q->g->l->b, q->v[k], q->v[k], LLVMConstVector(order, n), "");
 }
 
-/* What lane k stores in n rows from the first of the squares on, which begin with row `from`. */
+/* The value that lane k stores in n rows, which begin `first` rows after row `from`, where the squares begin. */
 static LLVMValueRef of_run(neo_ll_gen *g, const tile *t, const square *q, int64_t from,
                            uint32_t first, uint32_t n, uint32_t k) {
   const neo_ls *run = t->loop[t->run];

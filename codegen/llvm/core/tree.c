@@ -1,10 +1,11 @@
-/* Trees over the lanes of a register, as lanes are joined (lower/common/lanes.c), on vectors.
+/* Reductions over the lanes of a register (lower/common/lanes.c) by vector operations.
  *
  *     ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]))
+ *     ->
+ *     v = acc[0..4] + acc[4..8];  v = v[0..2] + v[2..4];  v[0] + v[1]
  *
- * adds the upper half of the lanes to the lower one, then the upper half of what that gives, and so
- * on: three sums of vectors instead of seven of lanes that are taken out one by one, with the same
- * operands in the same order. */
+ * Each step adds the upper half of the lanes to the lower half: three sums of vectors instead of seven sums of
+ * extracted lanes, with the same operands in the same order. */
 #include "codegen/llvm/gen.h"
 
 enum { MOST_LANES = 1024 };

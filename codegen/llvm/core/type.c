@@ -151,7 +151,7 @@ static LLVMValueRef round_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   return LLVMBuildAnd(l->b, LLVMBuildAdd(l->b, u, up, ""), neo_ll_int(t, -(1 << cut)), "");
 }
 
-/* A NaN keeps its upper bits and turns quiet, so that cutting cannot make it an infinity. */
+/* The bits of a NaN as a quiet NaN with the same upper bits, so that truncation cannot make it an infinity. */
 static LLVMValueRef quiet_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   LLVMTypeRef t = LLVMTypeOf(u);
   LLVMValueRef kept = LLVMBuildAnd(l->b, u, neo_ll_int(t, -(1 << cut)), "");
@@ -185,7 +185,8 @@ static bool has_f16(const neo_llvm *l) {
          on_gpu(l, 75);
 }
 
-/* Below 2^-14 adding and taking away 1/2 rounds to the spacing 2^-24; from 65520 on is infinity. */
+/* Rounding to f16 without its instruction. Below 2^-14, adding and subtracting 1/2 rounds to the spacing 2^-24; values
+ * from 65520 on are infinity. */
 static LLVMValueRef round_f16_soft(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef u = bits_of(l, x), size = neo_ll_call(l, "llvm.fabs", t, &x, 1);

@@ -1,6 +1,6 @@
-/* A count of the threads inside of LLVM. A child of a fork goes on with LLVM, and would wait for
- * ever for a lock of LLVM that another thread held: a process forks while the count is 0. This is
- * state of the process, as those locks are. */
+/* A count of the threads inside of LLVM. The child of a fork uses LLVM, and would wait for ever for a lock that
+ * another thread held at the fork. So a process forks only while the count is 0. The count is state of the process,
+ * as those locks are. */
 #include "codegen/llvm/emit.h"
 #include <pthread.h>
 
@@ -12,7 +12,7 @@ typedef struct {
 
 static state users = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 
-/* A child, of whoever forked it, has one thread, which is not inside. */
+/* Resets the count in a child, which has a single thread, outside of LLVM. */
 static void forget(void) {
   users = (state){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 }
@@ -40,7 +40,7 @@ void neo_llvm_leave(void) {
   pthread_mutex_unlock(&users.mutex);
 }
 
-/* Whoever comes now waits for the mutex. */
+/* Waits until no thread is inside of LLVM, and locks the mutex, so that none enters until neo_llvm_fork_end. */
 void neo_llvm_fork_begin(void) {
   lock();
   while (users.n)

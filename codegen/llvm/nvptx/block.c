@@ -1,11 +1,10 @@
-/* What a thread of a GPU knows of itself and shares with its block: numbers of threads and blocks,
- * barriers, shared memory; and inline assembly. */
+/* The numbers of a GPU's threads and blocks, barriers of a block, its shared memory; and inline assembly. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
 enum { SHARED_SPACE = 3 };
 
-/* An emulator's function "neo_gpu_place(i32) -> i32" stands for the registers. */
+/* A special register; on an emulated device "neo_gpu_place(i32) -> i32". */
 LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what) {
   static const char *const name[] = {
       "llvm.nvvm.read.ptx.sreg.ctaid.x", "llvm.nvvm.read.ptx.sreg.ntid.x",
@@ -38,7 +37,7 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
   return g->block ? g->block : neo_ll_gpu_place(g, NEO_GPU_BLOCK);
 }
 
-/* ---- what threads of a block share */
+/* ---- barriers and shared memory */
 
 /* A barrier of the kernel's threads. Where a block of a persistent grid has more threads than the
  * kernel, only the kernel's threads take part, as only consumers do under warp specialization. An
@@ -47,7 +46,7 @@ static bool are_some(const neo_ll_gen *g) {
   return g->threads < g->team || g->role == NEO_LL_CONSUMER;
 }
 
-/* The number of the barrier, among the block's; how many threads take part. */
+/* The arguments of a barrier: its number in the block, and the number of threads that take part. */
 static void barrier_of(neo_ll_gen *g, LLVMValueRef *arg) {
   enum { EVERY = 0, SOME = 1 };
   LLVMTypeRef i32 = neo_ll_i32(g->l);
@@ -67,7 +66,7 @@ void neo_ll_gpu_barrier(neo_ll_gen *g) {
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, arg, 1);
 }
 
-/* An emulated device answers "neo_gpu_vote(barrier, threads, says) -> i32". */
+/* The vote of an emulated device: "neo_gpu_vote(barrier, threads, says) -> i32". */
 static LLVMValueRef emulated_vote(neo_ll_gen *g, LLVMValueRef *arg, LLVMValueRef says) {
   LLVMTypeRef i32 = neo_ll_i32(g->l), param[] = {i32, i32, i32};
   LLVMTypeRef type = LLVMFunctionType(i32, param, 3, false);
@@ -95,7 +94,7 @@ void neo_ll_vote(neo_ll_gen *g, const neo_ls *s) {
   neo_ll_gpu_voted(g);
 }
 
-/* Factors of warpgroups begin at larger multiples than anything else. */
+/* The alignment of shared memory: factors of warpgroups need a larger one than other buffers. */
 static unsigned shared_align(const neo_ll_gen *g) {
   enum { PLAIN = 128 };
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
@@ -104,7 +103,7 @@ static unsigned shared_align(const neo_ll_gen *g) {
   return PLAIN;
 }
 
-/* Its size is an argument of the launch. */
+/* The block's shared memory, whose size is an argument of the launch. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
   static const char name[] = "neo_shared";
   neo_llvm *l = g->l;

@@ -1,10 +1,10 @@
-/* Asynchronous copies into shared memory, from sm_80 on: LLVM's intrinsics of NVPTX. The form with
- * a size writes zeros behind the bytes that it is to take: none, where the condition does not hold,
- * and then it reads nothing. Copies of 16 bytes pass the first cache by. What is not known to begin
- * at a multiple of its size is copied in smaller parts.
+/* Asynchronous copies into shared memory (cp.async), from sm_80 on, by LLVM's intrinsics of NVPTX. The intrinsics
+ * take the number of source bytes and write zeros after them. If the statement's condition does not hold, that
+ * number is 0: the copy reads nothing and writes zeros. Copies of 16 bytes bypass the first cache. A copy whose
+ * address is not known to be a multiple of its size is split into smaller ones.
  *
- * On an emulated device a thread tells "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()"
- * and "neo_gpu_copied(groups)" of them, which copies as late as may be. */
+ * On an emulated device a thread calls "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()" and
+ * "neo_gpu_copied(groups)"; the emulator copies as late as possible. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -48,7 +48,7 @@ static void part(neo_ll_gen *g, LLVMValueRef to, LLVMValueRef from, uint32_t byt
         (LLVMValueRef[]){in_space(g, to, SHARED_SPACE), in_space(g, from, GLOBAL_SPACE), taken}, 3);
 }
 
-/* Where the condition does not hold, what the offset itself would read is not read either. */
+/* The source address. Loads in the offset are under the condition, too. */
 static LLVMValueRef source(neo_ll_gen *g, const neo_ls *s, neo_ll_val cond, uint32_t *align) {
   neo_ll_val before = g->guard;
   uint32_t at = neo_ll_enter(g);

@@ -1,28 +1,34 @@
-/* Several kernels of a GPU as one persistent kernel, whose blocks run the blocks of these kernels
- * one after another, those of loops round after round.
+/* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the loops
+ * around them.
  *
  *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each..., place)
  *
- * The kernels of a phase do not depend on each other. Their blocks are numbered together: block b
- * of this grid runs blocks b, b + grid, b + 2*grid ... Lone kernels, which have one block each, and
- * loops around such are the exception: they may depend on earlier lone ones of the phase, so number 0
- * stands for all of these, in order. Between two phases all blocks meet at `place`, 4 bytes of global memory,
- * which begin as 0. For that they must be on the device at the same time (a cooperative launch).
+ *   kernel A (8 blocks), kernel B (4 blocks), kernel C reads A and B, on a grid of 4 blocks  ->
+ *     phase 0   block b runs A b, A b + 4, B b
+ *     barrier   of the grid
+ *     phase 1   block b runs C b, C b + 4, ...
  *
- * Who comes to the place adds 1, block 0 what is then missing to 2^31; so the top bit changes when
- * all have come, the other bits are 0 again, and the next time needs no preparation, whatever the
- * number of blocks is then. Adding releases, reading acquires, both for the whole device: what any
- * thread of a block wrote before, every thread of another one sees behind.
+ * Kernels of a phase do not depend on each other, and their blocks are numbered together: block b of this
+ * grid runs blocks b, b + grid, b + 2*grid ... The exception are lone kernels, which have one block each,
+ * and loops around lone kernels alone: they may depend on earlier lone ones of the phase, so number 0
+ * stands for all of them, and one block runs them in order.
  *
- * In a loop every block counts the rounds itself. What a kernel finds among its sizes as the index of a
- * loop is the round at hand; where its buffers begin and how many units it has follow from that.
- * After a round all blocks meet, if the first phase of the next one needs what its last phase did.
- * A loop over blocks of rows reads where its blocks begin from a buffer of its own, when it begins:
- * data that an earlier phase may have written.
+ * The grid barrier between two phases is a counter, `place`: 4 bytes of global memory that begin as 0. It
+ * needs all blocks on the device at the same time (a cooperative launch). Each block adds 1; block 0 adds
+ * the rest up to 2^31. So the top bit changes when all blocks have arrived, the other bits are 0 again, and
+ * the next barrier needs no initialization, for any number of blocks. The addition releases and the load
+ * acquires, both for the whole device: every thread sees what any thread of another block wrote before the
+ * barrier.
  *
- * A kernel with fewer threads than the others leaves the rest of a block idle, which meets at no
- * barrier of its own; one whose threads are units takes as many as there are. Shared memory is
- * used again by the next block, so threads meet at a block's end where it has any. */
+ * Every block counts the iterations of a loop itself. The index of the iteration is a size of the kernels in the
+ * loop; the addresses of their buffers and their numbers of units are computed from it. The blocks meet after an
+ * iteration if the first phase of the next iteration depends on its last phase. A loop over blocks of rows
+ * reads, at its beginning, the first row of each block from a buffer of its own, which an earlier phase may
+ * have written.
+ *
+ * In a kernel with fewer threads than the others, the remaining threads of a block are idle and take part in
+ * no barrier of the kernel. A kernel whose threads are units uses all threads. The threads of a block meet at
+ * the end of a block that has shared memory, because the next block uses that memory again. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -31,10 +37,10 @@ typedef struct {
   const neo_grid_part *part;
   size_t n;
   int64_t threads;
-  neo_ll_gen *gen;      /* of each part */
-  LLVMValueRef *blocks; /* of each part */
-  LLVMValueRef *rows;   /* of each loop over blocks: where they begin */
-  LLVMValueRef *size;   /* values of the model's sizes, in the round at hand */
+  neo_ll_gen *gen;      /* [part] */
+  LLVMValueRef *blocks; /* [part] number of blocks */
+  LLVMValueRef *rows;   /* [part] of a loop over blocks: the buffer of each block's first row */
+  LLVMValueRef *size;   /* values of the model's sizes, in the current iteration */
   LLVMValueRef fn, place;
   LLVMBasicBlockRef entry;
 } grid;
@@ -43,9 +49,9 @@ static LLVMBasicBlockRef new_block(const grid *x, const char *name) {
   return LLVMAppendBasicBlockInContext(x->l->ctx, x->fn, name);
 }
 
-/* ---- what it is given */
+/* ---- parameters */
 
-/* Any of the kernels: all of a model have its sizes. */
+/* The first kernel: all kernels of a model have the same sizes. */
 static const neo_kernel *some_kernel(const grid *x) {
   size_t i = 0;
   while (!x->part[i].kernel)
@@ -113,7 +119,7 @@ static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
   return LLVMBuildSDiv(b, more, neo_ll_int64(x->l, x->threads), "");
 }
 
-/* What a kernel is given in the round at hand. */
+/* Sets the sizes, units and addresses of part i for the current iteration. */
 static void begin_kernel(grid *x, size_t i) {
   neo_ll_gen *g = &x->gen[i];
   for (size_t k = 0; k < g->k->sizes.n; k++)
@@ -134,7 +140,7 @@ static void meet_threads(grid *x) {
   neo_ll_gpu_barrier(&every);
 }
 
-/* An emulated device does the same by "neo_gpu_grid_meet(place, adds)". */
+/* The grid barrier. On an emulated device it is "neo_gpu_grid_meet(place, adds)". */
 static void arrive_and_wait(grid *x) {
   static const char text[] = "{\n"
                              ".reg .pred early;\n"
@@ -195,7 +201,8 @@ static void run_block(grid *x, neo_ll_gen *g) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
-/* Those from number `first` on; gives the first one of the kernel that follows in the numbering. */
+/* Runs this block's share of the blocks of part i: the first one is number `first`. Returns the number, in the next
+ * kernel of the phase, of the block that comes next. */
 static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
@@ -221,7 +228,7 @@ static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   return LLVMBuildNSWSub(b, end, x->blocks[i], "");
 }
 
-/* Block 0, one kernel after the other, whose threads see what the one before wrote. */
+/* Runs a lone kernel, if it has a block; the barrier shows its results to the next lone kernel. */
 static void run_lone(grid *x, size_t i) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
@@ -250,7 +257,8 @@ static size_t behind(const grid *x, size_t i) {
 
 static void run_loop(grid *x, size_t i);
 
-/* Gives what number the first block of the others has for this one. */
+/* Runs all lone parts of a phase in block 0. Returns the first block, by number among the blocks of the other parts,
+ * that this block runs. */
 static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
   LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
@@ -306,7 +314,7 @@ static void run_range(grid *x, range of) {
   }
 }
 
-/* Runs the parts of the loop in one round. */
+/* Runs the parts of a loop in one iteration. */
 static void run_round(grid *x, size_t i, LLVMValueRef round) {
   const neo_grid_part *loop = &x->part[i];
   int32_t number[] = {loop->index, loop->begin, loop->end};
@@ -337,7 +345,7 @@ static void run_round(grid *x, size_t i, LLVMValueRef round) {
   LLVMPositionBuilderAtEnd(x->l->b, after);
 }
 
-/* All blocks run the same rounds. They tell each round whether there is another one. */
+/* A loop: all blocks run the same iterations, and each computes whether another one follows. */
 static void run_loop(grid *x, size_t i) {
   LLVMBuilderRef b = x->l->b;
   const neo_grid_part *loop = &x->part[i];

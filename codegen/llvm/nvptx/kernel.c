@@ -1,21 +1,20 @@
-/* Kernels of NVIDIA GPUs: what differs from those of a processor.
+/* The function and parameters of a kernel for an NVIDIA GPU.
  *
  *   void symbol(buffers..., sizes..., seed, step, call, units, maps...)
  *
- * with the calling convention of PTX's entries; buffers are pointers to global memory, all others
- * are i64, but maps of tensors (llvm/nvptx/tma.c), which are 128 bytes by value. A thread of the grid is
- * a unit of work; those that the last block has too many of do nothing. There is no argument
- * record: what a kernel needs lies in constant memory anyway, and the driver's graphs change
- * arguments one by one.
+ * The function has the calling convention of PTX's entries. Buffers are pointers to global memory, tensor maps
+ * (llvm/nvptx/tma.c) are 128 bytes by value, all others are i64. A thread of the grid is a unit of work; the
+ * surplus threads of the last block do nothing. There is no argument record as on a processor: parameters are
+ * in constant memory anyway, and the driver's graphs change arguments one by one.
  *
- * Where a kernel may be launched while those before it still run (from sm_90 on), the first thing
- * that each thread does is to wait for their end; only then may the next be launched, so that no
- * more than one generation of blocks waits. Nothing is read-only then in the sense of ld.global.nc,
- * which is for memory that nobody writes while the kernel lives: others end writing during it. */
+ * From sm_90 on a kernel may be launched while earlier kernels still run (programmatic dependent launch). Each
+ * thread first waits for their end, and only then may the next kernel be launched, so that at most one
+ * generation of blocks waits. Such a kernel uses no ld.global.nc, which is for memory that nobody writes while
+ * the kernel lives: earlier kernels may still write during its lifetime. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
-enum { SURE_THREADS = 256 }; /* of a block, however many registers each has */
+enum { SURE_THREADS = 256 }; /* a block can have so many threads with any number of registers */
 enum { PTX_KERNEL = 71 };    /* LLVM's number of the calling convention; its C API has no name */
 
 static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64_t value) {
@@ -23,8 +22,8 @@ static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64
   LLVMAddAttributeAtIndex(g->fn, param + 1, LLVMCreateEnumAttribute(g->l->ctx, kind, value));
 }
 
-/* Parameter n; type null: its address. An emulated kernel has one only, the table of their
- * addresses that it is launched with: who launches it does not know how many there are. */
+/* Parameter n; type null: its address. An emulated kernel has a single parameter, the table of the addresses
+ * of all parameters, because the launch does not know their number. */
 LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
@@ -36,7 +35,8 @@ LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   return type ? LLVMBuildLoad2(b, type, address, "") : address;
 }
 
-/* By value, and read where it lies: without grid_constant it would be copied for each thread. */
+/* Passes tensor map k by value. grid_constant makes the kernel read it from its parameters; otherwise each thread
+ * would copy it. */
 static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
   enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
   static const char in_place[] = "nvvm.grid_constant";
@@ -53,7 +53,7 @@ static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
 
 static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
-  bool alone = !g->team; /* what one kernel of a persistent grid writes, the next one reads */
+  bool alone = !g->team; /* false: in a persistent grid another kernel may have written the buffer */
   g->buf[buf].ptr = neo_ll_gpu_given(g, neo_ll_ptr_type(g->l), param);
   if (g->l->target.emulated)
     return;
@@ -64,7 +64,7 @@ static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   attribute_of(g, param, "align", (uint64_t)b->align);
 }
 
-/* Buffers that are given: all but scratch, which is shared memory. */
+/* The number of buffers that are parameters: all but scratch, which is shared memory. */
 size_t neo_ll_gpu_buffers(const neo_kernel *k) {
   size_t n = 0;
   for (size_t b = 0; b < k->bufs.n; b++)
@@ -87,14 +87,14 @@ LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_b
   return fn;
 }
 
-/* Registers have to suffice for so many. */
+/* Limits registers so that a block can have this number of threads. */
 void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads) {
   if (!g->l->target.emulated)
     neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
                           neo_arena_printf(g->l->arena, "%lld", (long long)threads));
 }
 
-/* The function, and what it is given in the places where a processor's kernel would look for it. */
+/* Declares the kernel's function with all of its parameters. */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
   size_t n_words = g->k->sizes.n + 4;
   g->fn = neo_ll_gpu_new_function(g->l, symbol, neo_ll_gpu_buffers(g->k), n_words, g->n_maps);
@@ -102,7 +102,7 @@ void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
     neo_ll_gpu_most_threads(g, neo_kernel_block_threads(g->k));
 }
 
-/* Inline assembly, as LLVM takes its own intrinsics for ones that touch no memory. */
+/* The wait for earlier kernels: inline assembly, because LLVM assumes that its intrinsics touch no memory. */
 void neo_ll_gpu_wait(neo_ll_gen *g) {
   static const char text[] = "griddepcontrol.wait; griddepcontrol.launch_dependents;";
   static const char clobbers[] = "~{memory}";
@@ -114,7 +114,7 @@ void neo_ll_gpu_wait(neo_ll_gen *g) {
   LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
 }
 
-/* Scratch is shared memory. */
+/* Sets the addresses of all buffers, from parameter `at` on; scratch is shared memory. Returns the next parameter. */
 unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at) {
   if (neo_kernel_scratch_bytes(g->k))
     g->scratch = neo_ll_gpu_shared(g);
@@ -129,7 +129,7 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
   bool warpgroups = false;
   for (uint32_t b = 0; b < k->bufs.n; b++)
     warpgroups = warpgroups || g->matrix[b];
-  if (warpgroups) /* what a block's threads have of the registers */
+  if (warpgroups) /* the registers of a multiprocessor, divided by the block's threads */
     neo_ll_gpu_most_threads(g, neo_kernel_block_threads(k));
   neo_ll_bound_registers(g);
   unsigned at = neo_ll_gpu_give_buffers(g, 0);

@@ -1,9 +1,10 @@
-/* What the warps of a block do together: LLVM's intrinsics of NVPTX. All threads of a block come to
- * them together, for they stand outside of loops of threads and of branches between threads.
+/* Products of warps (mma.sync) and loads of their operands (ldmatrix), by LLVM's intrinsics of NVPTX. All threads
+ * of a block execute them together: such statements are outside of loops of threads and of branches between
+ * threads.
  *
- * On an emulated device a thread hands its fragments, c, a and b one after the other, to
- * "neo_gpu_warp(op, fragments)", which meets with the others and leaves c there; of a matrix that
- * it reads, its row to "neo_gpu_warp_read(op, row, cells)", which leaves the cells. */
+ * On an emulated device a thread passes its fragments c, a and b, one after the other, to
+ * "neo_gpu_warp(op, fragments)", which waits for the other threads and leaves c there. For a load it passes its
+ * row to "neo_gpu_warp_read(op, row, cells)", which leaves the cells. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
@@ -11,12 +12,12 @@
 enum { WORDS = NEO_MMA_C + NEO_MMA_A + NEO_MMA_B, SHARED_SPACE = 3, HALVES_BEFORE = 80 };
 
 typedef struct {
-  LLVMValueRef slot[NEO_MMA_C]; /* of its elements, on the stack */
+  LLVMValueRef slot[NEO_MMA_C]; /* stack slots of its elements */
   uint32_t n;
   neo_type type;
 } fragment;
 
-/* n elements from a fragment's first on. */
+/* The first n elements of a fragment. */
 static fragment elements_of(neo_ll_gen *g, const neo_fragment *of, uint32_t n) {
   const neo_ll_reg *r = &g->reg[of->reg];
   const neo_reg *x = &g->k->regs.at[of->reg];
@@ -39,8 +40,7 @@ static void set_element(neo_ll_gen *g, const fragment *x, uint32_t e, LLVMValueR
   LLVMBuildStore(g->l->b, LLVMBuildBitCast(g->l->b, v, t, ""), x->slot[e]);
 }
 
-/* Arguments are cast to the types of the intrinsic, of the same bits; overload: null, or the type
- * that it is named by. */
+/* A call of an intrinsic; arguments are bitcast to its types. overload: the type in its name, or null. */
 static LLVMValueRef call(neo_llvm *l, const char *name, LLVMTypeRef overload, LLVMValueRef *arg,
                          unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -122,7 +122,7 @@ void neo_ll_mma(neo_ll_gen *g, const neo_ls *s) {
 
 /* ---- matrices from memory */
 
-/* The thread's row: constants last, which go into the instruction. */
+/* The address of the thread's row. Constants are added last, so that they become a part of the instruction. */
 static LLVMValueRef address(neo_ll_gen *g, const neo_element *of) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, (neo_type)g->k->bufs.at[of->buf].type, 1);
   LLVMValueRef at = neo_ll_buf_value(g, of->buf);

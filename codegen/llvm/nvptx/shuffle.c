@@ -1,9 +1,9 @@
-/* What the threads of a warp give each other: registers as words of 32 bits, by shfl.sync. All
- * threads of a block come to a shuffle together, as to a barrier; the last warp may have fewer than
- * 32, and its mask then names those that there are.
+/* Shuffles: the threads of a warp exchange registers as words of 32 bits (shfl.sync). All threads of a block
+ * execute a shuffle together, as a barrier. The last warp may have fewer than 32 threads; its mask has these
+ * alone.
  *
- * On an emulated device a thread hands its words to "neo_gpu_shuffle(what, n, of, words, count, mask)",
- * which meets with the others and leaves the words of the other thread behind them. */
+ * On an emulated device a thread passes its words to "neo_gpu_shuffle(what, n, of, words, count, mask)", which waits
+ * for the other threads and leaves the words of the other thread after them. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -97,7 +97,7 @@ static LLVMValueRef mask_of(neo_ll_gen *g) {
   return LLVMBuildSelect(g->l->b, is_whole, all, some, "");
 }
 
-/* The number in the warp of the thread that FIRST names. */
+/* For the shuffle FIRST: the number in the warp of the thread that it reads. */
 static LLVMValueRef first_of(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef t = thread_of(g);

@@ -1,19 +1,19 @@
-/* Warp specialization (loop/statement.h: specialize): the last warpgroup is the producer, of which
- * one thread goes on; all before it are the consumers, the threads of the kernel.
+/* Warp specialization (loop/statement.h: specialize): the last warpgroup is the producer, of which one thread
+ * runs the producer's arm; the warpgroups before it are the consumers, the threads of the kernel.
  *
  *   if tid < threads
  *     setmaxnreg.inc; the consumers' arm
  *   else
  *     setmaxnreg.dec; if tid == threads: the producer's arm
  *
- * Registers: ptxas gives a thread as many as the kernel's bound says (maxnreg), what the warpgroups
- * together have; each sets its own count where its arm begins, and behind the arms nothing follows.
- * One that wants more waits until another has given up what it had.
+ * Registers: at launch every thread has the kernel's bound (maxnreg), so that the block has the sum of what the
+ * warpgroups need. Each warpgroup sets its own count at the beginning of its arm; no code follows the arms. A
+ * warpgroup that needs more registers waits until another has released some.
  *
- * MBARRIER_ARRIVE is one arrival of each warp of the consumers, by its first thread: what it waited for
- * before (wgmma.wait_group) its warp has waited for as one. On an emulated device each thread calls
- * "neo_gpu_arrive(phase, lane)", of which those of lane 0 count; "neo_gpu_registers(more, n,
- * at_first)" stands for setmaxnreg. */
+ * MBARRIER_ARRIVE is one arrival of each warp of the consumers, by its first thread: a wait before it
+ * (wgmma.wait_group) is one of the whole warp. On an emulated device each thread calls
+ * "neo_gpu_arrive(phase, lane)", and calls with lane 0 count; "neo_gpu_registers(more, n, at_first)" replaces
+ * setmaxnreg. */
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
@@ -22,7 +22,7 @@ enum { WARP = 32, EIGHT = 8 };
 
 /* ---- the kernel's bound */
 
-/* What all threads begin with, so that the warpgroups together have what they will want. */
+/* The registers of each thread at launch: the sum of what the warpgroups need later, divided evenly. */
 static int64_t registers_at_first(const neo_ll_gen *g, const neo_ls *s) {
   const uint32_t *n = s->specialize.registers;
   int64_t all = n[NEO_PRODUCER] * (int64_t)NEO_WARPGROUP + n[NEO_CONSUMER] * g->threads;
@@ -38,7 +38,7 @@ void neo_ll_bound_registers(neo_ll_gen *g) {
   neo_ll_text_attribute(g->l, g->fn, "nvvm.maxnreg", neo_arena_printf(g->l->arena, "%lld", n));
 }
 
-/* What lies in stages is free and full by phases, not by barriers. */
+/* Marks the buffers of stages: phases of mbarriers order their accesses, and barriers do not. */
 void neo_ll_note_stages(neo_ll_gen *g) {
   const neo_ls *s = neo_kernel_specialized(g->k);
   for (uint32_t b = 0; s && b < g->k->bufs.n; b++)

@@ -1,24 +1,29 @@
-/* Barriers between loops of threads. What threads have done to each buffer since the last barrier is kept; one is put before a
- * statement that writes what others have read or written, or reads what others have written. Only
- * memory counts that threads share: scratch, and buffers that the kernel both reads and writes;
- * those that may be the same memory as others count as one. A loop around loops of threads begins
- * and ends with a barrier, if anything is open there, so that its first iteration needs none that
- * all others would have as well; behind it nothing is open, whether it ran or not.
- * Behind a branch is open what is in one of its arms.
+/* Barriers between loops of threads. `open` records the accesses of threads to each buffer since the last
+ * barrier. A statement gets a barrier before it if it writes what is open, or reads what is open as written:
  *
- * A copy writes where nobody reads or writes any more; what it has written is there for the thread
- * once it has waited, and for others after a barrier. So a wait counts as writing all of scratch,
- * and a copy under way as nothing: who reads its elements before makes a mistake, which a barrier
- * would not mend.
+ *   for t in 0..64 thread        ->   for t in 0..64 thread
+ *     s[t] = x[t]                       s[t] = x[t]
+ *   for t in 0..64 thread             barrier
+ *     y[t] = s[63 - t]                for t in 0..64 thread
+ *                                       y[t] = s[63 - t]
+ *
+ * Only shared memory counts: scratch, and buffers that the kernel both reads and writes. Buffers that may overlap
+ * count as one. A loop around loops of threads begins and ends with a barrier if anything is open there, so
+ * that its first iteration needs no barrier that all others would execute too; after the loop nothing is open, even
+ * if it had no iteration. After a branch, the accesses of both arms are open.
+ *
+ * A copy writes memory that no thread accesses any more. Its data are visible to its own thread after a wait, and to
+ * others after a barrier. So a wait counts as a write of all of scratch, and a copy in flight does not count: a
+ * read of its data before the wait is an error that no barrier would correct.
  *
  * A vote is a barrier, too.
  *
- * Boxes are copied as those copies are, but who waits at their mbarrier sees them without a barrier.
- * Where a producer asks for them, mbarriers say as well when they may be written, and no barrier does.
+ * Boxes are like these copies, but a thread that waits for their mbarrier sees them without a barrier. If a producer
+ * issues the boxes, mbarriers also order the writes after earlier reads, and no barrier does.
  *
- * What warpgroups multiply they read from where it is named on until it is awaited, which other
- * threads do at other times: it counts as read at both. They read past the way that threads write:
- * each fences what it wrote there before the barrier. */
+ * A product of warpgroups reads its factors from the statement until the wait for it, and threads reach these at
+ * different times: the factors count as read at both. The product reads by the asynchronous proxy, so each thread
+ * that wrote factors executes a fence before the barrier. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
@@ -30,7 +35,7 @@ static bool is_shared(const neo_ll_gen *g, uint32_t buf) {
   return (use & NEO_BUF_SCRATCH) || use == (NEO_BUF_READ | NEO_BUF_WRITE) || !alone;
 }
 
-/* The first of the buffers that may be the same memory. */
+/* The buffer that stands for all those that may overlap with `buf`: the first of them. */
 static uint32_t place_in_memory(const neo_ll_gen *g, uint32_t buf) {
   const neo_kbuf *b = g->k->bufs.at;
   uint32_t first = 0;
@@ -53,7 +58,7 @@ static void note_access(neo_ll_gen *g, uint8_t *use, uint32_t buf, uint8_t what)
     use[place_in_memory(g, buf)] |= what;
 }
 
-/* What it does itself, without what is inside of it. */
+/* Records the accesses of the statement itself, without those of its blocks. */
 static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   const neo_lx *own[NEO_LS_EXPRS];
   uint32_t n = neo_ls_exprs(s, own);
@@ -119,7 +124,7 @@ static uint8_t *new_uses(neo_ll_gen *g) {
   return NEO_NEW_ARRAY(g->l->arena, uint8_t, g->k->bufs.n + 1);
 }
 
-/* What threads wrote is seen by those that read it in another way. */
+/* The fence after which the asynchronous proxy (wgmma) sees what this thread wrote, if such a buffer is open. */
 static void fence(neo_ll_gen *g) {
   bool wanted = false;
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
@@ -143,8 +148,8 @@ static bool any(const neo_ll_gen *g) {
   return false;
 }
 
-/* For a branch around loops of threads, and a loop whose iterations are copies, only the head is
- * looked at. */
+/* Puts a barrier before s if it needs one, and opens its accesses. A branch around loops of threads counts with its
+ * head alone: its blocks get barriers of their own. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);
   if (g->role == NEO_LL_PRODUCER)

@@ -1,18 +1,18 @@
-/* Products of a warpgroup (loop/wgmma.h). LLVM has no intrinsic of the instruction: a statement is
- * one piece of inline assembly, which orders the sums before it (wgmma.fence), multiplies all of a
- * row of steps, and ends the group of instructions that WGMMA_WAIT counts. The sums go through the
- * assembly, in and out, so that nothing of them is moved past it; through that of an WGMMA_WAIT of all,
- * too.
+/* Products of a warpgroup (loop/wgmma.h). LLVM has no intrinsic of the instruction, so a statement WGMMA is one
+ * piece of inline assembly:
  *
  *   wgmma.fence; for each 32 bytes of steps, for each 64 rows: wgmma.mma_async; wgmma.commit_group
  *
- * What threads wrote into shared memory is seen by the instruction after a fence of each of them
- * and a barrier, which llvm/nvptx/sync.c puts between.
+ * The fence orders earlier accesses to the sums, and the commit ends the group that WGMMA_WAIT counts. The sums
+ * are inputs and outputs of the assembly, and of the assembly of a WGMMA_WAIT for all groups, so that LLVM moves
+ * no access to them past it.
+ *
+ * The instruction sees what threads wrote into shared memory after a fence of each of them and a barrier;
+ * llvm/nvptx/sync.c emits both.
  *
  * On an emulated device each thread calls "neo_gpu_warpgroup(op, transposed, columns, sums, rows,
- * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
- * end, and "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late
- * as they may be. */
+ * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the end, and
+ * "neo_gpu_warpgroup_wait(left)". The sums are in memory, and the emulator changes them as late as possible. */
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
@@ -26,7 +26,8 @@ enum {
 };
 
 typedef struct {
-  uint32_t tall, wide; /* 64 rows so many times; sums of each in a thread */
+  uint32_t tall,
+      wide; /* number of instructions along the rows, of 64 rows each; a thread's sums of each */
   LLVMValueRef *slot;
 } sums;
 
@@ -38,7 +39,7 @@ static sums sums_of(neo_ll_gen *g, uint32_t reg) {
 
 /* ---- descriptors */
 
-/* The address of a buffer in shared memory, as the descriptors want it. */
+/* The address of a buffer in shared memory, in the form of a descriptor: an i64. */
 static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef p = neo_ll_buf_value(g, buf);
@@ -50,7 +51,7 @@ static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
   return LLVMBuildZExt(b, LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), ""), neo_ll_i64(g->l), "");
 }
 
-/* The descriptor of factor i from `first` bytes behind its beginning on. */
+/* The descriptor of factor i, `first` bytes after its beginning. */
 static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMValueRef first) {
   enum { ADDRESS = 0x3ffff };
   LLVMBuilderRef b = g->l->b;
@@ -64,7 +65,7 @@ static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMVal
                      neo_ll_int64(g->l, (int64_t)neo_wgmma_descriptor(s->wgmma.transposed[i])), "");
 }
 
-/* Both factors' of this thread's warpgroup. */
+/* The descriptors of both factors for this thread's warpgroup. */
 static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValueRef out[2]) {
   LLVMBuilderRef b = g->l->b;
   LLVMTypeRef t = neo_ll_i64(g->l);
@@ -78,7 +79,8 @@ static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValue
   out[1] = descriptor_of(g, s, 1, right);
 }
 
-/* The address of a descriptor moved on; its bits above stay, for shared memory ends before. */
+/* A descriptor whose address is `bytes` larger. No carry reaches the bits above the address: shared memory is
+ * smaller than its range. */
 static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes) {
   return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int64(g->l, bytes / UNIT), "");
 }
@@ -94,8 +96,8 @@ static LLVMValueRef columns_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef colu
 
 /* ---- assembly */
 
-/* Assembly through which the sums go; arg[n..]: values of i64 it is given besides, whose numbers in
- * the text are 2*n and on. */
+/* Assembly with all n sums as inputs and outputs. arg[n..] are additional inputs of i64, $(2*n) and on in the
+ * text. */
 static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValueRef *arg,
                     unsigned more) {
   LLVMBuilderRef b = g->l->b;

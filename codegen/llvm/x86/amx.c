@@ -1,9 +1,8 @@
-/* Tile registers: AMX instructions, or plain code with the same meaning where the target asks for
- * it.
+/* Tile registers: AMX instructions, or plain code with the same meaning for targets of tests.
  *
  * All eight registers have one shape, 16 rows of 64 bytes, so that the configuration is a constant.
- * It is loaded at the start of each unit of work and released at its end: between units a worker
- * has no tile state that the system would have to keep, and no unit depends on what ran before it.
+ * It is loaded at the start of each unit of work and released at its end: between units a worker has no tile state that
+ * the system would have to save, and no unit depends on earlier code.
  * The instructions take their registers as immediates, and have no attributes in LLVM: it keeps
  * their order with all other memory accesses.
  *
@@ -67,7 +66,7 @@ static void instruction(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at, LLVMVal
   neo_ll_call(g->l, names[s->tile.op], NULL, arg, n);
 }
 
-/* ---- as plain code: registers lie in 64-byte rows on the stack */
+/* ---- plain code: registers are 64-byte rows on the stack */
 
 static LLVMValueRef vector_at(neo_llvm *l, LLVMValueRef p, bool floats) {
   LLVMTypeRef t =

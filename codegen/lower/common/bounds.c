@@ -102,8 +102,8 @@ neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *
   *left = b->where;
   if (b->where.i)
     divide(l, b->where, lane_axis, &fixed, &rest);
-  /* A part of the condition pays for a branch where data decide it, as these may leave out most steps;
-   * what it reads may not rely on the other part. */
+  /* A branch on a part of the condition pays if that part depends on data, which may exclude most steps. Its reads
+   * must be safe without the other part. */
   bool part = fixed.i && rest.i;
   if (!fixed.i ||
       (part && (!neo_form_reads(l->m, fixed) || !neo_lower_safe_under(l, fixed, (neo_expr){0}))))

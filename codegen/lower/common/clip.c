@@ -1,11 +1,14 @@
-/* Ranges of reduction axes that a tile's rows and columns bound. A condition that is linear in an own axis,
- * with coefficient 1 or -1, and in axes of the tile
+/* Clips: conditions that bound the steps of a reduction by a tile's rows and columns. The condition is linear in an own
+ * axis, with coefficient 1 or -1, and in axes of the tile:
  *
  *     sum[k | k <= m and ...]        rows m .. m + 5
+ *     ->
+ *     k in 0 .. m + 1                all elements need these steps: no test, if there is no other condition
+ *     k in m + 1 .. m + 6            some elements need these: each tests the condition
+ *                                    no element needs k > m + 5: no iterations
  *
- * leaves steps that no element of the tile needs, which are no steps of the loop (k > m + 5), steps that all need,
- * which ask no condition if there is no other (k <= m), and some in between. A window that moves with the
- * rows and leaves the tensor that it reads, a causal mask and a triangular factor are such. */
+ * Examples are a causal mask, a triangular factor, and a window that moves with the rows beyond the end of the tensor
+ * that it reads. */
 #include "codegen/lower/common/scope.h"
 #include "ir/comparison.h"
 

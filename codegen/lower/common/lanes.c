@@ -1,12 +1,11 @@
-/* Lanes over a stage's own axis hold partial results, which a tree over the lanes then reduces.
+/* Reductions with lanes over a stage's own axis: lanes hold partial results, which a tree over the lanes reduces.
  *
  *     reg acc[rows, copies, w]; acc = 0
  *     for k in steps of copies * w: for copy unrolled: for lane: acc[row, copy, lane] += body
  *     for row, col unrolled: acc[row, col] = tree(acc[row, :, :])
  *
- * The tree's shape and the lane of each element depend on the schedule alone, so that results do
- * not depend on threads. The last vector of a range is masked: dead lanes load nothing and leave
- * their accumulators as they are. */
+ * The tree's shape and the lane of each element depend on the schedule alone, so that results do not depend on
+ * threads. The last vector of a range is masked: dead lanes load nothing, and their accumulators do not change. */
 #include "codegen/lower/common/acc.h"
 
 typedef struct {

@@ -1,16 +1,16 @@
-/* The product that a step adds to an accumulator, in the order that multiplies least.
+/* The product that a step adds to an accumulator, in the order with the fewest multiplications.
  *
- * Factors that vary with the same axes of a register tile are multiplied with each other first, once
- * for a row or a column of the tile, so that what is left for each of its elements is one FMA:
+ * Factors that vary with the same axes of a register tile are multiplied first, once for each row or column of the
+ * tile, so that each element needs one FMA:
  *
  *     acc[r, c] += (a[k] * x[k, c] * y[k, r] * z[k, r])
  *     ->
  *     acc[r, c] = fma(y[k, r] * z[k, r], a[k] * x[k, c], acc[r, c])
  *
- * A factor that varies with neither goes to the side that has fewer of them. Of one side, factors of
- * outer loops come first, as their product then is the same in all steps of inner ones. The language
- * gives the factors of a product no order (docs/language.md). Which order is taken depends on the
- * schedule alone and not on the tile at hand, so that all elements of a tensor are rounded alike. */
+ * A factor that varies with neither joins the side with fewer factors. Within a side, factors of outer loops come
+ * first: their product is the same in all steps of inner loops. The language defines no order of the factors of a
+ * product (docs/language.md). The order depends on the schedule alone and not on the tile, so that all elements of a
+ * tensor are rounded in the same way. */
 #include "codegen/lower/common/acc.h"
 #include "ir/product.h"
 

@@ -74,7 +74,7 @@ static void plan_row_starts(lowering *l) {
   l->stash_moves &= o != NULL;
 }
 
-/* The current row's first element in its scratch, whose elements have so many bytes. */
+/* The first element of the current row in scratch; bytes: of an element. */
 static const neo_lx *row_start(lowering *l, int64_t bytes) {
   enum { LINE_BYTES = 64 };
   int64_t size = bytes_of(l, l->stash_pages_of);

@@ -1,12 +1,12 @@
-/* The state of a kernel that is being lowered, and the parts that several strategies use. The state
- * says which values axes and accumulators have at the current point of code generation.
+/* The state of a kernel that is being lowered, and the code that several strategies share. The state has the values of
+ * axes and accumulators at the current point of code generation.
  *
  * The folders of codegen/lower:
  *
- *   lower.c      buffers of a kernel; which strategy lowers it
+ *   lower.c      buffers of a kernel; the call of the strategy's lowering
  *   common/      expressions, accumulators, lanes, stores, the row stash: no strategy's parameters
  *   loops/       outer loops, units, register tiles, prefetches: for loops, tile, pairs
- *   tile/        operands of a contraction in scratch, and how they are copied there
+ *   tile/        operands of a contraction in scratch, and their copies
  *   pairs/       contractions of pairs of bf16
  *   keyed_scan/  running sums of equal keys
  *   segment/     segmented sums (sums over a data equation)
@@ -32,7 +32,7 @@
 enum { MOST_ROW_PREFETCHES = 8 };
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
 
-/* An axis is the sum of its parts. A part varies in the loop at `depth`; 0: in none. */
+/* The value of an axis: a sum of parts. A part varies in the loop at `depth`; 0: in none. */
 typedef struct {
   const neo_lx *e;
   int64_t scale;
@@ -49,14 +49,14 @@ typedef struct { /* an accumulator's register */
   bool columns; /* there are several columns */
   bool live;
   uint32_t fragments; /* number in a row, if the register holds fragments of a warp's mma; else 0 */
-  int64_t first_row;  /* of the accumulators at hand, where an element has several */
+  int64_t first_row;  /* row of the current accumulators, if an element has several */
 } acc_reg;
 
 typedef struct {          /* the current register tile; loops of extent 1 are left out */
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
   int64_t column_stride;     /* elements between columns along own lanes; 0: they are contiguous */
-  bool leads;                /* it is in the block's first tile of rows */
+  bool leads;                /* the tile is in the block's first tile of rows */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi; /* rows and columns of the block */
   uint32_t m_depth, n_depth;
@@ -102,7 +102,7 @@ typedef struct { /* loops of a stage, whose ranges its condition has narrowed */
   bool only_clips; /* nothing else is left of the condition */
 } stage_bounds;
 
-typedef struct { /* a prefetch of what a load reads in a later step */
+typedef struct { /* a prefetch of the element that a load reads in a later step */
   neo_tensor tensor;
   neo_expr offset;
   int64_t step;   /* elements between two loads */
@@ -121,12 +121,12 @@ typedef struct { /* the current block of the reduction's first axis */
   uint32_t depth;
 } k_block;
 
-/* The axes of tiles and lanes. This is all that common/ knows of a schedule; the strategy sets it. */
+/* The axes of tiles and lanes, which the strategy sets: common/ knows nothing else of a schedule. */
 typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
-  int64_t partial_sums;  /* accumulators of an element, to which steps of its sum go in turn */
-  bool flat;             /* a tile has fewer rows than columns */
+  int64_t partial_sums; /* accumulators of an element, which take the steps of its sum cyclically */
+  bool flat;            /* a tile has fewer rows than columns */
 } lane_axes;
 
 typedef struct {
@@ -174,17 +174,18 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* value of own axis k at which scratch begins */
   uint32_t k_origin_depth;
   k_block block;
-  bool narrowed;   /* blocks of rows have those that are needed, fewer than the axis says */
-  bool leaves_out; /* at some points of the outer loops nothing is computed */
+  bool narrowed;   /* blocks of rows have the needed rows only, fewer than the axis has */
+  bool leaves_out; /* some iterations of the outer loops compute nothing */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
-  bool end_prefetched;               /* earlier steps of the tile prefetched for its end */
-  neo_stash stash;                   /* values of rows that later stages read */
-  bool *reads_stash;                 /* by stage: the row has all of its positions */
-  bool stash_filled[NEO_STASH_MOST]; /* it was, where code is made at hand */
+  bool end_prefetched; /* earlier steps of the tile prefetched for its end */
+  neo_stash stash;     /* values of rows that later stages read */
+  bool *reads_stash;   /* by stage: the row has all of its positions */
+  bool stash_filled
+      [NEO_STASH_MOST]; /* the value is stashed at the current point of code generation */
   uint32_t stash_buf[NEO_STASH_MOST];
   int64_t stash_threads; /* threads whose registers hold the stash; 0: it is in scratch */
-  bool stash_here;       /* the current tile covers all that a thread has of the row */
+  bool stash_here;       /* the current tile covers the thread's whole part of the row */
   uint32_t stash_reg[NEO_STASH_MOST];
   bool
       stash_moves; /* a row's offset in scratch follows the results in stash_pages_of (row_stash.c) */
@@ -199,7 +200,7 @@ typedef struct lowering {
 } lowering;
 
 /* ---- lower/common/index.c */
-/* Records a failure. The caller of neo_lower is told the first one. */
+/* Records a failure; neo_lower returns the first one. */
 void neo_lower_fail(lowering *l, const char *what);
 /* Sets an axis to an expression that varies in the loop at `depth`, or to a sum of parts. */
 void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth);
@@ -279,13 +280,13 @@ static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr 
 
 /* ---- lower/common/row_stash.c: values that several stages along a row need
  * (schedule/row_stash.h), in scratch or in registers of threads */
-/* Chooses the values. threads: the block's, whose registers hold them; 0: scratch holds them. */
+/* Chooses the values. threads: of the block whose registers hold the values; 0: scratch holds them. */
 void neo_lower_plan_row_stash(lowering *l, int64_t threads);
-/* Declares registers of so many columns and lanes. */
+/* Declares the registers of stashed values. */
 void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, int64_t width);
 /* Stashes value k at the current lanes. */
 void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx *value);
-/* Does the stage read value k, of which an earlier one fills the row? */
+/* Does the stage read value k, which an earlier stage stashes for the whole row? */
 bool neo_lower_reads_stash(const lowering *l, uint32_t k, uint32_t stage);
 /* The value that an earlier stage stashed, at the current lanes; null: there is none. */
 const neo_lx *neo_lower_stashed(lowering *l, neo_expr e);
@@ -295,7 +296,7 @@ const neo_lx *neo_lower_expr(lowering *l, neo_expr e);
 /* Lowers a condition; an absent one is null. */
 const neo_lx *neo_lower_cond(lowering *l, neo_expr e);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
-/* The row of its register that the accumulator at hand is in. */
+/* The row of the current accumulator in its register. */
 const neo_lx *neo_lower_acc_row(lowering *l, const acc_reg *r);
 /* The indices out[2], in a warp's accumulator fragments (codegen/loop/warp.h), of an element of the
  * thread. row, column: counted among the thread's own; fragments: number in a row. */
@@ -326,28 +327,28 @@ void neo_lower_bounds(lowering *l);
 /* The loops of a stage, whose bounds its condition has narrowed. Bounds of own axis `outermost` use
  * shared axes alone. */
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
-/* The range of own axis k. Of the first one it is the current block of the reduction. */
 /* ---- lower/common/clip.c */
-/* The conditions among the conjuncts that are clips; *all: they all are. `out` has room for NEO_MAX_CLIPS. */
+/* The conjuncts that are clips; *all: all conjuncts are. `out` has room for NEO_MAX_CLIPS. */
 uint32_t neo_lower_clips_of(lowering *l, neo_expr where, bool *all, lower_clip *out);
 
 typedef struct {                 /* steps of an own axis */
   const neo_lx *lo, *hi;         /* that some element of the tile needs */
-  const neo_lx *all_lo, *all_hi; /* that all need */
-  bool some, all;                /* a condition narrowed them; inside of the latter none is left */
+  const neo_lx *all_lo, *all_hi; /* that all elements need */
+  bool some,
+      all; /* a condition narrowed the range; no condition is left inside of [all_lo, all_hi) */
 } clipped_range;
 clipped_range neo_lower_clip(lowering *l, const stage_bounds *b, uint32_t own, const tile *t,
                              const neo_lx *lo, const neo_lx *hi);
 
+/* The range of own axis k; for the first own axis, the current block of the reduction (lower/common/bounds.c). */
 void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
                          const neo_lx **hi);
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
-/* Does it depend on no axis, shared ones such as rows either? */
+/* Is the range independent of all axes, own and shared? */
 bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi);
-/* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
- * lane_axis (UINT32_MAX: no lanes), or on such a part of it that data decide. *left is the rest, which each
- * lane tests. */
+/* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis lane_axis
+ * (UINT32_MAX: no lanes), or on such a part of it that depends on data. *left: the rest, which each lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left);
 /* Does s use an accumulator of the other stage? */
@@ -357,8 +358,8 @@ bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage
 /* A register for a value of each element of a tile, declared in the block. */
 uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                        int64_t cols, int64_t width);
-/* begin declares accumulators for lanes over a shared axis and sets them to the identity; clear sets
- * those that are declared. */
+/* begin declares accumulators for lanes over a shared axis and sets them to the identity; clear sets declared
+ * accumulators to the identity. */
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 /* combine adds a body to the tile's current element, where cond holds (null: always); accumulate does
@@ -366,8 +367,8 @@ void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const 
 void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
-/* Copies accumulators to `shown`, where payloads of empty reductions become 0, for the stores that
- * follow. old[] gets the accumulators themselves, for the reductions that go on. */
+/* Copies accumulators to `shown`, where payloads of empty reductions become 0, for the following stores. old[] gets the
+ * accumulators themselves, for the reductions that continue. */
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const acc_reg *shown, acc_reg *old);
 bool neo_lower_has_payload(const neo_stage *s);
@@ -386,8 +387,8 @@ bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s);
 /* Reduces the parts' registers, [rows, columns, lanes], to an element for each row and column of t. */
 void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                           const tile *t);
-/* Accumulates a tile's lanes and columns along the stage's last own axis, from `at` on. Those from
- * `end` on are dead; null: none are. */
+/* Accumulates a tile's lanes and columns along the stage's last own axis, from `at` on. Lanes from `end` on are dead;
+ * null: none are. */
 void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                               const stage_bounds *b, const neo_lx *at, const neo_lx *end);
 /* Reduces a stage with lanes along its last own axis. */
@@ -403,7 +404,7 @@ void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const t
 /* Stores its results at the current value of all axes, own ones too; with a tile's lanes (null: none).
  */
 void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* How many vectors of each result are stored at a time, so that they fill a line; 1: no matter. */
+/* The number of vectors of each result that are stored together, so that they fill a line; 1: lines do not count. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
 /* Stashes the values that the stage is the first to compute, at the current lanes. */
 void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s);

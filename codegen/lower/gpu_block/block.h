@@ -76,7 +76,7 @@ const neo_lx *neo_gpu_points(lowering *l, const neo_stage *s, uint64_t axes);
 /* A buffer in shared memory. */
 uint32_t neo_gpu_shared_buffer(lowering *l, const char *name, neo_type t, int64_t elements,
                                int64_t align_bytes);
-/* Declares a register [rows, columns] of each of so many threads. */
+/* Declares a register with threads, [rows, columns] for each thread. */
 uint32_t neo_gpu_thread_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                             int64_t columns, int64_t threads);
 /* Sets a register of two dimensions to zero, in loops of these names. */
@@ -84,7 +84,7 @@ void neo_gpu_clear(lowering *l, neo_block *in, uint32_t reg, const char *row, co
 /* Loads are guarded by a condition until end_guard; bounded: each load is tested. */
 void neo_gpu_begin_guard(lowering *l, const neo_lx *guard, bool bounded);
 void neo_gpu_end_guard(lowering *l);
-/* The stage after (next) or before one, in a ring of so many. */
+/* The stage after (next) or before a stage, cyclically. */
 const neo_lx *neo_gpu_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next);
 /* The vector width of a thread's tile: 1, 2 or 4 contiguous elements, at most 16 bytes. */
 int64_t neo_gpu_vector_of(int64_t n, neo_type t);

@@ -9,9 +9,9 @@
  *     for t in 0..threads thread                 a stage that stores:
  *       for k in lane..steps step lanes: Y[...] = finish(sum)
  *
- * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on
- * each other; axes before these are loops in every thread. Which thread takes which step, and the
- * tree's shape, follow from the schedule alone: results have the same bits in any order of threads.
+ * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on each other;
+ * earlier axes are loops in every thread. The schedule alone determines the steps of each thread and the tree's shape:
+ * results have the same bits in any order of threads.
  *
  * With vectors along own axes, a step is a vector along the last of them, and the last step is
  * masked. Vectors along the last shared axis are neighbouring points of one thread. UNROLL_K steps of
@@ -51,7 +51,7 @@ static neo_block *at_point(rows_kernel *p, neo_block *in) {
   return p->needed.i ? &neo_ls_if(l->k, in, neo_lower_expr(l, p->needed))->branch.then : in;
 }
 
-/* The condition, if it is the same for the points of a thread; else 0. */
+/* The condition, if it is the same for all points of a thread; else 0. */
 static neo_expr of_points(const rows_kernel *p, neo_expr where) {
   const lowering *l = p->l;
   uint64_t axes = where.i ? neo_form_axes(l->m, l->f, where) : 0, n = l->f->axes.n;
@@ -59,7 +59,7 @@ static neo_expr of_points(const rows_kernel *p, neo_expr where) {
   return shared ? where : (neo_expr){0};
 }
 
-/* Where results ask for sums: all are selected under that condition; 0: everywhere. */
+/* The condition under which results need their sums: all results are selects of it; 0: always. */
 static neo_expr summed(const rows_kernel *p) {
   neo_module *m = p->l->m;
   const neo_form *f = p->l->f;
@@ -364,7 +364,7 @@ static void sum_stage(rows_kernel *p, neo_block *in, size_t at) {
   const neo_stage *s = &l->f->stages.at[at];
   const stage_bounds *b = &l->bounds[at];
   bool divided = p->lanes > 1 && neo_lower_lanes_fit(l, s);
-  bool alone = p->lanes == 1 || divided; /* no lane leaves its steps to another one */
+  bool alone = p->lanes == 1 || divided; /* every lane computes its own steps */
   neo_block *top = neo_gpu_rows_open_threads(p, in);
   neo_lower_facts(l, l->f, s);
   steps x = steps_of(p, s, b, b->lo, b->hi, p->lanes == 1 ? neo_lower_lanes_fit(l, s) : divided);
@@ -430,7 +430,7 @@ static bool is_value(const neo_module *m, neo_expr e, const void *value) {
   return e.i == ((const neo_expr *)value)->i;
 }
 
-/* Is the value a part of what results are where no sums are asked? */
+/* Is the value a part of results of points that need no sums? */
 static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   const lowering *l = p->l;
   bool found = false;

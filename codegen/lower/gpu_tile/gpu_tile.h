@@ -3,9 +3,9 @@
  *   tile.c       the kernel; with FMA, its sum
  *   warp.c       its sum by warps
  *   warpgroup.c  its sum by warpgroups
- *   units.c      which tile a unit is
- *   copy.c       operands: which element each thread copies
- *   pipeline.c   stages that threads fill; tma.c: stages of boxes; producer.c: one thread asks for them
+ *   units.c      the tile of a unit
+ *   copy.c       operands: the elements that each thread copies
+ *   pipeline.c   stages that threads fill; tma.c: stages of boxes; producer.c: one thread issues the boxes
  *   fma.c        products by threads; wgmma.c: by warpgroups (gpu_block/fragments.c: by warps)
  *   epilogue.c   the stages that store
  *

@@ -24,9 +24,9 @@
  * which multiplies while the first one waits, and copies are S - 1 blocks of steps ahead. Consumers do
  * not arrive for the last block of steps, because nothing overwrites the last stages.
  *
- * A persistent block computes several tiles; stages and parities go on from tile to tile. Consumers
- * arrive for all stages, also before the first tile. So the producer always waits, with the parity of
- * the boxes. Copies for the next tile run while consumers store a tile:
+ * A persistent block computes several tiles; stages and parities carry over from tile to tile. Consumers arrive for all
+ * stages, also before the first tile. So the producer always waits, with the parity of the boxes. Copies for the next
+ * tile run while consumers store a tile:
  *
  *   producer
  *     stage = 0, parity = 0

@@ -1,10 +1,10 @@
-/* A contraction's tile whose products are those of warps (codegen/loop/warp.h): TILE_M by TILE_N of the
- * block's rows and columns are a warp's, in fragments of 16 by 8.
+/* A contraction's tile with products of warps (codegen/loop/warp.h): a warp computes TILE_M by TILE_N of the block's
+ * rows and columns, in fragments of 16 by 8.
  *
  *   for u in 0..units unit
  *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
  *     for k in 0..steps step 2*BLOCK_K
- *       each half in turn:
+ *       for each half:
  *         for t in 0..threads thread: next <- the BLOCK_K steps after these
  *         for s in 0..BLOCK_K/(steps of a fragment) unroll
  *           fragments a[i], b[j] <- shared memory

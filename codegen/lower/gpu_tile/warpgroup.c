@@ -1,10 +1,10 @@
-/* A contraction's tile whose products are those of warpgroups (codegen/loop/wgmma.h): TILE_M by
- * TILE_N of the block's rows and columns are a warpgroup's.
+/* A contraction's tile with products of warpgroups (codegen/loop/wgmma.h): a warpgroup computes TILE_M by TILE_N of the
+ * block's rows and columns.
  *
  *   for u in 0..units unit
  *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
  *     for k in 0..steps step 2*BLOCK_K
- *       each half in turn:
+ *       for each half:
  *         for t in 0..threads thread: next <- the BLOCK_K steps after these
  *         wgmma acc, rows, columns              begins to multiply this half
  *         for t in 0..threads thread: the other half = next

@@ -1,25 +1,27 @@
-/* The kernels for a GPU (levels.h): a block counts, window by window, then all threads write the tables.
+/* The kernels for a GPU (levels.h): one block finds levels and ranks, window by window, then all threads write the
+ * tables.
  *
  *     for w in 0..n step T                       thread t has vertex v = w + t
  *       now[t] = 0
  *       again = true
  *       while again, T + 1 times at most
- *         next = max(now[child - w], or level[child] where the child is before the window) + 1
+ *         next = max(now[child - w], or level[child] if the child is before the window) + 1
  *         again = is next != now[t] in any thread
  *         now[t] = next
  *       level[v] = now[t];  place[v] = first[level[v]] + equal levels of threads before t
- *     first, end = sums of those before
+ *     first, end = sums of the earlier counts
  *
- * A child comes before its parents. So a vertex has its level in the first pass if none of its children is in the window, and
- * in any pass after one in which they have theirs, whatever was there before; and when a pass changes nothing, all have
- * theirs. A batch of graphs takes about as many passes as the graphs in a window are deep.
+ * A child comes before its parents. So a vertex has its final level after the first pass if none of its children is in
+ * the window, and otherwise after the pass that follows those of its children, for any previous values. When a pass
+ * changes nothing, all levels are final. A batch of graphs takes about as many passes as the graphs in a window are
+ * deep.
  *
- * Edges of lists get their ranks in the lists of parents, window by window as vertices do in their level, and find their
- * vertex among the offsets. An edge of a slot finds its place by how many edges to the same child come before it, which it
- * looks for from the child on if that has several. */
+ * Edges of lists get their ranks in the lists of parents window by window, as vertices do in their level; each searches
+ * the offsets for its vertex. The rank of a slot's edge is the number of earlier edges to the same child; if the child
+ * has several parents, the edge counts them from the child on. */
 #include "codegen/lower/levels/parts.h"
 
-enum { THREADS = 512, PASSES = 32 /* between two looks at whether to go on */ };
+enum { THREADS = 512, PASSES = 32 /* between two tests of the end */ };
 
 typedef struct {
   level_kernel k;
@@ -118,8 +120,9 @@ static void count_parents(const level_kernel *x, neo_block *in, const neo_lx *v)
     }
 }
 
-/* Elements of the window with the same now[t] get their ranks: counter[now[t]] is the rank of the first one, to which those before
- * it in the window add, and the last one leaves what comes next. table[v] becomes the rank of v, or table[rank] v. */
+/* Ranks of a window's elements among those with the same now[t]: rank = counter[now[t]] + the number of equal elements
+ * before t in the window. The last of equal elements stores rank + 1 in the counter. by_rank: table[rank] = v, else
+ * table[v] = rank. */
 static void rank_window(const window *y, neo_block *in, const neo_lx *len, uint32_t counter,
                         uint32_t table, bool by_rank) {
   const level_kernel *x = &y->k;
@@ -156,7 +159,7 @@ static void count_window(const window *y, neo_block *in) {
 
 /* ---- sums */
 
-/* The part of a buffer that thread t goes through, an element each time; `sum` is that of those before. */
+/* The body of a loop over the part of a buffer that belongs to thread t; *at: the current element. */
 static neo_block *open_run(const window *y, neo_block *in, const neo_lx *t, const neo_lx *len,
                            const neo_lx **at) {
   const level_kernel *x = &y->k;
@@ -182,7 +185,7 @@ static void add_up(const window *y, neo_block *in) {
   }
 }
 
-/* buf[i] becomes the sum of those before it, with its own if that is asked for. */
+/* buf[i] becomes the sum of the elements before it; own: and of itself. */
 static void sum_table(const window *y, neo_block *in, uint32_t buf, const neo_lx *len, bool own) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *at;

@@ -1,18 +1,18 @@
-/* The kernels of a definition of the kind LEVELS (neo_rows_rec), which orders the vertices of a graph.
+/* The kernels of a definition of the kind LEVELS (neo_rows_rec), which orders the vertices of a graph by levels.
  *
- * On a processor one kernel makes two passes over the vertices, a stable counting sort by levels between them (D. Knuth,
- * The art of computer programming, volume 3, section 5.2, algorithm D). The lists of parents are sorted by the same way:
+ * On a processor one kernel makes two passes over the vertices: a stable counting sort by level (D. Knuth, The art of
+ * computer programming, volume 3, section 5.2, algorithm D). The lists of parents are sorted in the same way:
  *
  *     for v in 0..n                                          for v in 0..n
  *       level[v] = max[k] level[child[v, k]] + 1               place[v] += first[level[v]];  vertex[place[v]] = v
  *       place[v] = first[level[v]]++                           end[v] = sum;  sum += count[v]
  *       count[child[v, k]]++                                   placed[place[v], k] = place[child[v, k]]
- *     first[l] = sum of those before                           edge[end[child[v, k]]++] = slots*place[v] + k
+ *     first[l] = sum of the earlier counts                     edge[end[child[v, k]]++] = slots*place[v] + k
  *
- * A child comes before its parents, so its list begins at end[child] by the time that a parent looks. The count lies in
- * end[v].
+ * A child comes before its parents, so end[child] is already the beginning of its list when a parent is visited. end[v]
+ * holds the count before that.
  *
- * On a GPU the first pass is a block's (gpu.c), the second runs in all threads. */
+ * On a GPU one block makes the first pass (gpu.c), and all threads the second. */
 #pragma once
 #include "codegen/loop/loop.h"
 #include "fusion/group.h"

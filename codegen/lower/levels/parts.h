@@ -1,17 +1,18 @@
-/* Private to codegen/lower/levels: what its kernels are made of. */
+/* Private to codegen/lower/levels: the parts that kernels for processors and GPUs share. */
 #pragma once
 #include "codegen/lower/levels/levels.h"
 
-enum { LEVELS_NO_BUF = UINT32_MAX }; /* of a table that nobody reads */
+enum { LEVELS_NO_BUF = UINT32_MAX }; /* the buffer of a table without readers */
 
 typedef struct {
   int64_t slots;
   uint32_t child, begin, placed, end, edge,
-      parent;          /* buffers; begin: LEVELS_NO_BUF where there are slots */
-  const neo_lx *edges; /* how many, of lists */
+      parent;          /* buffers; begin: LEVELS_NO_BUF if vertices have slots instead of lists */
+  const neo_lx *edges; /* the number of edges in lists */
 } level_list;
 
-/* A kernel in the making. A table is read and written by kernels of one group, so its buffer says both. */
+/* A kernel while it is built. Kernels of one group read and write the same tables, so a table's buffer has both
+ * uses. */
 typedef struct {
   neo_module *m;
   const neo_group *g;
@@ -52,10 +53,10 @@ neo_block *lv_loop(const level_kernel *x, neo_block *in, neo_loop_kind kind, con
                    const neo_lx *lo, const neo_lx *hi, const neo_lx **var);
 /* The block that runs where the condition holds. */
 neo_block *lv_if(const level_kernel *x, neo_block *in, const neo_lx *cond);
-/* The body of a loop over the slots of a list, with the child of vertex v in the slot: one that is there. The else branch, if
- * asked for. */
+/* The body of a loop over the slots or edges of vertex v, in two branches: `there` for an existing child, `none` for an
+ * empty slot. */
 typedef struct {
-  const neo_lx *slot; /* of a list: the edge */
+  const neo_lx *slot; /* the slot, or the edge in a list */
   const neo_lx *child;
   neo_block *there, *none;
 } level_slot;
@@ -65,7 +66,7 @@ static inline bool lv_has_slots(const level_list *l) {
 }
 /* The number of the first edge of a vertex. */
 const neo_lx *lv_first_edge(const level_kernel *x, const level_list *l, const neo_lx *v);
-/* Stores the child's place, where there is one, of an edge of the vertex at this place. */
+/* Stores the child's place, or -1 for an empty slot, in the slot or edge of the vertex at `place`. */
 void lv_store_child(const level_kernel *x, const level_list *l, const level_slot *s,
                     const neo_lx *place);
 /* Stores the edge in its child's list of parents. */
@@ -75,9 +76,9 @@ void lv_store_edge(const level_kernel *x, neo_block *in, const level_list *l, co
 static inline bool lv_has_parents(const level_list *l) {
   return l->end != LEVELS_NO_BUF;
 }
-/* Stores in the tables what lies at the vertex' place. */
+/* Stores the place of the vertex, and in other tables the vertex and its kind at that place. */
 void lv_store_place(const level_kernel *x, neo_block *in, const neo_lx *v, const neo_lx *place);
-/* first[b] is n for the blocks that there are not (NEO_ROW_FIRST), those after `used` blocks. */
+/* Sets first[b] = n for empty blocks after the first `used` blocks, as many as NEO_ROW_FIRST needs. */
 void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used);
 
 /* ---- cpu.c, gpu.c */

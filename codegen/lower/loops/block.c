@@ -35,7 +35,7 @@ static void add_piece(lowering *l, pieces *p, const neo_lx *lo, const neo_lx *hi
   p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
 }
 
-/* What full tiles leave of a block of an axis; -1: unknown. */
+/* The length of the remainder of a block of an axis, after its full tiles; -1: unknown. */
 static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *lo, const neo_lx *hi,
                        int64_t size) {
   int64_t n = length_of(l, lo, hi), extent;

@@ -5,9 +5,9 @@
  *   steps.c          blocks of the reduction, and packing around them
  *   block.c          a block as register tiles: full ones, remainders
  *   stages.c         the stages of a form at one tile
- *   partial.c        sums whose steps go to several accumulators in turn
- *   needed.c         what is not needed is left out
- *   flags.c          blocks of rows in which there is nothing to do
+ *   partial.c        sums with several accumulators for each element
+ *   needed.c         the elements of results that are needed
+ *   flags.c          blocks of rows that flags rule out
  *   prefetch_tile.c  prefetches of lines for the next tile
  *   prefetch_rows.c  prefetches of elements of the next row
  *   prefetch_gathered.c  prefetches of rows that data name
@@ -41,7 +41,7 @@ int64_t neo_lower_partial_sums(const lowering *l, const neo_stage *s);
 /* Declares and clears n accumulators of each element. */
 void neo_lower_partial_begin(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                              int64_t n);
-/* The accumulators at hand are those that step `step` of n is added to. */
+/* Makes the accumulators of step `step` of n the current ones. */
 void neo_lower_partial_step(lowering *l, const neo_stage *s, const tile *t, int64_t step);
 /* Adds up the accumulators of each element in its first one. */
 void neo_lower_partial_join(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -54,14 +54,13 @@ void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_
 /* A step's share of the prefetches that a tile's steps divide: for the next packing of the stage's
  * columns, or for the next tile of rows. */
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage);
-/* How many of the first steps of a long loop share the prefetches for the end of the tile, one each, so that the others
- * need none; -1: all steps prefetch. */
+/* The number of first steps of a long loop that share the prefetches for the end of the tile, one prefetch each, so
+ * that the other steps have none; -1: all steps prefetch. */
 int64_t neo_lower_prefetch_steps(lowering *l, const tile *t, size_t stage);
 
 /* ---- lower/loops/prefetch_rows.c */
 void neo_lower_plan_row_prefetch(lowering *l);
-/* Prefetches what a sum with lanes over a shared axis reads some steps after step v of its own axis.
- */
+/* Prefetches the data that a sum with lanes over a shared axis reads some steps after step v of its own axis. */
 void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                 uint32_t own, const neo_lx *v);
 
@@ -69,25 +68,26 @@ void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, 
 /* Prefetches the rows that a stage without sums copies some iterations later at the tile's columns. */
 void neo_lower_prefetch_gathered(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 
-/* needed.c: the elements along an axis that a reader of the results needs, where the data say which. */
+/* needed.c: the elements along an axis that readers of the results need, which may depend on data. */
 typedef struct {
-  bool on;        /* else all are needed */
-  neo_expr where; /* elements of outer loops' axes for which this holds; 0: those along an axis: */
+  bool on; /* else all are needed */
+  neo_expr
+      where; /* the elements of outer loops' axes for which this holds; 0: a range along an axis: */
   uint32_t axis;
-  neo_expr lo, hi; /* those from `lo` on, below `hi`; 0: the axis' own */
+  neo_expr lo, hi; /* elements from `lo` on, below `hi`; 0: the axis' own end */
 } needed_range;
 
 needed_range neo_lower_needed(lowering *l);
-/* The rows of the tile whose results ask for sums: these alone are added up. A result of other rows may have another
- * value, such as a bias. */
+/* Opens a branch for the rows of the tile whose results use sums; other rows add up nothing. A result of the other rows
+ * may have another value, such as a bias. */
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t);
-/* [*lo, *hi) without what is not needed. */
+/* Narrows [*lo, *hi) to the needed elements. */
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
 
 /* ---- lower/loops/flags.c */
-/* The truths that outer loops test a block at a time; load 0: there are none. */
+/* The flags (bools) that outer loops test a block at a time; load 0: there are none. */
 neo_form_flags neo_lower_flags(lowering *l);
-/* Opens the loops over blocks of [lo, hi) and over what is in a block of which some flag is set, *v being the variable. */
+/* Opens the loops over blocks of [lo, hi), and over the elements of a block that has a flag set; *v: the variable. */
 neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
                                   const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
 void neo_lower_close_flagged(lowering *l);

@@ -1,10 +1,10 @@
-/* Elements that nobody reads are not computed. The results of a kernel may be `partial` tensors (neo_tensor_rec) under one
- * condition that compares a shared axis with what the data say:
+/* The elements of results that are needed. All results of a kernel may be `partial` tensors (neo_tensor_rec) under the
+ * same condition, which compares a shared axis with data:
  *
- *     z[p, j] = select(p < n[], sum[i] .., 0)
+ *     z[p, j] = select(p < n[], sum[i] .., 0)    ->    for p in 0..n[]
  *
- * Then the axis runs over the elements for which it holds. Or the condition is an element of a tensor of truths, which
- * outer loops ask. */
+ * Then the axis runs over the elements for which the condition holds. Or the condition is an element of a tensor of
+ * bools, and outer loops test it. */
 #include "codegen/lower/loops/loops.h"
 
 /* Is e the axis and a number difference it, such as the first row of a slice? */
@@ -25,7 +25,7 @@ static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shif
   return true;
 }
 
-/* axis + c < end, or end <= axis + c; false: another condition. */
+/* The range of a condition axis + c < end, or end <= axis + c; false: it has another form. */
 static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, c);
@@ -50,7 +50,7 @@ static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
   return true;
 }
 
-/* A comparison, or two that are the ends of a range. */
+/* The range of a comparison, or of two that are its ends; false: the condition has another form. */
 static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   neo_node n = *neo_expr_node(m, c);
@@ -94,7 +94,8 @@ static bool same_range(const needed_range *a, const needed_range *b) {
   return a->axis == b->axis && a->lo.i == b->lo.i && a->hi.i == b->hi.i;
 }
 
-/* Where the value asks for accumulators; of several ranges: everywhere. `needed`: elements that there are. */
+/* Which elements use accumulators in the value e: none, those of the range *out, or all (also for several ranges).
+ * needed: the elements that are computed at all. */
 static int asks(lowering *l, neo_expr e, const needed_range *needed, needed_range *out) {
   neo_module *m = l->m;
   neo_node n = *neo_expr_node(m, e);
@@ -119,7 +120,7 @@ static int asks(lowering *l, neo_expr e, const needed_range *needed, needed_rang
   return all;
 }
 
-/* The range of elements whose results ask for accumulators; not on: all. */
+/* The range of elements whose results use accumulators; not on: all of them. */
 static needed_range summed(lowering *l) {
   needed_range all = {0}, needed = l->narrowed ? neo_lower_needed(l) : all;
   for (size_t k = 0; k < l->original->stages.n; k++) {

@@ -1,13 +1,12 @@
-/* Sums whose lanes are results, with several accumulators of each: steps go to them in turn, and in the
- * end they are added up. A sum of few results is then not bound by the latency of one addition after
- * the other.
+/* Sums whose lanes are results, with several accumulators for each result, which take the steps cyclically and are
+ * added up at the end. So a sum with few results is not bound by the latency of a chain of additions.
  *
  *     reg acc[n, cols, w]; acc = 0
  *     for k step n: for col unrolled: for lane: acc[0, col, lane] += body(k)
  *                   for col unrolled: for lane: acc[1, col, lane] += body(k + 1)
  *     for col unrolled: for lane: acc[0, col, lane] = acc[0, col, lane] + acc[1, col, lane]
  *
- * Accumulators of one element are rows of the register as far apart as the tile has rows. */
+ * Accumulator i of an element in row r of the tile is row i*rows + r of the register. */
 #include "codegen/lower/common/acc.h"
 #include "codegen/lower/loops/loops.h"
 
@@ -29,7 +28,7 @@ void neo_lower_partial_step(lowering *l, const neo_stage *s, const tile *t, int6
     l->acc[s->first_acc + k].first_row = step * t->rows;
 }
 
-/* The sum of the accumulators first, first + step, ... of the element at hand. */
+/* The sum of the accumulators first, first + step, ... of the current element. */
 static const neo_lx *sum_of(lowering *l, const neo_stage *s, uint32_t k, int64_t rows,
                             int64_t first, int64_t step, int64_t n) {
   if (n == 1) {

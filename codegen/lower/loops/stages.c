@@ -92,8 +92,8 @@ static void partial_loop(lowering *l, neo_block *in, const neo_stage *s, const t
     step_loop(l, in, s, t, b, k, mid, hi);
 }
 
-/* The loop is divided behind the steps that prefetch for the tile's end: the others have no branch, around which
- * LLVM would spill accumulators. */
+/* A loop over steps in two parts, of which only the first prefetches for the tile's end. A branch in a single loop
+ * would make LLVM spill accumulators. */
 static void divided_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
   int64_t steps = 0, n;

@@ -1,5 +1,5 @@
-/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h
- * says which contractions these are and how operands lie in scratch; lower/pairs/dots.c has dots.
+/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h describes these
+ * contractions and the layout of operands in scratch; lower/pairs/dots.c has dots.
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:

@@ -1,20 +1,20 @@
-/* Reductions by keys: a reduction whose condition says by data which rows a term belongs to runs
- * over its terms.
+/* Segmented reductions, whose terms have the key of their row as data: one pass over the terms replaces a pass over all
+ * terms for each row.
  *
- *     for v: Z[v, d] = what a reduction of nothing has
+ *     Z[v, d] = finish(reduce[e | key[e] == v and rest] body(v, e, d))
+ *     ->
+ *     for v: Z[v, d] = the identity
  *     for e: if before: v = key[e]
  *            if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. Where Z is no place for an accumulator, as it is of another type or there are
- * several (a mean's sum and count, an argmax), they lie in tables of the kernel. A logsumexp
- * makes two passes over e, the first of which leaves the maxima. Bodies that take long are
- * computed in lanes, a vector of terms at a time, before these go to their rows one after the
- * other. If only rows that some key is are read, the first loop is over e, too, and clears
- * these; if each of them is one integer, it is stored, and there is no first loop.
+ * with d in lanes. If Z cannot hold the accumulators, because they have another type or there are several (a mean's
+ * sum and count, an argmax), they are in tables of the kernel. A logsumexp makes two passes over e, the first of
+ * which computes the maxima. Long bodies are computed in lanes, a vector of terms at a time, before the terms are
+ * added to their rows one by one. If only rows with a term are read, the first loop is over e, too, and clears
+ * these rows; if each such row is a single integer, the first term is stored, and there is no first loop.
  *
- * Units of work divide d, and each takes elements in the order of e. So the result is
- * deterministic and needs no atomics. */
+ * Units of work divide d, and each takes terms in the order of e. So the result is deterministic without atomics. */
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/common/acc.h"
 
@@ -149,7 +149,7 @@ static const neo_lx *shown_acc(segment *c, const neo_stage *s, uint32_t k) {
   return neo_acc_where(l, neo_lx_op2(l->k, NEO_OP_EQ, x, lx_int(l, INT64_MIN)), zero, x);
 }
 
-/* All accumulators go to registers, as the results may lie where they are. */
+/* Loads all accumulators into registers, because the results may overwrite their memory. */
 static void load_all(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   for (uint32_t p = 0; p < c->t.seg.n_passes; p++) {

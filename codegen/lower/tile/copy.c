@@ -1,10 +1,9 @@
-/* Operands of a contraction copied into scratch (codegen/lower/tile/pack.c says how they lie there).
+/* Copies of a contraction's operands into scratch (codegen/lower/tile/pack.c has the layout there).
  *
- * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The
- * loop along which the operand lies contiguously in memory becomes the innermost, so that loads are
- * vectors; own axes that are contiguous in memory and in scratch are one loop, a run. Columns, and
- * rows that are contiguous in memory across tiles, are copied for a few tiles at a time, so that
- * what is read for one k is some cache lines in a row:
+ * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The loop along which the
+ * operand is contiguous in memory is the innermost, so that loads are vectors; own axes that are contiguous in memory
+ * and in scratch become one loop, a run. Columns, and rows that are contiguous in memory across tiles, are copied for a
+ * few tiles at a time, so that the reads for one k are some consecutive cache lines:
  *
  *     for groups of tiles t: for k: for g, e: scratch[t + g][k][e] = operand */
 #include "codegen/lower/tile/copy.h"

@@ -1,4 +1,4 @@
-/* What the files of copies into scratch share:
+/* Copies of operands into scratch (packing), in these files:
  *
  *   lower/tile/copy.c         operands: their rows, columns, runs
  *   lower/tile/copy_order.c   which loop of a copy is where
@@ -31,8 +31,8 @@ typedef struct {
   lower_terms offset;
   const copy_loop *across; /* n_across iterations of this loop are unrolled in the innermost one */
   int64_t n_across;
-  uint32_t step;                    /* the own axis of the innermost loop over one: */
-  const neo_lx *at_step, *end_step; /* it is at `at_step`, below `end_step`; null: there is none */
+  uint32_t step;                    /* the own axis of the innermost loop over own axes, */
+  const neo_lx *at_step, *end_step; /* its value and its end; null: there is no such loop */
   uint32_t square;                  /* the number of that loop; c->n: there is none */
 } copier;
 
@@ -49,20 +49,20 @@ void neo_copy_squares(copier *c);
 void neo_copy_source_order(copier *c, uint32_t n);
 
 /* ---- lower/tile/copy_loops.c: loops of copies, and their code: loops k and on */
-/* add appends a loop, inside of all others. own_loop is the loop over all of own axis k, or, of the
- * first axis, over the current block. */
+/* add appends a loop inside of all others. own_loop is the loop over own axis k, which for the first axis is the
+ * current block. */
 void neo_copy_add(copier *c, copy_loop x);
 copy_loop neo_copy_own_loop(copier *c, uint32_t k);
 void neo_copy_loops(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_prefetch.c */
-/* Within loop k, if it is the last around a row's elements and the row is gathered. */
+/* Prefetches a later row within loop k, if it is the innermost loop around a row's elements and the row is gathered. */
 void neo_copy_prefetch(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_fused.c */
 typedef struct { /* columns [lo, hi) */
   const neo_lx *lo, *hi;
-  uint32_t first; /* the first own axis of those that the temporary holds at once */
+  uint32_t first; /* the first own axis that the temporary holds */
 } fused_columns;
 /* Opens loops over own axes from k on that the temporary does not hold; inside, fills it and cuts it
  * into tiles. */

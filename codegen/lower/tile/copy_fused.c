@@ -1,6 +1,10 @@
-/* Where lanes run over several fused axes (the pixels of an image), a row of the image may begin
- * anywhere in a tile. So some steps of k are first copied to a temporary, row by row, and then from
- * there to tiles; both copies are by vectors. */
+/* Packing of columns that are several fused axes, such as the pixels of an image. A row of the image may begin
+ * anywhere in a tile. So some steps of k are first copied to a temporary, row by row, and from there to tiles:
+ *
+ *   temp[k][y*W + x] = X[k, y, x]               rows of the image
+ *   scratch[tile][k][column] = temp[k][tile*size + column]
+ *
+ * Both copies use vectors. */
 #include "codegen/lower/tile/copy.h"
 
 /* temp[k][column]: whole iterations of the first of the axes. */

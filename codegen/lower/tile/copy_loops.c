@@ -84,8 +84,8 @@ typedef struct {
   neo_expr value, zero, rest; /* rest: what is left of the condition; 0: nothing */
 } inside;
 
-/* Tightens the axis' range by the condition, with the axis moved behind all others: bounds of an axis
- * may use the axes before it alone. */
+/* Tightens the range of an axis by the condition, with the axis moved to the end: bounds of an axis may only use the
+ * axes before it. */
 static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
                          neo_expr *rest) {
   lowering *l = c->l;

@@ -8,8 +8,7 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
-_UNKNOWN = re.compile(r"does not read ([\w.]+)|has no input '([\w.]+)'|no size '([\w.]+)'|([\w.]+) is no run-time size"
-                      r"|size '?([\w.]+)'? ")
+_UNKNOWN = re.compile(r"has no input '([\w.]+)'|no size '([\w.]+)'|([\w.]+) is no run-time size|size '?([\w.]+)'? ")
 _NEEDED = re.compile(r"needs ([\w.]+): give")
 
 

@@ -82,7 +82,8 @@ static neoc_exit read_memory(neoc_cli *cli, neo_compile_options *o) {
   return read_kinds(cli, o);
 }
 
-/* Not every command comes as far as reading records or choosing a target: what is wrong is told by all. */
+/* Checks the files of records. Not every command gets as far as reading records or choosing a
+ * target, but all report errors. */
 static neoc_exit check_records(neoc_cli *cli, const neo_records_source *source) {
   neo_records all;
   neo_records_init(&all, cli->arena);

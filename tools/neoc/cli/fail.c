@@ -15,7 +15,7 @@ static void put_head(const neoc_cli *cli) {
   fprintf(stderr, cli->command ? "neoc %s: " : "neoc: ", cli->command ? cli->command->name : "");
 }
 
-/* Without the head: whoever is told knows what he has asked for. */
+/* Adds a message without its head: a program that called neoc knows what it asked for. */
 static void tell(const neoc_cli *cli, const char *fmt, va_list ap) {
   neo_str_add(cli->told, neo_arena_vprintf(cli->arena, fmt, ap));
 }

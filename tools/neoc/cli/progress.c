@@ -1,8 +1,8 @@
-/* What a long compilation is at, in one line of a terminal:
+/* The progress of a long compilation, in one line of a terminal:
  *
  *   12 s  schedules and kernels 120 of 340
  *
- * Nothing of it is left when anything else is printed. */
+ * The line is erased before anything else is printed. */
 #include "base/clock.h"
 #include "tools/neoc/neoc.h"
 #include <unistd.h>

@@ -3,5 +3,5 @@
 
 typedef enum { NEOC_RENAMED_PASS, NEOC_RENAMED_FUSION } neoc_renamed;
 
-/* What is called `name` no more; null: nothing was called so. */
+/* The present name of the thing that was once called `name`; null: nothing had that name. */
 const char *neoc_renamed_to(neoc_renamed what, const char *name);

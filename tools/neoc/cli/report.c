@@ -1,4 +1,5 @@
-/* What a command that compiled prints at its end: diagnostics, what went wrong, an exit code. */
+/* The end of every command that compiles: prints diagnostics and the failure, and gives the exit
+ * code. */
 #include "tools/neoc/neoc.h"
 #include "tools/pipeline/facts.h"
 

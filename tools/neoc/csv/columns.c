@@ -27,7 +27,7 @@ static neoc_exit unknown(neoc_cli *cli, const neoc_csv_table *t, const char *nam
                    t->tensor, name, t->o->file, t->width, neo_str_text(&s));
 }
 
-/* One item's column, from 0. */
+/* Finds the column of one item, from 0. */
 static neoc_exit find(neoc_cli *cli, const neoc_csv_table *t, const char *text, size_t n,
                       uint32_t *out) {
   const char *name = neo_arena_strndup(cli->arena, text, n);

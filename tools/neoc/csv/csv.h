@@ -2,29 +2,29 @@
  *
  *   split.c     text -> records of fields: separators, quotes, line ends
  *   columns.c   COLUMNS -> numbers of columns, by the names of the first line
- *   options.c   what stands behind the file's name
+ *   options.c   the options after the file's name
  *   classes.c   names -> integers
  *   read.c      fields -> an array
  *
- * Fields are numbers, or names of classes. Everything else is an error that tells line and column: a
- * file is never read in another way than it is meant without a word. */
+ * Fields are numbers, or names of classes. Everything else is an error with line and column: a file
+ * is never silently read in another way than it is meant. */
 #pragma once
 #include "tools/neoc/neoc.h"
 
-/* Does the path name a table: file.csv or file.tsv, perhaps with `:...` behind? */
+/* Whether the path names a table: file.csv or file.tsv, possibly with `:...` after it. */
 bool neoc_csv_is(const char *path);
 
 typedef struct {
-  const char *tensor; /* whose values it has, for messages */
-  bool integer;       /* every number has to be one; else they are read as f64 */
-  bool tells;         /* says on stderr how the file was understood */
+  const char *tensor; /* the tensor whose values it has, for messages */
+  bool integer;       /* every number must be an integer; else numbers are read as f64 */
+  bool tells;         /* prints on stderr how the file was understood */
   const neoc_texts
       *known;    /* the classes that names are: those of the training; null: the file's own */
-  bool no_names; /* names are an error: nothing keeps which class is which number */
+  bool no_names; /* names are an error: nothing records the number of each class */
 } neoc_csv_wish;
 
-/* The chosen columns as i64 or f64, [rows] of one column, [rows, columns] of more, which the caller
- * frees; *classes gets the names, if fields are such (may be null with `no_names`). Errors have been
- * reported. */
+/* Reads the chosen columns as i64 or f64, of shape [rows] for one column, else [rows, columns]; the
+ * caller frees the array. *classes gets the names, if fields are names (may be null with
+ * `no_names`). Errors are reported. */
 neoc_exit neoc_csv_read(neoc_cli *cli, const char *path, const neoc_csv_wish *wish,
                         neo_rt_array *out, neoc_texts *classes) NEO_MUST_CHECK;

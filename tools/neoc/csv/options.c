@@ -1,10 +1,10 @@
-/* What stands behind a table's name: data.csv:COLUMNS:OPTION:OPTION, in any order. */
+/* Parses the options after a table's name: data.csv:COLUMNS:OPTION:OPTION, in any order. */
 #include "tools/neoc/csv/parts.h"
 #include <string.h>
 
 static const char *const ends[] = {".csv", ".tsv"};
 
-/* Behind the file's name; null: the path names no table. */
+/* The text after the file's name; null: the path names no table. */
 static const char *behind_name(const char *path) {
   for (size_t k = 0; k < 2; k++)
     for (const char *p = path; (p = strstr(p, ends[k])) != NULL; p++)

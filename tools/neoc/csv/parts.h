@@ -1,4 +1,4 @@
-/* What the files of this folder share. Private to tools/neoc/csv. */
+/* Declarations that the files of this folder share. Private to tools/neoc/csv. */
 #pragma once
 #include "tools/neoc/csv/csv.h"
 
@@ -9,10 +9,10 @@ typedef enum { NEOC_CSV_GUESS, NEOC_CSV_HEADER, NEOC_CSV_NO_HEADER } neoc_csv_he
 typedef struct {
   const char *file;
   const char *columns; /* null: all */
-  const char *fill;    /* stands for missing values; null: they are errors */
-  char separator;      /* 0: the first line tells */
+  const char *fill;    /* value for missing fields; null: they are errors */
+  char separator;      /* 0: determined from the first line */
   neoc_csv_head head;
-  bool classes; /* fields are names, also those that look like numbers */
+  bool classes; /* fields are names, even if they look like numbers */
 } neoc_csv_options;
 neoc_exit neoc_csv_options_read(neoc_cli *cli, const char *tensor, const char *path,
                                 neoc_csv_options *out) NEO_MUST_CHECK;
@@ -20,7 +20,7 @@ neoc_exit neoc_csv_options_read(neoc_cli *cli, const char *tensor, const char *p
 /* ---- split.c */
 
 typedef struct {
-  const char *at; /* without quotes, and without spaces around if it had none */
+  const char *at; /* without quotes; without spaces around, unless it is quoted */
   size_t n;
   bool quoted;
 } neoc_csv_field;
@@ -35,16 +35,16 @@ typedef struct {
   const char *p, *end;
   char separator;
   int64_t line;
-  const char *error; /* why the last record is none; null: nothing is wrong */
+  const char *error; /* the fault of the last record; null: none */
 } neoc_csv_text;
 
-/* A text from its beginning; a separator of 0 is found in its first line. */
+/* Starts at the beginning of a text. A separator of 0 is determined from the first line. */
 void neoc_csv_begin(neo_arena *a, const char *text, size_t n, char separator, neoc_csv_text *out);
-/* The next record, in place of the one before; false at the end, or with t->error. */
+/* Reads the next record over the previous one; false at the end, or with t->error. */
 bool neoc_csv_next(neoc_csv_text *t, neoc_csv_record *r);
-/* Is it empty, or a word for what is missing: NA, N/A, NaN, null, ? */
+/* Whether the field is empty, or a word for a missing value: NA, N/A, NaN, null, ? */
 bool neoc_csv_is_missing(neoc_csv_field f);
-/* The field as a number; false: it is none. */
+/* The field as a number; false: it is no number. */
 bool neoc_csv_number(neoc_csv_field f, neoc_number *out);
 /* "'12 m'", shortened. */
 const char *neoc_csv_quote(neo_arena *a, neoc_csv_field f);
@@ -72,7 +72,7 @@ typedef struct { /* a field whose text is a class */
 } neoc_csv_cell;
 typedef NEO_VEC(neoc_csv_cell) neoc_csv_cells;
 
-/* The different texts, in the order of their bytes. */
+/* The distinct texts, sorted by bytes. */
 neoc_texts neoc_csv_classes(neo_arena *a, const neoc_csv_cells *cells);
-/* The number of a class; -1: there is no such one. */
+/* The number of a class; -1: there is no such class. */
 int64_t neoc_csv_class_of(const neoc_texts *classes, neoc_csv_field f);

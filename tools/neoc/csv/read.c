@@ -1,4 +1,4 @@
-/* See csv.h. Rows are read one after the other, and only what was chosen is kept. */
+/* See csv.h. Rows are read one after the other, and only the chosen columns are kept. */
 #include "base/utf8.h"
 #include "runtime/files.h"
 #include "tools/neoc/csv/parts.h"
@@ -15,7 +15,7 @@ typedef struct {
   neoc_csv_table table;
   neoc_csv_columns columns;
   neoc_csv_field fill;
-  neo_rt_array x; /* its first extent has room; `rows` are filled */
+  neo_rt_array x; /* its first extent is the room; `rows` rows are filled */
   int64_t rows;
   neoc_csv_cells cells; /* the names, if fields are such */
   bool any_number;
@@ -45,7 +45,8 @@ static neoc_exit no_number(const reading *r, uint32_t column, neoc_csv_field f) 
 
 /* ---- the first line */
 
-/* A number in quotes is a name where what is below it has none, as "2019" above 1.5. */
+/* Whether the first line has a number. A number in quotes is a name if the field below has no
+ * quotes, as "2019" above 1.5. */
 static bool has_number(const neoc_csv_record *r, const neoc_csv_record *below) {
   neoc_number x;
   for (size_t k = 0; k < r->fields.n; k++) {

@@ -1,7 +1,7 @@
-/* Records and fields, as RFC 4180 has them: a field in quotes may hold separators and line ends, and
- * two quotes in it are one. Lines end with \n, \r\n or \r; a byte order mark is passed over, and so
- * are empty lines at the end. An empty line elsewhere is a record of one empty field: passing over it
- * would move the rows behind it. */
+/* Records and fields, as in RFC 4180: a field in quotes may contain separators and line ends, and
+ * two quotes in it are one. Lines end with \n, \r\n or \r; a byte order mark and empty lines at the
+ * end are skipped. An empty line elsewhere is a record of one empty field: skipping it would shift
+ * the rows after it. */
 #include "tools/neoc/csv/parts.h"
 #include <string.h>
 #include <strings.h>
@@ -126,7 +126,7 @@ bool neoc_csv_next(neoc_csv_text *t, neoc_csv_record *r) {
   return true;
 }
 
-/* ---- what a field says */
+/* ---- meaning of a field */
 
 static bool is_word(neoc_csv_field f, const char *word) {
   return f.n == strlen(word) && strncasecmp(f.at, word, f.n) == 0;

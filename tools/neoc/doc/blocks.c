@@ -1,4 +1,4 @@
-/* Blocks of comments, and what they belong to. */
+/* Blocks of comments, and the functions or sections that they belong to. */
 #include "tools/neoc/doc/doc.h"
 #include <string.h>
 
@@ -7,7 +7,7 @@ static const char *line_end(const char *at, const char *end) {
   return found ? found + 1 : end;
 }
 
-/* The next block from *at on; *at is then behind it. */
+/* The next block from *at on; *at is moved after it. */
 static bool next_block(const char **at, const char *end, doc_block *b) {
   while (*at < end && **at != '#')
     *at = line_end(*at, end);
@@ -88,7 +88,7 @@ void doc_entries_find(doc_page *p) {
     const char *from = neo_span_bytes(s->sources, stmt->span, &n);
     if (at < from)
       add_gap(p, at, from, stmt);
-    at = line_end(from + n, s->text + s->n); /* a comment behind it is no block */
+    at = line_end(from + n, s->text + s->n); /* a comment after it is no block */
   }
   add_gap(p, at, s->text + s->n, NULL);
 }

@@ -1,4 +1,4 @@
-/* Private to tools/neoc/doc: the reference of a module, made of its comments.
+/* The reference of a module, made from its comments. Private to tools/neoc/doc.
  *
  *     # y = x W + b, over the last dimension.
  *     #
@@ -6,23 +6,23 @@
  *     #   y = nn.linear(x, out = 3)
  *     fn linear(x[.., I] : real; out) -> y {
  *
- * A block of comments is lines that begin with `#` and follow each other. The one right above a function
- * belongs to it; the one that begins with `# ----` names a section, with what stands behind as its
- * introduction; the first one of a file introduces the module. Lines that are indented by two more are code.
- * A function whose block has code, which is then an example of its use, is listed; one without is a
- * part of others. */
+ * A block of comments is consecutive lines that begin with `#`. The block right above a function
+ * belongs to it; a block that begins with `# ----` names a section, with the rest of the block as
+ * its introduction; the first block of a file introduces the module. Lines indented by two more are
+ * code. A function whose block has code, which is then an example of its use, is listed; a function
+ * without code is a part of others. */
 #pragma once
 #include "tools/neoc/source.h"
 
-typedef struct { /* a block, with its `#`; empty: there is none */
+typedef struct { /* a block, with its `#`; may be empty */
   const char *at;
   size_t n;
 } doc_block;
 
-typedef struct { /* of a page, in the order of the file */
+typedef struct { /* an item of a page, in the order of the file */
   doc_block block;
-  const neo_ast_stmt *fn; /* null: a section, or what introduces the module */
-  uint32_t functions;     /* of a section: how many are listed */
+  const neo_ast_stmt *fn; /* null: a section, or the introduction of the module */
+  uint32_t functions;     /* for a section: number of listed functions */
 } doc_entry;
 typedef NEO_VEC(doc_entry) doc_entries;
 
@@ -37,18 +37,18 @@ typedef struct {
 /* ---- blocks.c: comments */
 /* Fills the entries of a page. */
 void doc_entries_find(doc_page *p);
-/* The title of a section, empty if the block is none. */
+/* The title of a section; empty if the block is no section. */
 doc_block doc_title(doc_block b);
-/* A line without its `#` and one space, and the rest of the block behind it. */
+/* The next line, without its `#` and one space; *rest becomes the lines after it. */
 doc_block doc_line(doc_block *rest);
 bool doc_is_code(doc_block line);
 bool doc_says(doc_block b, const char *words);
 
 /* ---- text.c: Markdown */
-/* An example gets the import of the modules whose functions it calls. */
+/* Adds a block. An example also gets the imports of the modules whose functions it calls. */
 void doc_add_block(doc_page *p, doc_block b, bool example);
-/* A space or, where the word does not fit, a line end before it. */
+/* Adds a space and the word or, if the word does not fit, a line end and the word. */
 void doc_add_word(doc_page *p, const char *word);
 
-/* ---- function.c: what the syntax tree says */
+/* ---- function.c: descriptions from the syntax tree */
 void doc_add_function(doc_page *p, const doc_entry *e);

@@ -1,4 +1,4 @@
-/* What the syntax tree says of a function: its signature, what it gives, what it keeps. */
+/* Describes a function from its syntax tree: its signature, its results, its state. */
 #include "tools/neoc/doc/doc.h"
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void add_signature(doc_page *p, const neo_ast_stmt *fn) {
   neo_str_addf(&p->out, "```text\n%s.%.*s\n```\n", p->module, (int)(to - from), from);
 }
 
-/* ---- statements of a block, those of branches and rounds too */
+/* ---- statements of a block, with those of branches and loops */
 
 typedef void each_stmt(void *ctx, const neo_ast_stmt *stmt);
 
@@ -53,7 +53,7 @@ static void look_definition(void *ctx, const neo_ast_stmt *s) {
     d->found = s;
 }
 
-/* `X = x` and `X = real(x)` stand for a tensor of the block; *conversion is `real`. */
+/* The other name of a tensor of the block, by `X = x` or `X = real(x)`; *conversion is `real`. */
 static const char *other_name(const neo_ast_stmt *s, const char **conversion) {
   const neo_ast_expr *e = s->u.define.value;
   if (is_full(s) || !e || e->kind != NEO_AST_REF || e->u.ref.path.n != 1 || e->u.ref.has_subs)
@@ -110,7 +110,7 @@ static void add_results(doc_page *p, const doc_entry *e) {
                                  : "yes");
 }
 
-/* ---- what it keeps */
+/* ---- its state */
 
 typedef struct {
   doc_page *page;

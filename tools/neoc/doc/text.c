@@ -13,7 +13,7 @@ void doc_add_word(doc_page *p, const char *word) {
   neo_str_addf(&p->out, "%s%s", column + 1 + strlen(word) <= COLUMNS ? " " : "\n  ", word);
 }
 
-/* What Markdown would take for a sign of its own is escaped, but in code. */
+/* Adds a line of prose; characters that have a meaning in Markdown are escaped, except in code. */
 static void add_prose(neo_str *out, doc_block line) {
   bool code = false;
   for (size_t k = 0; k < line.n; k++) {
@@ -29,7 +29,7 @@ static bool is_name(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-/* `nn.` of a call nn.linear(…) at the end of the first n bytes; 0: there is none. */
+/* The length of `nn.` of a call nn.linear(…) at the end of the first n bytes; 0: there is none. */
 static size_t module_of(const char *at, size_t n) {
   size_t name = n, dot;
   while (name > 0 && is_name(at[name - 1]))
@@ -54,7 +54,7 @@ static void add_modules(doc_page *p, doc_block line, neo_str *list) {
   }
 }
 
-/* Of all modules whose functions the code calls. */
+/* Adds an import of each module whose functions the code calls. */
 static void add_imports(doc_page *p, doc_block b) {
   neo_str list = neo_str_in(p->cli->arena);
   while (b.n) {

@@ -1,5 +1,5 @@
-/* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
- * mend it. Exit code 1 if something that is needed is missing. */
+/* `neoc doctor`: the features of this machine, and what is missing to compile and link models, with
+ * remedies. Exit code 1 if something necessary is missing. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/machine_text.h"
 #include "base/temp.h"
@@ -31,7 +31,8 @@ static void title(const doctor *d, const char *text) {
     printf("%s\n", text);
 }
 
-/* `cure` is printed when the value is null; a row that is not needed says so there. */
+/* Prints a row. `cure` is printed if the value is null; for a row that is not `needed` it says
+ * so. */
 static void need(doctor *d, const char *what, const char *value, const char *cure, bool needed) {
   if (value) {
     row(d, what, value);

@@ -1,11 +1,11 @@
 /* `neoc doctor --measure`: a profile of this machine (base/machine_text.h), from kernels that neoc
  * compiles and from loops of instructions, in some seconds.
  *
- * Each number is the best of many short runs, so that what else the machine does counts little.
- * Bandwidths are a map's, which reads and writes; a kernel's beginning is that of a region of the
- * thread pool. Fusion's additions are a function's, known to be EXPONENTIAL of them, of which kernels
- * reach a part: loads and addresses take places too. What is not measured stays the row's: how lines
- * come from the caches, and what a tile's loops take. */
+ * Each number is the best of many short runs, so that other load counts little. Bandwidths are
+ * those of a map, which reads and writes; the cost of a kernel's start is that of a region of the
+ * thread pool. Fusion's additions are measured by a function known to be EXPONENTIAL of them;
+ * kernels reach a part of that, as loads and addresses take issue slots too. Numbers that are not
+ * measured stay the row's: how lines come from the caches, and the cost of a tile's loops. */
 #include "tools/neoc/doctor/measure.h"
 #include "base/clock.h"
 #include "base/temp.h"
@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What kernels reach of the additions that a function alone reaches. */
+/* The share of the additions of an isolated function that kernels reach. */
 #define OF_ADDITIONS 0.33
 
-/* The processor time of this thread, which stands still while others have its core. */
+/* The processor time of this thread, which does not advance while others have its core. */
 static double worked(void) {
   return neo_clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -85,7 +85,8 @@ static void close_map(map *p, neoc_exit e) {
   free(p->y);
 }
 
-/* Reading and writing tensors of each level's bytes: half of what it holds, far more than any. */
+/* Measures reading and writing of tensors for each level of caches: with half of its bytes, and for
+ * memory with far more than any level has. */
 static neoc_exit measure_bandwidths(neoc_cli *cli, const char *folder, neo_profile *out) {
   enum { MOST = 1 << 24 };
   map p;
@@ -104,7 +105,7 @@ static neoc_exit measure_bandwidths(neoc_cli *cli, const char *folder, neo_profi
   return e;
 }
 
-/* What a function takes beyond a copy. */
+/* Measures the time of a function of floats, beyond that of a copy. */
 static neoc_exit measure_work(neoc_cli *cli, const char *folder, neo_profile *out) {
   enum { N = 4096 };
   static const char *const text[] = {"dim N <= 4096\ninput X[N]\nY[i] = X[i] + 1.5\noutput Y\n",

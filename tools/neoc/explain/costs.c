@@ -1,4 +1,5 @@
-/* What compiling took, stage by stage: time of the process, and what was proved and how. */
+/* The cost of compiling, stage by stage: CPU time of the process, proofs, and the methods that
+ * decided them. */
 #include "tools/neoc/explain/explain.h"
 
 static neo_cost total_of(const neo_compilation *c) {

@@ -1,6 +1,6 @@
-/* `neoc explain`: the IR after any pass and what the gradients read, what became one kernel and
- * why, schedules, loop IR, what compiling took. Each part is a text, or a member of one JSON
- * object; --html writes what does not depend on the machine's speed as a page. */
+/* `neoc explain`: the IR after any pass and the tensors that gradients read, kernels and the
+ * reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
+ * JSON object; --html writes everything that does not depend on the machine's speed as a page. */
 #include "tools/neoc/explain/explain.h"
 #include "ir/print.h"
 
@@ -84,7 +84,7 @@ neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilatio
   return explain(x);
 }
 
-/* *bad: what was said of --size. */
+/* *bad: an error in --size, which was reported. */
 static neo_status put_page(neoc_cli *cli, neo_compilation *c, const char *path, neoc_exit *bad) {
   int64_t *sizes;
   neo_rt_model m = neo_compile_model(c);

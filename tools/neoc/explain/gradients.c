@@ -1,5 +1,5 @@
-/* What gradients read of the forward pass: one table for each request, tensors in order, with the
- * bytes that they take at the largest sizes. */
+/* The tensors of the forward pass that gradients read: one table per request, tensors in order,
+ * with their bytes at the largest sizes. */
 #include "autodiff/saved.h"
 #include "tools/neoc/explain/explain.h"
 #include <stdio.h>

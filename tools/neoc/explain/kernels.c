@@ -1,4 +1,4 @@
-/* What became one kernel and why, schedules, loop IR. */
+/* The groups, with the reasons for them, their schedules and their loop IR. */
 #include "ir/print.h"
 #include "tools/neoc/explain/explain.h"
 
@@ -79,7 +79,7 @@ static void put_band(const neo_module *m, const neo_tree_band *b, neo_str *out) 
 static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const neo_tree *t,
                      int depth, neo_str *out) {
   bool deeper = t->kind != NEO_TREE_SEQUENCE;
-  if (t->kind == NEO_TREE_EXIT) /* said at its band */
+  if (t->kind == NEO_TREE_EXIT) /* printed at its band */
     return;
   if (deeper)
     neo_str_addf(out, "%*s", 2 * depth, "");
@@ -141,7 +141,7 @@ static void put_grid_loop(const neo_plan *p, const neo_rt_step *s, neo_rt_grid_p
                  l->down ? " down" : "", part.meets ? ", all blocks meet after a round" : "");
 }
 
-/* Parts first to end - 1 of a grid, with what is in loops among them. */
+/* Writes parts first to end - 1 of a grid, with the parts inside of loops. */
 static void put_grid_parts(const neo_plan *p, const neo_plan_grid *g, int32_t first, int32_t end,
                            int depth, neo_str *out) {
   for (int32_t i = first; i < end; i++) {
@@ -191,7 +191,7 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   neoc_explain_grids(c->plan, out);
 }
 
-/* Those of groups in the loops of a recurrence. */
+/* Writes the segments in the loops of a recurrence. */
 static void put_segments(neoc_cli *cli, const neo_compilation *c, const neo_group *of,
                          neo_str *out) {
   for (size_t k = 0; k < c->segments.n; k++) {
@@ -221,7 +221,8 @@ static void put_kernel(neoc_cli *cli, const neo_kernel *k, const char *symbol, n
   neo_str_addf(out, "# %s\n%s\n", symbol, neo_str_text(&s));
 }
 
-/* A variant for machines that have more stands after what runs on the others. */
+/* Writes the kernels. A variant for machines with more features comes after the kernel for all
+ * others. */
 void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t k = 0; k < c->kernels.n; k++) {
     const neo_plan_kernel *x = &c->kernels.at[k];

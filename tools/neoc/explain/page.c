@@ -1,11 +1,11 @@
-/* `neoc explain --html`: one page, complete in itself, with the model's text beside what became of
- * it. It holds nothing that differs from run to run. */
+/* `neoc explain --html`: one page, complete in itself, with the model's text beside its kernels.
+ * Nothing in it differs from run to run. */
 #include "tools/neoc/explain/page.h"
 #include "base/file.h"
 #include <errno.h>
 #include <string.h>
 
-/* ---- tiles: a figure and what it is */
+/* ---- tiles: a figure and its name */
 
 static void put_tile(page *p, const char *figure, const char *what) {
   neo_str_add(p->out, "<div class=\"tile\">");
@@ -45,7 +45,7 @@ static void put_share(page *p, double share) {
   neo_str_add(p->out, "</td>");
 }
 
-/* What the group moves and computes stands at its first step. */
+/* Writes the bytes and the work of a group, in the row of its first step alone. */
 static void put_price(page *p, const neo_group *g, bool first, double seconds, double total) {
   if (first) {
     put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.read_bytes));
@@ -58,7 +58,7 @@ static void put_price(page *p, const neo_group *g, bool first, double seconds, d
   put_share(p, total > 0 ? seconds / total : 0);
 }
 
-/* "for round:1", "if", or the kernel's own name where the group has several. */
+/* "for round:1", "if", or the kernel's own name if the group has several. */
 static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, const neo_group *g) {
   const neo_plan *plan = p->c->plan;
   const neo_rt_step *s = &plan->steps.at[e->first_step + k];

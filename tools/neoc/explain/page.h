@@ -1,19 +1,19 @@
 /* The parts of the page that `neoc explain --html` writes.
  *
  *   page.c           the page: head, entries with their steps and prices
- *   page_facts.c     which source lines and which decisions a group has
+ *   page_facts.c     the source lines and the decisions of each group
  *   page_source.c    the model's text, and files of the library that it uses
  *   page_groups.c    groups, and the kernels that they share
  *   page_measured.c  times of a trace
  *   page_memory.c    memory over time, as a picture
- *   page.css         how it looks
- *   page.js          what belongs to one group lights up together, and a link into something
- *                    folded unfolds it; the page works without. Neither text has a '<' or an
- *                    '&', so that it stands in XML as it is
+ *   page.css         style
+ *   page.js          lights up all elements of a group together, and unfolds the target of a link;
+ *                    the page works without it. Neither text has a '<' or an '&', so that it needs
+ *                    no escaping in XML
  *   page_text.c      short texts that the others share
  *
  * Anchors: f0-12 is line 12 of file 0, g7 group 7, k3 kernel 3, entry-step an entry. Elements of a
- * group have its number in data-g: those that share one light up together. */
+ * group have its number in data-g. */
 #pragma once
 #include "runtime/model.h"
 #include "tools/neoc/explain/explain.h"
@@ -29,9 +29,9 @@ typedef struct {
   lines; /* where its definitions were written and called from, each once;
                                those of the model first */
   NEO_VEC(const neo_decision *) decisions;
-  bool init;       /* makes an initial value: it is not priced */
+  bool init;       /* makes an initial value: it has no price */
   double share;    /* of the time of the main entry */
-  double measured; /* seconds in the main entry; 0: no trace has it */
+  double measured; /* seconds in the main entry; 0: not in the trace */
 } page_group;
 
 typedef struct {
@@ -39,30 +39,31 @@ typedef struct {
   neo_arena *a;
   neo_str *out;
   page_group *group;         /* by number */
-  const neo_rt_entry *entry; /* the main one: the first that trains, else the first */
+  const neo_rt_entry *entry; /* the main one: the first training entry, else the first */
   neo_rt_model model;
   const int64_t *sizes;   /* of --size, by number in the model; null: none was given */
   double *measured_step;  /* seconds of each step of the plan; null: there is no trace */
-  double *measured_entry; /* of each entry; 0: the trace has none of it */
+  double *measured_entry; /* of each entry; 0: not in the trace */
 } page;
 
 /* ---- page_facts.c */
 void page_find_facts(page *p);
 /* The group of the k-th step of an entry; -1: it is a copy. */
 int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k);
-/* Was the entry run in the trace? */
+/* Whether the entry was run in the trace. */
 bool page_is_measured(const page *p, const neo_rt_entry *e);
-/* Is the step the first of its group? The group's price stands there: a recurrence has several steps. */
+/* Whether the step is the first of its group, at which the group's price is shown: a recurrence has
+ * several steps. */
 bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k);
-/* Seconds of a step, measured where the entry is; else by the target's profile, where 0 is a copy, what is
- * cached between calls, or a later step of its group. */
+/* Seconds of a step: measured, if the entry was; else by the target's profile, which gives 0 for a
+ * copy, for values cached between calls, and for later steps of a group. */
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
-/* The module's entry of the plan's; null: that of initial values. */
+/* The module's entry for an entry of the plan; null for that of initial values. */
 const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
 const char *page_tensor_name(const page *p, neo_tensor t);
 
-/* ---- page_measured.c: reads the trace; before the facts */
+/* ---- page_measured.c: reads the trace; call it before page_find_facts */
 neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
 /* ---- texts, in the arena (page_text.c) */
@@ -71,7 +72,7 @@ const char *page_href(const page *p, const char *prefix, uint32_t n);   /* "#g12
 const char *page_seconds(const page *p, double s);                      /* "3.12 us" */
 const char *page_count(const page *p, double n);                        /* "1.2 M" */
 const char *page_percent(const page *p, double share);
-/* A link to a line: "12", of the library "nn:26". */
+/* Writes a link to a line: "12", or "nn:26" in the library. */
 void page_put_line(page *p, page_line l);
 /* Links to the lines of a group, at most `most` of them. */
 void page_put_lines(page *p, uint32_t g, size_t most);

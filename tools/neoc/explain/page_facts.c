@@ -1,6 +1,6 @@
-/* What the page says of groups that no other part of the compiler keeps: the source lines that a
- * group comes from, its decisions, its share of the main entry's time. A group's time is divided
- * evenly among its definitions; a line has that of the definitions on it, and of all that its calls
+/* Facts about groups that the page alone needs: the source lines that a group comes from, its
+ * decisions, its share of the main entry's time. A group's time is divided evenly among its
+ * definitions; a line has the time of the definitions on it, and of all definitions that its calls
  * lead to. */
 #include "tools/neoc/explain/page.h"
 
@@ -35,7 +35,7 @@ static void add_calls(page *p, page_group *g, neo_span span, double part) {
   }
 }
 
-/* Those of the model before those of the library, else as they were. */
+/* Moves the model's lines before the library's, in a stable order. */
 static void order_lines(page *p, page_group *g) {
   page_line *out = NEO_NEW_ARRAY(p->a, page_line, g->lines.n + 1);
   size_t n = 0;

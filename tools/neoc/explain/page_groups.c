@@ -1,5 +1,5 @@
-/* Groups and kernels of the page: what a group computes and where that was written, what it reads
- * and writes, its price and the decisions about it; the schedule and the loops of a kernel. */
+/* Groups and kernels of the page: the computation of a group and its source lines, its inputs and
+ * outputs, its price and the decisions about it; the schedule and the loops of a kernel. */
 #include "ir/print.h"
 #include "tools/neoc/explain/page.h"
 

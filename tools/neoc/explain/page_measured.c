@@ -1,8 +1,8 @@
-/* Times of a trace (`neoc run --trace`, `neoc train --trace`) in place of the model's: for each step of
- * each entry that the trace has, the median over its calls of the time that the slowest worker was busy
- * with it. A trace says of a step in a loop how long all of its iterations took (`busy`).
+/* Times of a trace (`neoc run --trace`, `neoc train --trace`) instead of the model's: for each step
+ * of each entry in the trace, the median over its calls of the time that the slowest worker was
+ * busy with it. For a step in a loop a trace has the time of all its iterations (`busy`).
  *
- * A trace of another model, or of other options, has other kernels: it is refused. */
+ * A trace of another model, or with other options, has other kernels, and is refused. */
 #include "base/file.h"
 #include "base/json.h"
 #include "tools/neoc/explain/page.h"
@@ -61,7 +61,7 @@ static void find_calls(trace *t) {
   }
 }
 
-/* Each event is of a step that the plan has under that name. */
+/* An event whose step has another name in the plan; null: none. */
 static const char *stranger(const trace *t) {
   const neo_plan *plan = t->p->c->plan;
   for (size_t k = 0; k < t->events.n; k++) {

@@ -1,8 +1,8 @@
 /* Memory over time, as a picture: the steps of an entry to the right, bytes of its frame upwards,
- * each tensor a rectangle at its planned offset from the step that writes it to the last one that
- * reads it. A line is drawn through the sum of what is alive at each step, whose largest value is
- * the lower bound of any plan; the frame's size is the upper edge. Below, the model's time of each
- * step, on the same axis. */
+ * each tensor a rectangle at its planned offset, from the step that writes it to the last one that
+ * reads it. A line shows the bytes that are alive at each step; its largest value is the lower
+ * bound of any plan, and the frame's size is the upper edge. Below, on the same axis, the model's
+ * time of each step. */
 #include "tools/neoc/explain/page.h"
 #include <string.h>
 
@@ -127,7 +127,7 @@ static void put_places(const picture *f) {
       put_place(f, &plan->places.at[k]);
 }
 
-/* ---- what is alive, peak and bound */
+/* ---- live bytes, their peak, and the bound */
 
 static void find_alive(picture *f) {
   const neo_plan *plan = f->p->c->plan;

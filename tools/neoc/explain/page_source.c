@@ -1,5 +1,6 @@
-/* The model's text beside the kernels: each line with the share of the main entry's time of what it
- * became, and a link there. Files of the library are shown where some kernel comes from them. */
+/* The model's text beside the kernels: each line with the share of the main entry's time that its
+ * kernels take, and a link to these. Files of the library are shown if some kernel comes from
+ * them. */
 #include "base/file.h"
 #include "tools/neoc/explain/page.h"
 #include <string.h>
@@ -66,7 +67,7 @@ static void put_use(page *p, const line_use *l) {
                  "style", heat, "title", title, NULL);
 }
 
-/* Where the comment of a line begins, else its end; a '#' in a string is none. */
+/* The offset of the line's comment, or its end; a '#' in a string begins no comment. */
 static size_t comment_of(const char *line, size_t n) {
   bool quoted = false;
   for (size_t k = 0; k < n; k++) {

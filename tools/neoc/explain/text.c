@@ -1,5 +1,5 @@
-/* What parts of `neoc explain` share: members of JSON objects, sizes of tensors, where a schedule is
- * from. */
+/* Shared by the parts of `neoc explain`: members of JSON objects, sizes of tensors, the source of a
+ * schedule. */
 #include "tools/neoc/explain/explain.h"
 
 void neoc_explain_member(neo_str *out, const char *name) {

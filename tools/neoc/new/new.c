@@ -1,5 +1,6 @@
-/* `neoc new NAME`: a folder with a model, a program that trains it, and the build; with --from=MODEL a model that comes with the
- * compiler, with the modules that it imports, and a program to begin with. --list names these. */
+/* `neoc new NAME`: a folder with a model, a program that trains it, and the build; with
+ * --from=MODEL a model that comes with the compiler, the modules that it imports, and a program to
+ * begin with. --list lists these models. */
 #include "base/file.h"
 #include "tools/neoc/neoc.h"
 #include "tools/neoc/new/templates.h"
@@ -81,7 +82,7 @@ static neoc_exit from_template(neoc_cli *cli, const char *folder, const char *na
 
 /* ---- from a model that comes with the compiler */
 
-/* The modules beside the model that its text imports, and those that they import. */
+/* Copies the modules in the model's folder that its text imports, and those that these import. */
 static neoc_exit copy_imports(neoc_cli *cli, const char *folder, const char *from,
                               const char *text) {
   neoc_texts names = neoc_zoo_imports(cli->arena, text);

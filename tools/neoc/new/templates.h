@@ -1,4 +1,4 @@
-/* What `neoc new` writes. '@' stands for the project's name. */
+/* The files that `neoc new` writes. '@' stands for the project's name. */
 #pragma once
 
 typedef struct {
@@ -6,9 +6,10 @@ typedef struct {
 } neoc_template;
 extern const neoc_template neoc_templates[]; /* ends with a null name */
 
-/* Files of the folder templates. */
+/* Texts of the files in the folder templates. */
 extern const char neoc_text_mlp_expr[], neoc_text_mlp_c[], neoc_text_cnn_expr[], neoc_text_cnn_c[];
 extern const char neoc_text_charlm_expr[], neoc_text_charlm_c[];
 extern const char neoc_text_CMakeLists_txt[], neoc_text_README_md[];
-/* Of a model that comes with the compiler. The page is a format: what the model is, its name, its lines of sizes, graphs and inputs. */
+/* Files for a model that comes with the compiler. The page is a format with these arguments: the
+ * model's description, its name, its lines of sizes, graphs and inputs. */
 extern const char neoc_text_zoo_c[], neoc_text_zoo_README_md[];

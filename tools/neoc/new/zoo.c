@@ -1,4 +1,4 @@
-/* Models that come with the compiler, and what their texts say of themselves. */
+/* Models that come with the compiler, and descriptions from their texts. */
 #include "tools/neoc/new/zoo.h"
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ neoc_texts neoc_zoo_imports(neo_arena *a, const char *text) {
     size_t n = strcspn(at, separators);
     const char *name = neo_arena_strndup(a, at, n);
     if (!neo_streq(name, "import"))
-      NEO_PUSH(a, &names, name); /* `as` and what follows it name no file */
+      NEO_PUSH(a, &names, name); /* `as` and the name after it are no file */
     at += n;
   }
   return names;

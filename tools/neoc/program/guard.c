@@ -29,7 +29,8 @@ static int wait_for(pid_t child, const sigset_t *set) {
   }
 }
 
-/* What ends at once leaves its temporary files: where it writes, and in the folder for these. */
+/* Removes the temporary files of a child that was killed: in the output folder, and in the folder
+ * for such files. */
 static void sweep(const neoc_cli *cli) {
   neo_temp_sweep(neoc_text(cli, NEOC_O_OUTPUT, "."));
   neo_temp_sweep(NULL);

@@ -1,4 +1,4 @@
-/* The program. What ends in a signal (a bug: an assert that fails) is caught in guard.c, which
+/* The program. A signal that ends it (a bug: an assert that fails) is caught in guard.c, which
  * writes a reproducer. */
 #include "tools/neoc/commands.h"
 #include "tools/neoc/program/guard.h"

@@ -8,14 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Several threads may come here: the lock is never given back, so that one of them speaks. */
+/* Prints the message and exits. Several threads may call this: the lock is never released, so that
+ * only one prints. */
 static _Noreturn void no_memory(void) {
   static const char text[] =
       "neoc: out of memory: each round of a `repeat` is definitions of its own, so fewer rounds need less "
       "(-D NAME=N)\n";
   flockfile(stderr);
   ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
-  (void)written; /* there is nobody else to tell */
+  (void)written; /* a failure to write cannot be reported */
   _exit(NEOC_DEVICE);
 }
 

@@ -1,5 +1,5 @@
-/* The reproducer of a bug: the IR of the command's model, as the frontend makes it, and the
- * passes. It is made in a child, since what failed once may fail again. */
+/* The reproducer of a bug: the IR of the command's model, as the frontend makes it, and the passes.
+ * It is made in a child, since the bug may occur again. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "ir/print.h"
 #include "tools/neoc/program/guard.h"

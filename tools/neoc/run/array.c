@@ -47,7 +47,7 @@ static bool put_int(neo_rt_array *x, int64_t k, int64_t v) {
   return neo_value_read(t, element(x, k)).i == v;
 }
 
-/* Is it an integer, and the only one that is written as this f64? */
+/* Whether v is an integer, and the only one with this f64. */
 static bool is_exact(double v) {
   const double SHARED = 0x1p53;
   return fabs(v) < SHARED && trunc(v) == v;

@@ -111,10 +111,10 @@ typedef struct {
   enum { ZEROS, ONES, FULL, RANDOM } what;
   neoc_number value; /* of full */
   uint64_t seed;     /* of random */
-  const char *shape; /* null: there is none */
+  const char *shape; /* null: none */
 } filling;
 
-/* "word" or "word:rest"; *rest null: nothing is behind. */
+/* Whether the text is "word" or "word:rest"; *rest null: only the word. */
 static bool is_word(const char *text, const char *word, const char **rest) {
   size_t n = strlen(word);
   if (strncmp(text, word, n) != 0 || (text[n] && text[n] != ':'))

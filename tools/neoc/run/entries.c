@@ -1,4 +1,4 @@
-/* What the entries of a model need: their inputs and sizes, found in the module. */
+/* The inputs and sizes that entries of a model need, found in the module. */
 #include "tools/neoc/run/runner.h"
 
 int64_t *neoc_runner_sizes(const neoc_runner *r) {

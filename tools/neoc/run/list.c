@@ -7,8 +7,8 @@ enum { MAX_RANK = 16 };
 
 typedef struct {
   neoc_cli *cli;
-  const char *name, *at; /* of the tensor; what is left of the text */
-  int rank;              /* how deep numbers stand; -1: none was seen */
+  const char *name, *at; /* of the tensor; the rest of the text */
+  int rank;              /* nesting of numbers; -1: none was read */
   int64_t extent[MAX_RANK];
   bool known[MAX_RANK]; /* a list at this depth has ended */
   NEO_VEC(neoc_number) values;
@@ -60,7 +60,7 @@ static void skip_spaces(list_reader *r) {
   r->at += strspn(r->at, " \n\t");
 }
 
-/* The rest of a list behind its "[". Commas may be left out between numbers. */
+/* Reads the rest of a list after its "[". Commas may be left out between numbers. */
 static neoc_exit read_elements(list_reader *r, int depth) {
   int64_t n = 0;
   if (depth >= MAX_RANK)

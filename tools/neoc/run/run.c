@@ -33,7 +33,8 @@ static int64_t bound_of(const neoc_runner *r, neo_tensor t) {
   return rec->bound.i ? neo_size_value(r->c.module, rec->bound, neoc_runner_sizes(r)) : 0;
 }
 
-/* Values that carry their shape come first: they tell the sizes of the others. */
+/* Whether the value has a shape of its own. Such values come first, as they determine the sizes of
+ * others. */
 static bool has_shape(const char *text) {
   return text[0] == '@' || strchr(text, '[') != NULL;
 }
@@ -89,6 +90,8 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set)
   return NEOC_OK;
 }
 
+/* Checks the names in the arguments. A name of no tensor is a usage error. An input that the entry
+ * does not read, or on which nothing depends as the compiler found, is reported and left out. */
 static neoc_exit check_names(run_state *s, neoc_tensors needed) {
   neoc_cli *cli = s->r.cli;
   for (int k = 1; k < cli->n_args; k++) {
@@ -99,7 +102,8 @@ static neoc_exit check_names(run_state *s, neoc_tensors needed) {
     if (!t.i)
       return neoc_usage(cli, "the model has no input '%s'", name);
     if (neo_tensor_at(s->r.c.module, t)->role == NEO_ROLE_INPUT && !is_needed(needed, t))
-      return neoc_usage(cli, "entry %s does not read %s", neoc_entry_name(&s->r, s->entry), name);
+      fprintf(stderr, "neoc run: entry %s does not read %s\n", neoc_entry_name(&s->r, s->entry),
+              name);
   }
   return NEOC_OK;
 }
@@ -135,7 +139,7 @@ static neoc_exit find_gradients(run_state *s) {
   return NEOC_OK;
 }
 
-/* Before the entry, which may update what they are taken at. */
+/* Computes gradients, before the entry, which may update the values at which they are taken. */
 static neoc_exit make_gradients(run_state *s) {
   neoc_texts names = neoc_words(s->r.cli, NEOC_O_GRAD);
   neoc_exit e = NEOC_OK;
@@ -189,7 +193,8 @@ static neoc_exit save(run_state *s, const char *path) {
 
 /* ---- the command */
 
-/* The mean of nothing is NaN, which nobody expects of a size that is 0. */
+/* Reports results that are NaN because a size is 0: the mean of nothing is NaN, which surprises
+ * users. */
 static void tell_empty(run_state *s) {
   const neo_module *m = s->r.c.module;
   bool *used = neoc_entry_sizes(&s->r, s->entry);

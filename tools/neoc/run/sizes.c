@@ -36,7 +36,7 @@ static size_t holding(const neo_module *m, const int64_t *sizes) {
   return n;
 }
 
-/* The nearest value of a size with which more assertions hold than now; false: there is none. */
+/* Moves a size to its nearest value with which more assertions hold; false: there is none. */
 static bool move(const neo_module *m, uint32_t size, int64_t *sizes) {
   const neo_size_rec *rec = &m->sizes.at[size];
   int64_t was = sizes[size];

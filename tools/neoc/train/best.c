@@ -11,7 +11,7 @@ static const neo_rt_tensor *output(const neoc_trainer *t, int32_t k) {
   return neoc_feed_tensor(&t->test.feed, test_entry(t)->n_inputs + k);
 }
 
-/* The scalar of this name; -1: there is none. */
+/* The scalar output of this name; -1: there is none. */
 static int32_t find(const neoc_trainer *t, const char *name) {
   const neo_rt_entry *e = test_entry(t);
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)

@@ -1,9 +1,10 @@
-/* --curve: rows as a picture, one SVG that needs nothing else. Panels lie below each other over one
- * axis of steps: the losses, with that of --test if there is one, and a panel for each other value of
- * --test. An axis whose values are above 0 and differ by more than 30 times is logarithmic.
+/* --curve: rows as a picture, one SVG that needs no other file. Panels are one below the other over
+ * one axis of steps: the losses, with that of --test if there is one, and a panel for each other
+ * value of --test. An axis whose values are positive and differ by more than 30 times is
+ * logarithmic.
  *
- * The rows stand in the file as well, as the text of <metadata>, so that a training that goes on has
- * those from before. */
+ * The file also has the rows, as the text of <metadata>, so that a training that continues has the
+ * earlier rows. */
 #include "base/file.h"
 #include "tools/neoc/train/log.h"
 #include <errno.h>
@@ -148,8 +149,8 @@ static void put_x_axis(const panel *p) {
 
 /* ---- lines */
 
-/* What is not finite, or not there, is a gap only where the value is missing in a row that could have
- * it: a value of --test is joined over the rows between epochs. */
+/* Draws a column as a line. The line has a gap only where a row that could have the value lacks it,
+ * or has one that is not finite: a value of --test is joined over the rows between epochs. */
 static void put_line(const panel *p, size_t column, const char *colour) {
   bool open = false;
   size_t points = 0;

@@ -69,8 +69,8 @@ static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
                 : NEOC_OK;
 }
 
-/* A window is dimension 1 of the input, and an element of the sequence what is behind; without a
- * dimension 1 it is one element. */
+/* Sets the shape of windows: a window is dimension 1 of the input, and an element of the sequence
+ * the dimensions after it; without a dimension 1 a window is one element. */
 static neoc_exit fit_windows(neoc_data *d, int32_t tensor) {
   neoc_cli *cli = d->r->cli;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -99,7 +99,7 @@ static neoc_exit fit_windows(neoc_data *d, int32_t tensor) {
   return NEOC_OK;
 }
 
-/* As many windows as lie side by side. */
+/* Counts the windows that fit without overlap. */
 static void count_windows(neoc_data *d) {
   int64_t longest = 1;
   for (int32_t t = 0; t < d->r->lib.model->n_tensors; t++)
@@ -216,7 +216,7 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
   return NEOC_OK;
 }
 
-/* --data-memory, or a quarter of what the machine has. */
+/* The value of --data-memory, or a quarter of the machine's memory. */
 static neoc_exit read_memory(neoc_cli *cli, int64_t *out) {
   const char *text = neoc_text(cli, NEOC_O_DATA_MEMORY, NULL);
   *out = (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * (int64_t)sysconf(_SC_PAGESIZE);

@@ -2,15 +2,15 @@
  *
  *   u64 n | u32 masked CRC-32C of these 8 bytes | n bytes | u32 masked CRC-32C of the n bytes
  *
- * The bytes are an Event in the wire format of protocol buffers (tensorflow/core/util/event.proto and
- * framework/summary.proto):
+ * The bytes are an Event in the wire format of protocol buffers (tensorflow/core/util/event.proto
+ * and framework/summary.proto):
  *
  *   Event   { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5;
  *             SessionLog session_log = 7 }
  *   Summary { repeated Value value = 1 }   Value { string tag = 1; float simple_value = 2 }
  *
- * A training that goes on begins a new file with the events that are kept: a TensorBoard that looks at
- * the folder reads files to their end, and begins again where a session log says START. */
+ * A training that continues begins a new file with the events that are kept: a TensorBoard that
+ * watches the folder reads files to their end, and starts again at a session log with START. */
 #include "base/file.h"
 #include "tools/neoc/train/log.h"
 #include <dirent.h>
@@ -116,7 +116,7 @@ static void put_value(neo_str *summary, const char *column, double x) {
   put_bytes(summary, 1, value.at, value.n);
 }
 
-/* The first two of a file: what it is, and that everything begins here. */
+/* Writes the first two events of a file: its version, and the start of the session. */
 static void put_begin(neo_arena *a, neo_str *out) {
   static const char version[] = "brain.Event:2", start[] = {1 << 3 | VARINT, 1};
   neo_str e;
@@ -165,7 +165,8 @@ static bool read_record(const char *p, size_t n, size_t *event_bytes) {
   return true;
 }
 
-/* Of an event as it is written here, with wall_time and step in front; false: it has no step. */
+/* Reads the step of an event as this file writes it, with wall_time and step first; false: it has
+ * no step. */
 static bool read_step(const char *p, size_t n, uint64_t *step) {
   size_t at = 9; /* wall_time */
   *step = 0;
@@ -197,7 +198,7 @@ static bool is_own(const char *name) {
 /* Our files in the folder, and the latest by the number of seconds in its name. */
 typedef struct {
   neoc_texts all;
-  const char *latest; /* null: there are none */
+  const char *latest; /* null: none */
   long long seconds;
 } own_files;
 

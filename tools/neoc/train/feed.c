@@ -24,7 +24,7 @@ static neoc_exit add_rows(neoc_feed *f, const neo_rt_tensor *t, const neo_rt_ten
   return NEOC_OK;
 }
 
-/* What is said of vertices is no row. */
+/* Whether the input has one element per row; data of vertices have not. */
 static bool has_rows(const neoc_feed *f, int32_t input) {
   const neo_rt_model *m = f->data->r->lib.model;
   neoc_member member = f->data->source[m->entry_args[m->entries[f->entry].args + input]].member;
@@ -38,7 +38,7 @@ static void count_rows(neoc_feed *f, int32_t size) {
   f->most = s->hi;
 }
 
-/* Do data tell what the size is in a step, or in all of them? */
+/* Whether data determine the size, in a step or in all of them. */
 static bool is_told(const neoc_data *d, int32_t size) {
   return d->told[size].n >= 0 || neoc_ragged_find(d, size) >= 0;
 }
@@ -74,7 +74,8 @@ static neoc_exit find_batch(neoc_feed *f) {
     if (code)
       return code;
   }
-  if (e->n_inputs == 0 && e->n_sizes == 1) /* what it computes has as many rows as others have */
+  if (e->n_inputs == 0 && e->n_sizes == 1) /* an entry without inputs computes as many rows as
+                                              others have */
     count_rows(f, m->entry_sizes[e->sizes]);
   for (int32_t k = 0; k < e->n_sizes; k++) {
     int32_t size = m->entry_sizes[e->sizes + k];
@@ -126,7 +127,7 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
   return NEOC_OK;
 }
 
-/* The same for graphs. */
+/* Limits the rows of a step by the sizes of graphs. */
 static neoc_exit limit_graphs(int64_t batch, neoc_feed *f) {
   const neoc_data *d = f->data;
   int64_t n = batch ? batch : f->most, fit;
@@ -137,7 +138,7 @@ static neoc_exit limit_graphs(int64_t batch, neoc_feed *f) {
                       d->r->lib.model->entries[f->entry].name);
   neoc_exit e = neoc_graphs_limit(d, 0, &fit);
   bool whole = batch == 0 && d->option != NEOC_O_DATA && !neoc_feed_is_exact(f);
-  n = whole && n > fit && fit > 0 ? fit : n; /* a test takes what it can */
+  n = whole && n > fit && fit > 0 ? fit : n; /* a test takes as many as fit */
   n = neoc_feed_is_exact(f) ? f->most : n < d->rows ? n : d->rows;
   if (whole && f->most > n)
     f->most = n;

@@ -7,7 +7,7 @@
 #include "tools/neoc/train/train.h"
 #include <math.h>
 
-/* The first element that is not finite; -1 if there is none. */
+/* The first element that is not finite; -1: none. */
 static int64_t first_bad(const neo_rt_array *x, int64_t n) {
   if (!neo_type_is_float((neo_type)x->type))
     return -1;
@@ -53,7 +53,7 @@ static const char *bad_input(const neoc_trainer *t, const neoc_trained *e, int64
   return NULL;
 }
 
-/* ---- what the context keeps */
+/* ---- parameters and states */
 
 static const char *bad_tensor(const neoc_trainer *t, int32_t tensor) {
   const neo_rt_model *m = t->r.lib.model;
@@ -74,7 +74,8 @@ static const char *bad_tensor(const neoc_trainer *t, int32_t tensor) {
   return text;
 }
 
-/* Settings are what the user says, infinite where he likes (clip = inf). */
+/* The first parameter or state with a value that is not finite. Settings are the user's, and may be
+ * infinite (clip = inf). */
 static const char *bad_kept(const neoc_trainer *t) {
   static const uint8_t roles[] = {NEO_RT_ROLE_PARAM, NEO_RT_ROLE_STATE};
   const neo_rt_model *m = t->r.lib.model;

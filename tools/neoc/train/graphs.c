@@ -33,12 +33,13 @@ int neoc_ragged_find(const neoc_data *d, int32_t size) {
   return -1;
 }
 
-/* Is it the offsets of lists? */
+/* Whether the input has the offsets of lists. */
 static bool are_offsets(const neoc_data *d, int32_t tensor) {
   return tensor_at(d, tensor)->offsets == tensor + 1;
 }
 
-/* The size that an element of the input is of: of offsets that of what they cut into lists. */
+/* The size that counts the input's elements; for offsets, the size of the tensors that they cut
+ * into lists. */
 static int32_t own_size(const neoc_data *d, int32_t tensor) {
   const neo_rt_model *m = d->r->lib.model;
   for (int32_t t = 0; are_offsets(d, tensor) && t < m->n_tensors; t++)
@@ -228,7 +229,8 @@ neoc_exit neoc_graphs_open(neoc_data *d, const int32_t *entries, size_t n) {
   neoc_exit e = NEOC_OK;
   g->at = NEO_NEW_ARRAY(a, neoc_ragged, words.n + 1);
   d->graphs = g;
-  for (int compressed = 0; compressed < 2; compressed++) /* they need the others */
+  for (int compressed = 0; compressed < 2; compressed++) /* compressed rows need the sizes of the
+                                                            others */
     for (size_t w = 0; w < words.n && !e; w++) {
       const char *text = NULL, *name = neoc_pair(d->r->cli, words.at[w], &text);
       int32_t size = name ? size_named(d, entries, n, name) : -1;
@@ -276,7 +278,7 @@ static neoc_exit take_made(neoc_data *d, int32_t tensor) {
   return NEOC_OK;
 }
 
-/* Of pairs [2, M] or [M, 2], those of one side. */
+/* Keeps one side of an array of pairs, [2, M] or [M, 2]. */
 static neoc_exit take_side(neoc_data *d, int32_t tensor, int side) {
   neo_rt_array *x = &d->source[tensor].array;
   neo_rt_array half = {.type = x->type, .rank = 1};
@@ -323,7 +325,7 @@ static neoc_exit check_vertices(neoc_data *d, int32_t tensor, bool global) {
   return NEOC_OK;
 }
 
-/* Of an edge in a list the child comes before the vertex. */
+/* Checks that the child of each edge in a list comes before the vertex. */
 static neoc_exit check_children(const neoc_data *d, int32_t tensor) {
   const neoc_source *s = &d->source[tensor];
   const neoc_ragged *g = ragged_of(d, tensor), *v = &d->graphs->at[s->shift];

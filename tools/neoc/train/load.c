@@ -1,5 +1,5 @@
-/* Arrays of data files: whole ones, or, if they are larger than --data-memory, what tells where rows lie
- * (stream.c). */
+/* Arrays of data files: whole ones, or, if they are larger than --data-memory, the positions of
+ * rows (stream.c). */
 #include "tools/neoc/csv/csv.h"
 #include "tools/neoc/train/stream.h"
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ static neoc_exit load_table(neoc_data *d, int32_t tensor) {
 static neoc_exit check_file(const neoc_data *d, const char *name, const char *path) {
   struct stat st;
   if (stat(path, &st) != 0 || (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)))
-    return NEOC_OK; /* whoever reads it says what is wrong */
+    return NEOC_OK; /* reading it reports what is wrong */
   return neoc_fail(d->r->cli, NEOC_IO, "%s: %s is a device, not a file", name, path);
 }
 

@@ -1,4 +1,4 @@
-/* See log.h: what the files of a log share, writing and the rows that a picture is made of. */
+/* See log.h: writing, and the rows of a picture, for all files of a log. */
 #include "base/file.h"
 #include "tools/neoc/train/log.h"
 #include <errno.h>
@@ -21,7 +21,7 @@ static void copy_row(const neoc_log *l, neoc_log_row *to, const neoc_log_row *fr
   memcpy(value, from->value, l->columns.n * sizeof *value);
 }
 
-/* The later of two rows, with the means of what both have. */
+/* Merges two rows into the later one, with the means of values that both have. */
 static void join(const neoc_log *l, neoc_log_row *a, const neoc_log_row *b) {
   for (size_t k = 0; k < l->columns.n; k++) {
     neoc_log_value *x = &a->value[k];

@@ -1,20 +1,20 @@
-/* --map: a second model changes the rows of each batch, for augmentation. Its entry X, `output X: Z`,
- * takes the batch's tensors by their names, and what it returns is put in place of the input X. All
- * entries see the batch as it was read.
+/* --map: a second model changes the rows of each batch, for augmentation. Its entry X,
+ * `output X: Z`, gets the batch's tensors by their names, and its result replaces the input X. All
+ * entries get the batch as it was read.
  *
- * Its rand() goes by the seed and the step alone, so that a training that goes on has the same
- * batches; the seed is another one than that of the training, or its numbers would be those of the
- * model's own rand(). */
+ * Its rand() depends on seed and step alone, so that a training that continues has the same
+ * batches. The seed differs from that of the training, as its numbers would otherwise be those of
+ * the model's own rand(). */
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "tools/neoc/train/train.h"
 #include <string.h>
 
 typedef struct {         /* an entry of the map */
-  int32_t entry, tensor; /* its number; the tensor of the training's model that it gives */
+  int32_t entry, tensor; /* its number; the tensor of the training's model that it replaces */
   void **args;
   int64_t *sizes;
-  size_t bytes; /* of what the last call gave */
+  size_t bytes; /* of the last call's result */
 } step;
 
 struct neoc_map {
@@ -34,7 +34,7 @@ static const neo_rt_tensor *arg_of(const neoc_map *m, const neo_rt_entry *e, int
 
 /* ---- does it fit? */
 
-/* The same type and row; numbers of rows are looked at in each call. */
+/* Whether type and shape of a row are the same; the numbers of rows are checked in each call. */
 static bool same_rows(const neo_rt_model *a, const neo_rt_tensor *x, const neo_rt_model *b,
                       const neo_rt_tensor *y) {
   int64_t of_x[NEO_RTI_MAX_RANK], of_y[NEO_RTI_MAX_RANK];
@@ -197,7 +197,7 @@ static neoc_exit set_inputs(const neoc_trainer *t, const neoc_feed *f, step *s, 
   return NEOC_OK;
 }
 
-/* As many rows as the input has come back. */
+/* Checks that the result has as many rows as the input. */
 static neoc_exit check_result(const neoc_trainer *t, const neoc_feed *f, step *s, int64_t n) {
   const neo_rt_model *m = model_of(t->map);
   const neo_rt_entry *e = &m->entries[s->entry];

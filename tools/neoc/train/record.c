@@ -19,7 +19,7 @@ static const char *loss_name(const neoc_trainer *t, size_t k) {
   return neoc_feed_tensor(&t->entry[k].feed, entry_at(t, &t->entry[k].feed)->n_inputs)->name;
 }
 
-/* A test's value is drawn beside the losses if it is one of them. */
+/* The panel of a test's value: that of the losses, if it is one of them. */
 static const char *panel_of(const neoc_trainer *t, const char *output) {
   for (size_t k = 0; k < t->n_entries; k++)
     if (neo_streq(loss_name(t, k), output))

@@ -1,5 +1,5 @@
-/* Checkpoints of `neoc train`: beside what the model keeps, the position in the data and the sums
- * of the epoch so far, so that a training goes on as if it had never stopped. */
+/* Checkpoints of `neoc train`: the model's parameters and states, and the position in the data and
+ * the sums of the epoch so far, so that a training continues as if it had never stopped. */
 #include "tools/neoc/train/train.h"
 #include "tools/neoc/train/trees.h"
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static const char *row_losses(const neoc_trainer *t) {
   return neo_str_text(&s);
 }
 
-/* The best epoch and its value, and what they are the best of. */
+/* The best epoch, its value, and the entry and output that it is the best of. */
 static const char *best(const neoc_trainer *t) {
   const neoc_best *b = &t->best;
   if (b->output < 0)
@@ -61,7 +61,7 @@ static const char *classes_key(const neoc_trainer *t, int32_t tensor) {
   return neo_arena_printf(t->cli->arena, "classes.%s", t->r.lib.model->tensors[tensor].name);
 }
 
-/* What a training needs beside the context, and what tells a reader of the file about its data. */
+/* The state of a training beside the context, and facts about its data for readers of the file. */
 static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
   const neo_rt_pair own[] = {{"epoch", number(t, t->epoch)},
                              {"position", number(t, t->position)},

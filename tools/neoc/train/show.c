@@ -72,7 +72,7 @@ void neoc_clear_progress(const neoc_trainer *t) {
     fprintf(stderr, "\r\033[K");
 }
 
-/* Rows that steps of the k-th entry have in this epoch, which may be shorter than a round. */
+/* The rows of the steps of entry k in this epoch, which may be shorter than a round-robin turn. */
 static int64_t rows_of(const neoc_trainer *t, size_t k) {
   int64_t rows = 0;
   for (int64_t at = 0, n; at < t->epoch_rows; at += n) {

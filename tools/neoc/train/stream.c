@@ -56,7 +56,7 @@ void neoc_stream_close(neoc_stream *s) {
       NEO_RTI_FREE(&neo_alloc_default, s->raw[k]);
 }
 
-/* An array of the first dimension n, with what lies at `raw`. */
+/* Makes an array of extent n along the first dimension from the bytes at `raw`. */
 static neoc_exit decode(const neoc_data *d, int32_t tensor, const void *raw, int64_t n,
                         neo_rt_array *out) {
   const neoc_source *s = &d->source[tensor];
@@ -216,7 +216,8 @@ void neoc_prefetch_begin(neoc_data *d, const int64_t *order, int64_t n) {
   pthread_mutex_unlock(&a->mutex);
 }
 
-/* What the thread reads is waited for, even if it is not what is wanted. */
+/* Gives the rows order[0 .. n): those that the thread has read ahead, or else it reads them now.
+ * Waits for the thread first, even if it reads other rows. */
 neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n) {
   if (!d->prefetch)
     d->prefetch = new_prefetch(d);

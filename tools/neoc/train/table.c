@@ -1,5 +1,5 @@
-/* --history: rows as CSV, `step,epoch,loss,test.accuracy,lr,seconds`. What a row does not have is an
- * empty field. */
+/* --history: rows as CSV, `step,epoch,loss,test.accuracy,lr,seconds`. A value that a row lacks is
+ * an empty field. */
 #include "base/file.h"
 #include "tools/neoc/train/log.h"
 #include <errno.h>
@@ -43,7 +43,7 @@ void neoc_table_put_row(const neoc_log *l, const neoc_log_row *row, neo_str *out
 
 /* ---- reading */
 
-/* One line up to its end; false: it is no row. */
+/* Parses one line up to its end; false: it is no row. */
 static bool parse_row(const neoc_log *l, const char *p, neoc_log_row *row) {
   char *end;
   errno = 0;

@@ -1,10 +1,10 @@
 /* --test: the scalar outputs of an entry over every row of held-out data.
  *
  * A model whose batch is a constant cannot take the last rows, if they are fewer: its outputs are
- * means over the whole batch, from which rows that fill it up cannot be taken out again. So the
- * model is compiled once more, for that many rows, with the constant `dim` that says the batch
- * replaced as -D does; what the context keeps is copied over. The mean over all rows is then exact:
- * each call's, weighted by its rows. */
+ * means over the whole batch, from which padding rows cannot be removed. So the model is compiled
+ * once more, for that many rows, with the constant `dim` that determines the batch replaced as by
+ * -D; the context's tensors are copied over. The mean over all rows is then exact: that of each
+ * call, weighted by its rows. */
 #include "frontend/syntax/parser.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
@@ -40,7 +40,7 @@ static bool same_extents(const neo_module *m, const neo_rt_model *rt, const neo_
   return same;
 }
 
-/* Is the module the same model, but that the entry's inputs have so many rows? */
+/* Whether the module is the same model, except for the number of rows of the entry's inputs. */
 static bool same_model(const neoc_trainer *t, const neo_module *m) {
   const neo_rt_model *rt = t->r.lib.model;
   const neo_rt_entry *e = &rt->entries[t->test.feed.entry];
@@ -82,8 +82,8 @@ static bool is_given(const neo_compile_options *o, const char *name) {
   return false;
 }
 
-/* Is the name, as it is, the number of rows of an input? Another constant may have its value, too, but what
- * else is made of that would change. */
+/* Whether the name by itself is the number of rows of an input. Another constant may have the same
+ * value, but replacing it would change other parts of the model. */
 static bool counts_rows(const neo_ast_file *file, const char *name) {
   for (uint32_t k = 0; k < file->stmts.n; k++) {
     const neo_ast_stmt *s = file->stmts.at[k];
@@ -236,7 +236,8 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
   return s;
 }
 
-/* One call; sums of the entry's scalars, weighted by rows, or by the size that --mean-over says. */
+/* Runs one call, and adds the entry's scalars to the sums, weighted by rows, or by the size of
+ * --mean-over. */
 static neoc_exit add_call(neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, neoc_mean *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
@@ -256,7 +257,7 @@ static neoc_exit add_call(neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, 
   return NEOC_OK;
 }
 
-/* Rows of the next call: all that it takes, but not so many that too few are left for the last. */
+/* The rows of the next call: as many as it takes, but so that enough are left for the last call. */
 static int64_t next_rows(const neoc_feed *f, int64_t left) {
   if (left <= f->batch)
     return left;

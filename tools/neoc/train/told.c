@@ -1,5 +1,5 @@
-/* Run-time sizes that are dimensions of rows, as T in `input y[B, T, 3]`: what the files have there, the same for all
- * rows. Rows that differ in such a size have offsets (graphs.h). */
+/* Run-time sizes that are dimensions of rows, as T in `input y[B, T, 3]`: the files determine them,
+ * one value for all rows. Rows that differ in such a size have offsets (graphs.h). */
 #include "runtime/model.h"
 #include "tools/neoc/train/data.h"
 
@@ -79,6 +79,7 @@ void neoc_told_extents(const neoc_data *d, const neo_rt_tensor *t, int64_t *exte
   int32_t n = d->r->lib.model->n_sizes;
   int64_t *sizes = NEO_NEW_ARRAY(d->r->cli->arena, int64_t, (size_t)n + 1);
   for (int32_t k = 0; k < n; k++)
-    sizes[k] = d->told[k].n >= 0 ? d->told[k].n : 1; /* of rows, which nobody asks for here */
+    sizes[k] = d->told[k].n >= 0 ? d->told[k].n : 1; /* the number of rows, which is not used
+                                                        here */
   neo_rti_extents(d->r->lib.model, t, sizes, extent);
 }

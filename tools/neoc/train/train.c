@@ -1,13 +1,13 @@
-/* `neoc train`: epochs over data files, with a checkpoint from which a training goes on as if it
+/* `neoc train`: epochs over data files, with a checkpoint from which a training continues as if it
  * had never stopped.
  *
  * The order of an epoch's rows is a function of (seed, epoch); the position in it, and the sums of
- * the epoch so far, are kept in the checkpoint beside step and seed. Everything else that a step
- * depends on is a parameter, a state or a setting. Signals stay blocked and are looked for between
- * steps, so that a checkpoint is always of a finished step.
+ * the epoch so far, are in the checkpoint with step and seed. Everything else that a step depends
+ * on is a parameter, a state or a setting. Signals are blocked, and checked between steps, so that
+ * a checkpoint is always of a finished step.
  *
- * Several entries alternate on the same rows: of the batches of a round, an entry with fewer steps
- * than the others has the last ones. */
+ * Several entries alternate on the same rows, in round-robin turns: an entry with fewer steps than
+ * the others has the last batches of a turn. */
 #include "tools/neoc/train/train.h"
 #include "base/clock.h"
 #include <signal.h>
@@ -64,7 +64,7 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   return neoc_check_loss(t, e, n);
 }
 
-/* One batch: a step of each entry whose step is due. */
+/* Trains on one batch: a step of each entry that is due. */
 static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
   int64_t n = neoc_train_batch(t, t->position);
   neoc_exit e = NEOC_OK;

@@ -1,17 +1,17 @@
-/* `neoc train`, as its files share it. Each calls only those below it:
+/* `neoc train`. Each file calls only those below it:
  *
  *   train.c    runs the epochs
  *   setup.c    reads the command line
  *   record.c   rows of --history, --curve and --tensorboard (log.h)
- *   best.c     finds the best epoch, and ends early
- *   save.c     keeps and resumes
- *   map.c      changes batches by another model
+ *   best.c     finds the best epoch, and stops early
+ *   save.c     saves and resumes
+ *   map.c      transforms batches by another model
  *   test.c     tests on held-out data
  *   finite.c   looks for NaN
  *   show.c     prints progress and epochs
- *   trainer.c  says which entries are due
+ *   trainer.c  tells which entries are due
  *
- * and below them all the data (data.h). */
+ * and below all of them the data (data.h). */
 #pragma once
 #include "tools/neoc/train/data.h"
 #include "tools/neoc/train/log.h"
@@ -23,26 +23,26 @@ typedef enum {
   NEOC_LAST_PAD    /* a whole step: the epoch's first rows come again */
 } neoc_last;
 
-typedef struct { /* an entry that is trained */
+typedef struct { /* an entry that trains */
   neoc_feed feed;
-  int64_t times;   /* steps in a round of all entries */
+  int64_t times;   /* steps per round-robin turn of all entries */
   double loss_sum; /* of this epoch, weighted by rows */
   double loss;     /* of the last step */
   double row_sum;  /* the same since the last row of the log */
   int64_t row_rows;
 } neoc_trained;
 
-typedef struct { /* of a scalar output, over calls */
+typedef struct { /* the mean of a scalar output, over calls */
   double sum, weight;
-  int32_t size; /* which of the entry's sizes is the weight of a call; -1: its rows */
+  int32_t size; /* the entry's size that is the weight of a call; -1: its rows */
 } neoc_mean;
 
 typedef struct { /* held-out data */
   neoc_data data;
   neoc_feed feed;
   int64_t *order;
-  int32_t *mean_over; /* of each output: as neoc_mean.size */
-  double *value;      /* of each output, a scalar: what the last test found */
+  int32_t *mean_over; /* per output: as neoc_mean.size */
+  double *value;      /* per output, a scalar: the result of the last test */
   int64_t left;       /* rows that `feed` cannot take */
   neoc_runner rest;   /* the model for that many rows, if `has_rest` */
   neoc_data rest_data;
@@ -50,13 +50,13 @@ typedef struct { /* held-out data */
   bool has_rest;
 } neoc_test;
 
-typedef struct {    /* which epoch is the best by a value of --test */
-  int32_t output;   /* of the test's entry; -1: nobody asks */
+typedef struct {    /* the best epoch, by a value of --test */
+  int32_t output;   /* of the test's entry; -1: not wanted */
   bool highest;     /* else the lowest is the best */
-  int64_t patience; /* epochs without a better one, after which training ends; 0: any number */
-  double value;     /* the best */
-  int64_t epoch;    /* of it, from 1; 0: none yet */
-  const char *path; /* of its checkpoint; null: none is kept */
+  int64_t patience; /* epochs without a better one after which training ends; 0: any number */
+  double value;     /* of the best epoch */
+  int64_t epoch;    /* the best one, from 1; 0: none yet */
+  const char *path; /* path of its checkpoint; null: not saved */
 } neoc_best;
 
 typedef struct neoc_map neoc_map;
@@ -66,11 +66,13 @@ typedef struct {
   neoc_cli *cli;
   neoc_data data;
   neoc_trained *entry;    /* in the order of their steps */
-  size_t n_entries, lead; /* lead: the first with inputs, which says how many rows a step takes */
-  int64_t round;          /* batches after which the round begins again */
+  size_t n_entries, lead; /* lead: the first entry with inputs, which determines the rows of a
+                             step */
+  int64_t round;          /* batches until the entries' turns repeat */
   neoc_test test;
   bool has_test, progress, allow_nan;
-  bool told_empty; /* that a batch had a size of 0, and what is NaN of it */
+  bool told_empty; /* a size of 0 in a batch, and the outputs that are NaN because of it, were
+                      reported */
   neoc_last last;
   int64_t epochs, save_every;
   int32_t threads;
@@ -80,28 +82,29 @@ typedef struct {
   neoc_log log;
   neoc_log_value *row_value; /* [log.columns] */
   int64_t log_every;         /* steps; 0: a row at the end of an epoch only */
-  double seconds_before;     /* of the trainings that this one goes on from */
+  double seconds_before;     /* of the trainings that this one continues */
   uint64_t seed;
-  int64_t epoch, position; /* rows of this epoch that are done */
-  int64_t epoch_rows;      /* those of an epoch's steps */
+  int64_t epoch, position; /* position: rows of this epoch that are done */
+  int64_t epoch_rows;      /* rows in an epoch's steps */
   int64_t *order;
   double begun, epoch_begun, shown;        /* seconds */
-  double line_every;                       /* where stderr is no terminal; 0: there are no lines */
+  double line_every;                       /* interval of lines if stderr is no terminal; 0: no
+                                              lines */
   int64_t steps_done;                      /* of this run */
   int64_t rows_done, rows_done_this_epoch; /* of this run */
-  uint64_t saved_step;                     /* of the file that is there; 0: none */
+  uint64_t saved_step;                     /* step of the saved file; 0: none */
 } neoc_trainer;
 
 /* ---- trainer.c */
-/* Rows of the step that begins at this row of the epoch. */
+/* The number of rows of the step that begins at this row of the epoch. */
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
-/* Does the k-th entry have a step there in this epoch? */
+/* Whether entry k has a step at this row of this epoch. */
 bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position);
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
-/* How many steps all entries have before this row of this epoch, from the first epoch on; -1: more
- * than can be counted. */
+/* The number of steps of all entries before this row of this epoch, from the first epoch on; -1: it
+ * overflows. */
 int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position);
-/* "d:5,g", as a checkpoint remembers it; the entry's name if it is one. */
+/* The entries as a checkpoint stores them, "d:5,g"; a single entry by its name. */
 const char *neoc_train_entries(const neoc_trainer *t);
 
 /* ---- setup.c: options, entries and data, after the model is compiled */
@@ -109,27 +112,27 @@ neoc_exit neoc_train_options(neoc_trainer *t);
 neoc_exit neoc_train_open(neoc_trainer *t);
 
 /* ---- record.c */
-/* Begins the files, or goes on with them, after a checkpoint was read. */
+/* Begins the files, or continues them, after a checkpoint was read. */
 neoc_exit neoc_record_open(neoc_trainer *t);
-/* After a batch of so many steps: a row, if one is due. */
+/* Adds a row, if one is due, after a batch of `steps` steps. */
 neoc_exit neoc_record_steps(neoc_trainer *t, int64_t steps);
-/* The row at the end of an epoch, after its test. */
+/* Adds the row at the end of an epoch, after its test. */
 neoc_exit neoc_record_epoch(neoc_trainer *t);
 
 /* ---- best.c */
 /* Reads --best and --early-stop, after --test. */
 neoc_exit neoc_best_open(neoc_trainer *t);
-/* After a test: is it the best so far? */
+/* Updates the best epoch after a test; true: this epoch is the best so far. */
 bool neoc_best_update(neoc_trainer *t);
-/* Has there been no better epoch for too long? */
+/* Whether there was no better epoch for too long. */
 bool neoc_best_is_over(const neoc_trainer *t);
-/* Says that, and which was the best. */
+/* Prints that training ends early, and the best epoch. */
 void neoc_best_tell(const neoc_trainer *t);
 
 /* ---- save.c */
-/* Writes the file of --save, if there is one, unless something in it is not finite. */
+/* Writes the file of --save, if there is one, unless a value in it is not finite. */
 neoc_exit neoc_train_save(neoc_trainer *t);
-/* The same, after an epoch that is the best, to a file of its own. */
+/* The same to a file of its own, after the best epoch so far. */
 neoc_exit neoc_train_save_best(neoc_trainer *t);
 neoc_exit neoc_train_resume(neoc_trainer *t);
 
@@ -137,31 +140,33 @@ neoc_exit neoc_train_resume(neoc_trainer *t);
 /* Compiles the model of --map, after the data are open. */
 neoc_exit neoc_map_open(neoc_trainer *t);
 void neoc_map_close(neoc_trainer *t);
-/* Its name; "" without one. */
+/* The name of that model; "" without one. */
 const char *neoc_map_name(const neoc_trainer *t);
-/* Puts what it makes of a batch of n rows in the batch's place. */
+/* Replaces a batch of n rows by the model's outputs for it. */
 neoc_exit neoc_map_apply(neoc_trainer *t, neoc_feed *f, int64_t n);
 
 /* ---- test.c */
 neoc_exit neoc_test_open(neoc_trainer *t);
-/* Scalar outputs over all rows of --test, weighted by rows; text " loss 0.1 accuracy 0.9". */
+/* Computes scalar outputs over all rows of --test, weighted by rows; appends text such as " loss
+ * 0.1 accuracy 0.9". */
 neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
 void neoc_test_close(neoc_trainer *t);
 
 /* ---- finite.c */
-/* After a step of `e` on n rows: NEOC_FAILED, with a message, if its loss is not finite. */
+/* Checks the loss after a step of `e` on n rows: NEOC_FAILED, with a message, if it is not
+ * finite. */
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
-/* After a call: says once that an output is NaN where a size of the batch is 0. */
+/* After a call: reports, once, that an output is NaN because a size of the batch is 0. */
 void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
-/* The same if a parameter or state is not. */
+/* Checks that parameters and states are finite; NEOC_FAILED, with a message. */
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
 /* ---- show.c */
 void neoc_show_progress(neoc_trainer *t);
-/* The same in a test, of which so many rows are done. */
+/* The same during a test, `rows` of whose rows are done. */
 void neoc_show_test(neoc_trainer *t, int64_t rows);
 void neoc_clear_progress(const neoc_trainer *t);
-/* The line of a finished epoch; `test` is what neoc_test_run gave. */
+/* Prints the line of a finished epoch; `test` is the text of neoc_test_run. */
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
-/* Says how the rows of an epoch that fill no step are used, if any are lost or repeated. */
+/* Prints how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);

@@ -1,5 +1,5 @@
-/* What every part of `neoc train` asks of a training: the rows of a step, whose step is due, the
- * names of its entries. */
+/* Facts about a training that all parts of `neoc train` use: the rows of a step, whether a step is
+ * due, the names of its entries. */
 #include "tools/neoc/train/train.h"
 
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s) {
@@ -25,7 +25,7 @@ static int64_t steps_in(const neoc_trainer *t, int64_t epoch, int64_t end) {
   return n;
 }
 
-/* After `round` epochs the rounds begin again as in the first. */
+/* Counts steps: after `round` epochs the turns repeat. */
 int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position) {
   int64_t all = 0, rest = steps_in(t, epoch, position);
   for (int64_t k = 0; k < t->round && k < epoch; k++) {

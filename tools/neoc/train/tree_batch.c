@@ -1,4 +1,4 @@
-/* Batches of trees: the graph, and what belongs to its vertices. */
+/* Batches of trees: the graph, and the data of its vertices. */
 #include "tools/neoc/train/trees.h"
 
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees) {
@@ -25,7 +25,7 @@ void neoc_tree_batch_fill(const neoc_data *d, neoc_tree_batch *b, const int64_t 
   }
 }
 
-/* Of vertex v of the batch: its number in the file. */
+/* Writes, for each vertex v of the batch, its number in the file. */
 static void put_of_vertices(const neoc_data *d, const neoc_tree_batch *b, int32_t tensor,
                             const int64_t *order, int32_t *out) {
   const neo_rt_trees *t = &d->bank->trees;

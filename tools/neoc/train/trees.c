@@ -140,7 +140,8 @@ void neoc_treebank_close(neoc_treebank *b) {
 
 /* ---- inputs */
 
-/* Which member of trees: what --data says behind "G:", else what its name says. */
+/* The member of trees that an input gets: by the word after "G:" in --data, else by the input's
+ * name. */
 static neoc_member member_of(const neoc_data *d, int32_t tensor, const char *text) {
   const neoc_treebank *b = d->bank;
   size_t n = strlen(b->graph);
@@ -172,7 +173,7 @@ static neoc_exit check_shape(const neoc_data *d, int32_t tensor, neoc_member mem
                    member == NEOC_ROOT ? "" : ".vertices", t->place);
 }
 
-/* What the input's values must be below, and whether -1 is among them. */
+/* The exclusive upper bound of the input's values, and whether -1 is allowed. */
 static int64_t bound_of(const neoc_data *d, const neo_rt_tensor *t, bool *minus_one) {
   const neo_rt_model *m = d->r->lib.model;
   int32_t lo = t->ends ? m->extents[t->ends - 1] : -1, hi = t->ends ? m->extents[t->ends] : -1;

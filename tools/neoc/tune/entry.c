@@ -1,4 +1,4 @@
-/* Runs the model that is tuned, so that the tuner sees what its kernels read. */
+/* Runs the tuned model, so that the tuner sees the buffers that its kernels read. */
 #include "runtime/watch.h"
 #include "tools/neoc/tune/tuner.h"
 

@@ -17,7 +17,7 @@ bool neoc_tune_duration(const char *text, double *seconds) {
   return ok;
 }
 
-/* The value of --records without a leading `none,`: what is shipped is not read then. */
+/* The value of --records without a leading `none,`, which switches off the shipped records. */
 static const char *records_file(neoc_cli *cli, neo_compile_options *co) {
   static const char none[] = "none,";
   const char *text = neoc_text(cli, NEOC_O_TUNE_RECORDS, NULL);
@@ -27,7 +27,8 @@ static const char *records_file(neoc_cli *cli, neo_compile_options *co) {
   return text + sizeof none - 1;
 }
 
-/* The file that is written is read too: what is in it need not be found again. */
+/* The files of records. The file that is written is read too, so that its schedules are not
+ * searched for again. */
 neoc_exit neoc_tune_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
   const char *place = neo_records_place(cli->arena);
   const char *log = neoc_text(cli, NEOC_O_LOG, NULL);

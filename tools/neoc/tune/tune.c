@@ -1,6 +1,6 @@
-/* `neoc tune`: searches for quicker schedules of a model's kernels, and records what beats the
- * default. Progress goes to stderr, the result to stdout. Ctrl-C ends it early; what was found is
- * recorded, what was tried is in the log. */
+/* `neoc tune`: searches for faster schedules of a model's kernels, and records those that beat the
+ * default. Progress goes to stderr, the result to stdout. Ctrl-C ends it early; schedules found so
+ * far are recorded, and all trials are in the log. */
 #define _GNU_SOURCE /* sigandset */
 #include "tools/neoc/tune/tune.h"
 #include "runtime/processor.h"
@@ -114,7 +114,7 @@ static neoc_exit finish(tuner *x, neo_status s) {
   const char *why = s ? NULL : nothing_tuned(x);
   if (x->before && why && !neoc_has(x->cli, NEOC_O_QUIET))
     neoc_fail(x->cli, NEOC_OK, "%s", why);
-  if (x->before) /* what follows will report */
+  if (x->before) /* the compilation after it reports */
     return s ? neoc_fail(x->cli, neoc_exit_of(s),
                          "interrupted while tuning; what was found is recorded")
              : NEOC_OK;

@@ -1,4 +1,4 @@
-/* The two sides of a check: both at their start, and what one is told of the other. */
+/* The two sides of a check: puts both at their start, and copies values from one to the other. */
 #include "tools/neoc/verify/verify.h"
 
 void neoc_verify_complain(verifier *v, const char *what, const neo_rt_array *x, int64_t k,
@@ -23,7 +23,7 @@ neoc_exit neoc_verify_begin(verifier *v) {
   neo_interp_track_errors(v->reference.interp, true);
   /* With tracking on, initial values are made again, with their bounds. */
   e = neoc_runner_load(&v->compiled, true);
-  v->reference.told = true; /* the same */
+  v->reference.told = true; /* the same file, reported once */
   return e ? e : neoc_runner_load(&v->reference, true);
 }
 

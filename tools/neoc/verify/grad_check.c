@@ -1,17 +1,18 @@
 /* `neoc grad-check`: gradients against central differences, everything in f64.
  *
- * What is differentiated: the loss of a `train` statement; a model without one: every float output,
- * through a random seed (so f = sum of seed*y). Between frontend and passes the module gets, for
- * each such y, an entry that returns y and one that returns its gradients: those of the GRAD
- * entry, and requests of our own for float inputs and parameters that nobody trains. Then all
- * floats become f64. With --order=2, each of these gradients is a grad_function too, and so on.
+ * The functions differentiated are the loss of a `train` statement or, in a model without one,
+ * every float output, through a random seed (so f = sum of seed*y). Between frontend and passes the
+ * module gets, for each such y, an entry that returns y and one that returns its gradients: those
+ * of the GRAD entry, and requests of our own for float inputs and parameters that no statement
+ * trains. Then all floats become f64. With --order=2, each of these gradients is a grad_function
+ * too, and so on.
  *
- * What stop() takes, and what functions with their own gradient give, is held fixed for the
- * differences (grad_hold.h); the latter's gradients are the model's word and are not compared.
+ * Arguments of stop(), and results of functions with their own gradient, are held fixed for the
+ * differences (grad_hold.h); the latter's gradients are the model's word, and are not compared.
  *
  * An element that disagrees is tried again at other random points: at a kink (relu at 0, a tie of
- * max) the difference is no derivative, but kinks are rare. What disagrees every time is
- * reported. The difference of large values says nothing below their rounding. */
+ * max) the difference is no derivative, but kinks are rare. An element that disagrees every time is
+ * reported. The difference of large values has no meaning below their rounding. */
 #include "tools/neoc/verify/grad_check.h"
 #include "base/random.h"
 #include "include/neo/dlpack.h"
@@ -55,7 +56,7 @@ static void unread_input(grad_checker *c, neo_tensor t) {
     *x = neoc_array_new(c->cli->arena, NEO_F64_T, neo_tensor_rank(c->r.c.module, t), extent);
 }
 
-/* Elements of a held tensor to the input that stands for it. */
+/* Copies the elements of a held tensor to the input that stands for it. */
 static void put_held(grad_checker *c, neo_tensor input, const void *from) {
   neo_rt_array *x = &c->r.input[input.i];
   if (x->data && from)

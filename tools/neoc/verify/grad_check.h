@@ -9,7 +9,7 @@ typedef struct { /* one grad_function of the model */
   neo_tensor y_held;  /* y as differences see it (grad_hold.h) */
   neoc_holds *holds;
   NEO_VEC(neo_tensor) wrt;
-  uint32_t value, gradient, hold; /* entries; hold: what is held, if holds->at.n */
+  uint32_t value, gradient, hold; /* entries; hold: computes the values held, if holds->at.n */
 } grad_function;
 
 typedef struct {
@@ -18,14 +18,14 @@ typedef struct {
   NEO_VEC(grad_function) functions;
   uint64_t state;
   double eps, rtol, atol;
-  double size;     /* of the value at hand: the sum of its parts' magnitudes */
-  double rounding; /* what that makes of the difference at hand */
+  double size;     /* of the present value: the sum of its parts' magnitudes */
+  double rounding; /* the resulting error of the present difference */
   int64_t samples, order;
   int64_t checked, failures, kinks;
-  NEO_VEC(const char *) own; /* what is not compared */
+  NEO_VEC(const char *) own; /* pairs that are not compared */
   bool empty;                /* the model has no entries */
 } grad_checker;
 
-/* Between frontend and passes, with a checker: adds the functions that are compared, and what they
- * need, to the module. (grad_functions.c) */
+/* Called between frontend and passes, with a checker: adds the functions to compare, and everything
+ * that they need, to the module. (grad_functions.c) */
 neo_status neoc_grad_prepare(void *checker, neo_module *m) NEO_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The functions that `neoc grad-check` compares: for each of them entries that return it and its
- * gradients (grad_check.c says which). */
+/* The functions that `neoc grad-check` compares (grad_check.c describes them): adds entries that
+ * return them and their gradients. */
 #include "tools/neoc/verify/grad_check.h"
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void add_next_order(grad_checker *c, neo_module *m, const grad_function *
   }
 }
 
-/* Is it a float that differences can be taken in? */
+/* Whether t is a float by which differences can be taken. */
 static bool is_variable(grad_checker *c, const neo_module *m, uint32_t t, const neoc_holds *holds) {
   const neo_tensor_rec *rec = &m->tensors.at[t];
   bool good = rec->role == NEO_ROLE_INPUT || rec->role == NEO_ROLE_PARAM;
@@ -128,7 +128,7 @@ static void add_function(grad_checker *c, neo_module *m, grad_function f,
   add_next_order(c, m, &f, out, order);
 }
 
-/* The entry that computes what is held. */
+/* Adds the entry that computes the values held. */
 static uint32_t add_hold_entry(grad_checker *c, neo_module *m, const grad_function *f) {
   size_t n = 0;
   uint32_t *out = NEO_NEW_ARRAY(c->cli->arena, uint32_t, f->holds->at.n + 1);
@@ -143,7 +143,8 @@ static uint32_t add_hold_entry(grad_checker *c, neo_module *m, const grad_functi
   return add_entry(m, neo_arena_printf(m->arena, "held for %s", f->name), out, names, n);
 }
 
-/* What the model's y depends on through functions with their own gradient alone. */
+/* Notes the tensors that the model's y depends on through functions with their own gradient
+ * alone. */
 static void note_own(grad_checker *c, neo_module *m, neo_tensor y, const grad_function *f) {
   bool *read = neoc_reads(m, c->cli->arena, y), *left = neoc_reads(m, c->cli->arena, f->y);
   bool none = neoc_holds_input(f->holds, f->y);

@@ -9,7 +9,7 @@ typedef struct {
   bool stops;
   neo_map to, back;  /* tensor -> its copy; copy -> the tensor */
   neo_map done;      /* definitions that have been copied */
-  neo_tensor acc[4]; /* of the definition at hand: what its reducer gives, as inputs */
+  neo_tensor acc[4]; /* of the present definition: the results of its reducer, as inputs */
   uint32_t n_out;
 } holder;
 
@@ -25,7 +25,7 @@ bool neoc_holds_input(const neoc_holds *h, neo_tensor t) {
   return false;
 }
 
-/* ---- what a tensor depends on */
+/* ---- tensors that a tensor depends on */
 
 static void add_reads(const neo_module *m, neo_arena *a, neo_tensor root, bool *read) {
   neo_def *defs;
@@ -39,7 +39,7 @@ static void add_reads(const neo_module *m, neo_arena *a, neo_tensor root, bool *
   }
 }
 
-/* Is one of the request's results read, which nobody has made yet? */
+/* Whether a result of the request is read that no definition makes yet. */
 static bool is_asked(const neo_module *m, const neo_grad_rec *g, const bool *read) {
   for (uint32_t k = 0; k < g->out.n; k++)
     if (read[neo_list_at(m, g->out, k)])
@@ -47,7 +47,7 @@ static bool is_asked(const neo_module *m, const neo_grad_rec *g, const bool *rea
   return false;
 }
 
-/* Later requests may read the results of earlier ones, so the last comes first. */
+/* Visits requests from the last to the first: later ones may read the results of earlier ones. */
 bool *neoc_reads(const neo_module *m, neo_arena *a, neo_tensor y) {
   bool *read = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   add_reads(m, a, y, read);
@@ -94,7 +94,7 @@ static bool varies(const holder *h, neo_tensor t) {
 typedef struct {
   const neo_module *m;
   bool stop;
-  uint32_t accs; /* bit k: ACC k stands inside of a stop() */
+  uint32_t accs; /* bit k: ACC k occurs inside of a stop() */
 } stop_look;
 
 static void look_acc(void *ctx, neo_expr e) {
@@ -118,7 +118,7 @@ static bool has_stop(neo_module *m, neo_def d) {
   return l.stop;
 }
 
-/* What reducer k of the definition gives, as a tensor of its own, and its input. */
+/* Makes the result of reducer k of the definition a tensor of its own, with its input. */
 static neo_tensor hold_acc(holder *h, neo_def d, uint32_t k) {
   neo_module *m = h->m;
   neo_def_rec r = *neo_def_at(m, d);
@@ -152,7 +152,7 @@ static neo_expr read_acc(holder *h, uint32_t k) {
   return neo_load(h->m, h->acc[k], index, h->n_out, 0);
 }
 
-/* A node inside of a stop(): what it reads is held. */
+/* Rewrites a node inside of a stop(): its reads are held. */
 static neo_expr held_read(void *ctx, neo_module *m, neo_expr e) {
   holder *h = ctx;
   neo_node n = *neo_expr_node(m, e);
@@ -228,7 +228,8 @@ static neo_tensor copy_graph(holder *h, neo_tensor root) {
   bool *marked = neo_defs_affected(h->m, defs, n, &h->to, h->stops ? has_stop : NULL, h->a);
   for (size_t k = 0; k < n; k++)
     marked[k] = marked[k] && copy_def(h, defs[k], &defs[k]);
-  for (size_t k = 0; k < n; k++) /* those that need each other read copies that were made later */
+  for (size_t k = 0; k < n; k++) /* definitions that depend on each other read copies that were made
+                                    later */
     if (marked[k])
       neo_def_rename(h->m, defs[k], &h->to);
   return copy_of(h, root);

@@ -1,6 +1,7 @@
-/* What rounding does in fact: the interpreter runs beside itself with inputs and parameters moved by
- * a few units of the last place, and sums by as much of the sum of their terms' sizes. Errors that
- * are not far beyond what that moves are rounding's, however small the results are. */
+/* Separates rounding errors from mistakes. The interpreter runs a second time with inputs and
+ * parameters moved by a few units of the last place, and each sum by as much of the sum of its
+ * terms' sizes. An error is rounding's if it is not far larger than the change that this causes,
+ * however small the results are. */
 #include "base/random.h"
 #include "tools/neoc/verify/verify.h"
 #include <math.h>
@@ -67,7 +68,7 @@ static neoc_exit kept_spread(verifier *v, neoc_runner *moved, double *spread) {
   return NEOC_OK;
 }
 
-/* One step of both: the same inputs, and those moved a little. */
+/* Runs one step of both runners: with the same inputs, and with moved ones. */
 static neoc_exit run_moved(verifier *v, neoc_runner *moved, int entry, uint64_t *noise,
                            double *spread) {
   neoc_output *a, *b;
@@ -90,7 +91,7 @@ static neoc_exit run_moved(verifier *v, neoc_runner *moved, int entry, uint64_t 
   return e ? e : kept_spread(v, moved, spread);
 }
 
-/* The check again from its start, beside a run that is moved. */
+/* Repeats the check from its start, together with a moved run. */
 static neoc_exit measure_spread(verifier *v, int entry, int steps, uint64_t noise, double *spread) {
   neoc_runner moved;
   neoc_exit e = neoc_verify_begin(v);
@@ -109,8 +110,8 @@ static neoc_exit measure_spread(verifier *v, int entry, int steps, uint64_t nois
   return e;
 }
 
-/* What is moved as far by a few units of the last place is no error. `state`: of the random inputs
- * when the check began. */
+/* Reports the suspicions that rounding does not explain. `state` is that of the random inputs when
+ * the check began. */
 neoc_exit neoc_verify_judge(verifier *v, int entry, int steps, uint64_t state) {
   uint64_t after = v->state;
   double *spread = NEO_NEW_ARRAY(v->cli->arena, double, v->suspicions.n + 1);

@@ -1,17 +1,19 @@
 /* `neoc verify`: compiled code against the reference interpreter, for every entry, on random inputs
- * and several run-time sizes: the smallest, a prime, the largest, scaled down to what is left of the
- * elements and terms that the interpreter may take (about fifteen seconds in all; --full: none is
- * scaled down). It counts them, and looks at no clock: the same seed gives the same sizes. The interpreter bounds what rounding may do to every element (ir/interp.h); an
- * error beyond its bound is a failure.
+ * and several run-time sizes: the smallest, a prime, the largest, scaled down to the remaining
+ * budget of elements and terms for the interpreter (about fifteen seconds in all; --full: none is
+ * scaled down). The budget counts work, not time: the same seed gives the same sizes. The
+ * interpreter bounds the rounding error of every element (ir/interp.h); a larger error is a
+ * failure.
  *
- * Such bounds are safe, hence wide, and there is none behind a comparison that could fall either
- * way. So besides, but for one element in a hundred, errors must be below a thousandth of the
- * tensor's largest element. Where terms cancel, as in gradients that are 0 but for rounding, the
- * largest element says nothing of the terms. So what fails this is judged by what rounding does in
- * fact: the interpreter runs twice more, with inputs and parameters moved by a few units of the
- * last place, and sums by as much of the sum of their terms' sizes; errors that are not far beyond
- * what that moves are none. Each step of training starts from what the compiled code made of the one before: an
- * optimizer may go either way by a gradient that is 0 but for rounding, and after that all is different. */
+ * Such bounds are safe, hence wide, and infinite after a comparison that could fall either way. So
+ * errors must also be below a thousandth of the tensor's largest element, except in one element of
+ * a hundred. If terms cancel, as in gradients that are 0 but for rounding, the largest element does
+ * not tell the size of the terms. So errors that fail this test are judged by the actual effect of
+ * rounding: the interpreter runs twice more, with inputs and parameters moved by a few units of the
+ * last place, and each sum by as much of the sum of its terms' sizes; errors that are not far
+ * larger than the resulting changes are accepted. Each step of training starts from the compiled
+ * code's state after the step before: an optimizer may go either way on a gradient that is 0 but
+ * for rounding, and after that all values differ. */
 #include "tools/neoc/verify/verify.h"
 #include "base/clock.h"
 #include <math.h>
@@ -124,7 +126,7 @@ static void put_check(verifier *v, int entry, const bool *used, double seconds, 
   printf(", %.2f s\n", seconds);
 }
 
-/* The work that a check may take: an equal part of what is left. */
+/* The work that a check may use: an equal part of the remaining budget. */
 static double allowed(const verifier *v) {
   double rest = BUDGET - v->work;
   return neoc_has(v->cli, NEOC_O_FULL) ? (double)INFINITY : fmax(rest, 0) / (v->left + 1);
