@@ -16,7 +16,7 @@ enum { MAX_DEFS = 1 << 20 };
 typedef struct {
   bool custom;
   uint32_t number;     /* definition id, or row of m->customs */
-  uint32_t recurrence; /* steps of the same number need each other; 0: none */
+  uint32_t recurrence; /* steps with the same number depend on each other; 0: no such dependence */
 } step;
 
 typedef struct {
@@ -92,7 +92,7 @@ static void add_edge(const order_ctx *o, edges *e, const neo_map *at, step produ
     NEO_PUSH(o->scratch, e, (neo_dependence){(uint32_t)k, reader});
 }
 
-/* Edges from the steps that make t. */
+/* Adds edges from the steps that define t to the reader. */
 static void add_edges(const order_ctx *o, edges *e, const neo_map *at, neo_tensor t,
                       uint32_t reader) {
   uint64_t custom;
@@ -121,7 +121,7 @@ static void find_edges(const order_ctx *o, edges *e) {
   }
 }
 
-/* Brings the steps into the order of their components. */
+/* Sorts the steps by component. */
 static void sort_steps(order_ctx *o, const uint32_t *component, uint32_t n) {
   step *sorted = NEO_NEW_ARRAY(o->scratch, step, o->steps.n + 1);
   uint32_t *first = NEO_NEW_ARRAY(o->scratch, uint32_t, n + 2);

@@ -49,7 +49,7 @@ neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t) {
 
 /* ---- tensors of the copies */
 
-/* A tensor like t, perhaps lifted. */
+/* A new tensor with the type and extents of t; lifted: with leading dimensions for the points. */
 static neo_tensor tensor_like(ad_batch_state *b, neo_tensor t, bool lifted) {
   neo_module *m = b->m;
   uint32_t extent[2 * MAX_RANK], n = 0;
@@ -98,7 +98,8 @@ static neo_expr load_of(neo_module *m, const access *a) {
                     : neo_load(m, a->t, a->index, a->n, a->node.span);
 }
 
-/* The access to another tensor: at the point, then at the indices from `skip` on. */
+/* A load of another tensor in place of `a`: at the point, then at the indices of `a` from `skip`
+ * on. */
 static neo_expr load_at_point(ad_batch_state *b, const access *a, neo_tensor t, uint32_t skip) {
   access x = {.node = a->node, .t = t, .other = a->other};
   for (uint32_t k = 0; k < b->n; k++)
@@ -241,13 +242,14 @@ static void define_reading(ad_batch_state *b, neo_tensor copy, neo_tensor t, boo
 
 /* ---- functions with their own gradient */
 
-/* An argument or a result of a copied call. */
+/* The tensor that takes the place of t, an argument or a result, in a copied call. */
 static neo_tensor end_of(ad_batch_state *b, neo_tensor t, bool lifted) {
   if (!(b->is[t.i] & (AD_PATH | AD_ASKED)))
     return t;
   if (b->is[t.i] & AD_PATH && !(b->is[t.i] & AD_ASKED)) {
     neo_tensor twin = twin_of(b, t);
-    if (!neo_tensor_at(b->m, twin)->pieces.n) { /* of a result: its value is that of the program */
+    if (!neo_tensor_at(b->m, twin)->pieces.n) { /* t is a result: the twin has the program's
+                                                   value */
       uint8_t is = b->is[t.i];
       b->is[t.i] = 0;
       define_reading(b, twin, t, lifted, b->request.wrt.n);
@@ -268,7 +270,8 @@ static neo_list ends_of(ad_batch_state *b, neo_list tensors, bool lifted) {
   return neo_list_new(b->m, ids, tensors.n);
 }
 
-/* The clause of a lifted call: from cotangents of all points to contributions of all points. */
+/* Lifts the clause of a lifted call: it turns the cotangents of all points into the contributions
+ * of all points. */
 static void lift_clause(ad_batch_state *b, neo_custom_rec *c) {
   neo_module *m = b->m;
   ad_batch_state clause = {.m = m, .scratch = b->scratch, .n = b->n, .back = b->back};
@@ -338,7 +341,7 @@ static neo_expr back_node(void *ctx, neo_module *m, neo_expr e) {
   return load_of(m, &a);
 }
 
-/* Accumulators that the gradient made the copy keep are kept by the definition itself. */
+/* Makes definition `of` itself keep the accumulators that the gradient added to its copy. */
 static void move_accs(ad_batch_state *b, neo_def copy, neo_def of, bool lifted) {
   ad_state s = {.m = b->m, .scratch = b->scratch, .request = b->request};
   neo_def_rec c = *neo_def_at(b->m, copy);
@@ -355,7 +358,7 @@ static void make_leaves(ad_batch_state *b) {
     bool own = ad_batch_is_own(b, k);
     neo_tensor leaf = tensor_like(b, t, !own);
     set_origin(b, leaf, t.i, !own);
-    define_reading(b, leaf, t, !own, k + 1); /* reads those that have been made */
+    define_reading(b, leaf, t, !own, k + 1); /* reads only leaves that have been made */
     b->leaf[k] = leaf;
   }
 }

@@ -88,7 +88,8 @@ static bool any_is(const ad_batch_state *b, neo_list tensors, int bits) {
   return false;
 }
 
-/* Gives the tensors the bits where they have all of `where`; true: something changed. */
+/* Sets `bits` for each float tensor of the list that has all bits of `where`. Returns whether
+ * something changed. */
 static bool mark(ad_batch_state *b, neo_list tensors, int where, int bits) {
   bool more = false;
   for (uint32_t k = 0; k < tensors.n; k++) {
@@ -139,7 +140,7 @@ static bool has_points(const ad_batch_state *b, neo_tensor t) {
   return has;
 }
 
-/* Are the first axes of the definition those of the points? */
+/* Whether the first axes of the definition run over the points. */
 static bool runs_over_points(const ad_batch_state *b, const neo_def_rec *d) {
   int64_t lo;
   bool runs = d->n_out >= b->n;
@@ -154,7 +155,7 @@ static bool runs_over_points(const ad_batch_state *b, const neo_def_rec *d) {
 
 typedef struct {
   ad_batch_state *b;
-  bool lifted; /* the reader's copy is */
+  bool lifted; /* the reader's copy is lifted */
   bool more;
 } read_look;
 
@@ -186,7 +187,7 @@ static bool lift_def(ad_batch_state *b, const ad_path_def *x) {
   return more || l.more;
 }
 
-/* Can the custom gradient be used as it is, at each point? */
+/* Whether the custom gradient can be used unchanged at each point. */
 static bool is_of_points(const ad_batch_state *b, const neo_custom_rec *c) {
   bool is = !any_is(b, c->ins, AD_LIFTED) && !any_is(b, c->outs, AD_LIFTED);
   for (uint32_t k = 0; k < c->ins.n; k++) {

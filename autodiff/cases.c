@@ -10,7 +10,7 @@ enum { MAX_CASES = 16 };
 
 typedef struct {
   neo_module *m;
-  neo_expr found; /* the first branching node over axes, arguments before it have none */
+  neo_expr found; /* first branching node that depends on axes and has none in its arguments */
 } search;
 
 static bool branches(neo_op op) {

@@ -40,7 +40,7 @@ typedef struct {
   const ad_conditions *c;
   bool known;  /* it reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
-  bool rounds; /* all read from tensors of recurrences */
+  bool rounds; /* every tensor read belongs to a recurrence */
 } reads_of;
 
 static void look(void *ctx, neo_expr e) {
@@ -185,9 +185,10 @@ static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *
   return ad_read(m, asked);
 }
 
-/* The condition at a read of a part of the definition, a reduction with fewer axes:
+/* The condition at a read of an inner reduction, which has fewer axes than the definition: it holds
+ * anywhere along the other axes.
  *
- *     u[t] = select(k[t] == 1, r, w[t])      asked = any[t] k[t] == 1                             */
+ *     u[t] = select(k[t] == 1, r, w[t])      asked = any[t] k[t] == 1 */
 static neo_expr anywhere(const walk *w, neo_expr condition, neo_expr e) {
   neo_module *m = w->s->m;
   neo_node read = *neo_expr_node(m, e);
@@ -259,7 +260,7 @@ static void keep_common(walk *w, neo_tensor t, ad_conjuncts now) {
   had->n = n;
 }
 
-/* A read below the conditions `above`, for result `out` of the definition. */
+/* Notes a read of result `out` of the definition that stands below the conditions `above`. */
 static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   neo_module *m = w->s->m;
   neo_node n = *neo_expr_node(m, e);
@@ -282,7 +283,7 @@ static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
 
 static void go_down(walk *w, uint32_t out, neo_expr e, neo_expr above);
 
-/* Is e an element of a tensor as it is, a constant, or a choice between such? */
+/* Whether e is a load, a constant or a select between such. */
 static bool is_choice(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_SELECT)

@@ -101,7 +101,8 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
   return lookup && others;
 }
 
-/* The conjuncts of e that tell something of the points of a lookup alone, over its axes. */
+/* The conjuncts of e that depend on no other axes than those of a lookup, `used`, renumbered to its
+ * own. */
 static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
                                 const neo_expr *renumber) {
   neo_node n = *neo_expr_node(m, e);
@@ -227,8 +228,9 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     if (!g.i)
       continue;
     ad_leaves leaves = {0};
-    neo_expr where = {0}; /* elsewhere slopes may be NaN: they do not count */
-    if (!is_acc(m, neo_list_expr(m, d->finish, k))) /* of the body, body_where leaves them out */
+    neo_expr where = {0}; /* elsewhere slopes may be NaN and must not count */
+    if (!is_acc(m, neo_list_expr(m, d->finish, k))) /* for a plain accumulator, body_where excludes
+                                                       these points */
       where = ad_condition(s, &s->conditions, out, AD_ELEMENT);
     if (d->reducer == NEO_RED_NONE)
       where = neo_both(m, ad_adjoint_where(s, out), where);
@@ -281,7 +283,8 @@ static bool has_pole(const neo_module *m, neo_expr e, const void *x) {
   }
 }
 
-/* Is the read's adjoint an elementwise value, of one point of the definition for each element? */
+/* Whether the adjoint of the read is elementwise: each element is read at one point of the
+ * definition. */
 static bool is_elementwise(const neo_module *m, const neo_def_rec *d, neo_expr read) {
   neo_node n = *neo_expr_node(m, read);
   uint64_t named = 0;

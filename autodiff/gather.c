@@ -104,7 +104,7 @@ static bool set_up(ad_system *s, const ad_space *from, neo_expr where, const neo
     snprintf(name, sizeof name, "z%u", d);
     s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_i64(m, 0),
                                 neo_tensor_extent(m, t, d), span};
-    neo_expr at = ad_guard_reads(m, index[d]); /* this read may be one of a branch not taken */
+    neo_expr at = ad_guard_reads(m, index[d]); /* the read may be in a branch that is not taken */
     ad_system_equate(s, neo_expr_subst_axes(m, at, shift, from->n), neo_axis_ref(m, d));
   }
   for (uint32_t k = 0; k < from->n; k++) {
@@ -131,7 +131,7 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
       break;
     ad_system_solve(s);
     if (s->failed)
-      continue; /* once more: the index stays as a condition */
+      continue; /* try again with this index as a condition */
     assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
     return true;
   }

@@ -1,6 +1,5 @@
-/* Reverse mode inside one expression: nodes in reverse of evaluation order, each handing its
- * adjoint to its arguments by the operator's rule, until it arrives at the leaves that are asked
- * for. */
+/* Reverse mode within one expression. Nodes are visited in reverse order of evaluation; each passes
+ * its adjoint on to its arguments by the operator's rule, down to the leaves that are asked for. */
 #include "autodiff/internal.h"
 
 typedef struct {
@@ -32,7 +31,7 @@ static neo_expr in_range(neo_module *m, neo_expr e) {
 
 typedef struct {
   neo_module *m;
-  neo_map live, adj; /* by node: does an active leaf hang below; its adjoint */
+  neo_map live, adj; /* by node: whether it depends on an active leaf; its adjoint */
 } local_ctx;
 
 static bool live(const local_ctx *l, neo_expr e) {

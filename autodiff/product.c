@@ -82,7 +82,8 @@ static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *
   }
 }
 
-/* How many points the reduction has, and at[n_out + j]: the value of axis j at the point of that number. */
+/* Sets at[n_out + j] to the value of reduction axis j at the point with this number. Returns the
+ * number of points. */
 static neo_expr digits_of(product *p, neo_expr number, neo_expr *at) {
   neo_module *m = p->m;
   neo_expr left = number, total = neo_const_i64(m, 1);
@@ -95,7 +96,8 @@ static neo_expr digits_of(product *p, neo_expr number, neo_expr *at) {
   return total;
 }
 
-/* Adds an axis of the points, which is there as the values of the reduction's axes. */
+/* Adds one axis over all points of the reduction, and sets at[] to the values of the reduction's
+ * axes at such a point. Returns the new axis. */
 static neo_expr push_points(product *p, part *t, neo_expr *at) {
   neo_module *m = p->m;
   neo_axis_rec a = *neo_def_axis(m, &p->d, p->d.n_out);
@@ -115,7 +117,8 @@ static void keys_at(product *p, const neo_expr *point, neo_expr *at) {
                 : point[v];
 }
 
-/* Adds that the values of the axes at a point are in ranges that depend on other values. */
+/* Adds the conditions that the values of the axes at a point are in ranges that depend on other
+ * values. */
 static void ask_ranges(product *p, part *t) {
   neo_module *m = p->m;
   for (uint32_t j = 0; j < p->n_red; j++) {
@@ -130,7 +133,7 @@ static void ask_ranges(product *p, part *t) {
   }
 }
 
-/* The axes without those that keys say. */
+/* Adds the axes, except those that keys determine. */
 static void make_keyed_axes(product *p, part *t, bool after) {
   neo_module *m = p->m;
   uint32_t n_out = p->d.n_out;
@@ -176,7 +179,7 @@ static void make_axes(product *p, part *t, uint32_t d, bool after) {
     a = *neo_def_axis(m, &p->d, k);
     a.lo = neo_expr_subst_axes(m, a.lo, t->move, k);
     a.hi = neo_expr_subst_axes(m, a.hi, t->move, k);
-    if (!all_exact(p, d)) { /* the axes before may be where there is no point */
+    if (!all_exact(p, d)) { /* earlier axes may have values that belong to no point */
       a.lo = ad_guard_reads(m, a.lo);
       a.hi = ad_guard_reads(m, a.hi);
     }
@@ -221,7 +224,7 @@ static neo_expr length_of(product *p, uint32_t k) {
   return k < p->d.n_out ? neo_def_axis(p->m, &p->d, k)->hi : p->box[k - p->d.n_out].length;
 }
 
-/* The number of a point: of those of the axes from `first` on. */
+/* The number of a point among all points of the axes from `first` on. */
 static neo_expr position(product *p, uint32_t first) {
   neo_module *m = p->m;
   neo_expr at = neo_const_i64(m, 0);
@@ -246,7 +249,7 @@ static neo_tensor define_flat(product *p, const part *t, const char *name, neo_e
   return out;
 }
 
-/* Is there a term at the point, whose keys are given? */
+/* The condition that the point, whose keys are given, has a term. */
 static neo_expr has_term(product *p, part *t, const neo_expr *key) {
   neo_module *m = p->m;
   ask_ranges(p, t);
@@ -382,7 +385,7 @@ static neo_expr all_others(product *p) {
   return neo_load(m, define(p, t, "others"), &at, 1, p->d.span);
 }
 
-/* Output axes that data say, where all points of the reduction have a number. */
+/* Finds the output axes that data determine, if all points of the reduction can be numbered. */
 static void find_keys(product *p) {
   neo_axis_rec axis[64];
   for (uint32_t k = 0; k < p->d.axes.n; k++)

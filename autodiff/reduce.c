@@ -62,7 +62,7 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
   return at;
 }
 
-/* Is the payload different at each point of the reduction? */
+/* Whether the payload differs at all points of the reduction. */
 static bool identifies(ad_state *s, const neo_def_rec *d, neo_expr payload) {
   neo_module *m = s->m;
   neo_axis_rec axis[64];

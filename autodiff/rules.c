@@ -85,7 +85,8 @@ neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b) {
   return a.i == b.i ? a : neo_op3(m, NEO_OP_SELECT, cond, a, b);
 }
 
-/* Is e a select against zero, or a sum or negation of such? Then a factor must go inside. */
+/* Whether e is a select between a value and zero, or a sum or negation of such. A factor then has
+ * to be moved inside. */
 static bool guarded(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_SELECT)
@@ -97,7 +98,8 @@ static bool guarded(const neo_module *m, neo_expr e) {
   return false;
 }
 
-/* A linear map of an adjoint: by a factor, by a condition, to a type. */
+/* A linear map of an adjoint: multiplication or division by a number, a select by a condition, or a
+ * conversion. */
 typedef struct {
   enum { TIMES, OVER, WHERE, UNLESS, CONVERT } kind;
   neo_expr by; /* a number or a condition */
@@ -185,7 +187,7 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   return ad_scale(m, mask_out(m, is_zero(m, a), g), mul(m, y, op1(m, NEO_OP_LOG, a)));
 }
 
-/* min(max(x, lo), hi), the first of equals. */
+/* y = min(max(x, lo), hi); of equal values the first one takes the adjoint. */
 static neo_expr rule_clamp(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr x = neo_expr_arg(m, y, 0), lo = neo_expr_arg(m, y, 1), hi = neo_expr_arg(m, y, 2);
   neo_expr above = neo_op2(m, NEO_OP_LT, hi, x), crossed = neo_op2(m, NEO_OP_LT, hi, lo);

@@ -79,8 +79,8 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
   return true;
 }
 
-/* Can the ends of the form leave i64 while the program's values stay inside? Substitutions loosen
- * the ranges. */
+/* Whether the ends of the form may leave i64 although all values of the program stay inside:
+ * substitutions widen the ranges. */
 static bool may_wrap(ad_system *s, neo_expr e, const neo_linear *l) {
   const int64_t large = (int64_t)1 << 31;
   bool modest = l->constant > -large * large / 4 && l->constant < large * large / 4;

@@ -1,4 +1,4 @@
-/* Kernels of groups: lowering, the passes over a kernel, and the checks of what came out. */
+/* Kernels of groups: lowering, the passes over a kernel, and the checks of the result. */
 #pragma once
 #include "codegen/loop/loop.h"
 #include "schedule/schedule.h"
@@ -7,5 +7,5 @@
  * are aligned and the protocol of copies is checked. After a failure `why` has a text. */
 neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s, bool gpu,
                            neo_arena *a, neo_kernel **out, neo_str *why) NEO_MUST_CHECK;
-/* How a GPU launches a kernel: threads of a block, and the units that those run. */
+/* The launch of a kernel on a GPU: threads of a block, and the units that a block runs. */
 void neo_kernel_launch(const neo_kernel *k, int32_t *block, int32_t *units);

@@ -141,7 +141,7 @@ static void lower_guard(maker *x, neo_trees *to, const neo_tree *t) {
     NEO_PUSH(x->a, to, neo_tree_guard(x->a, t->condition, neo_tree_sequence(x->a, &in)));
 }
 
-/* The band with what runs in it, and its exit. */
+/* The band around its body, with its early exit. */
 static const neo_tree *band_around(const maker *x, const neo_tree *t, const neo_tree *child) {
   neo_expr unless = neo_recurrence_exit(t);
   neo_trees in = {0};
@@ -245,7 +245,7 @@ static void take_sizes(maker *x) {
   take_rows(x, loops_of(x)->tree.root);
 }
 
-/* Seconds that a kernel saves when its units are divided, less what that costs. */
+/* Seconds that a kernel saves if workers divide its units, less the price of a barrier. */
 static double saved_by(const maker *x, const neo_tree_kernel *k) {
   const neo_profile *p = &machine_of(x)->profile;
   double units = (double)neo_kernel_units(k->kernel, x->sizes), workers = p->workers;
@@ -409,8 +409,8 @@ static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
   neo_map_set(&x->buf_of, u->tensor.i, buf);
 }
 
-/* Buffers that are read, those that are written, and what no other kernel uses, as scratch. On a GPU that is a
- * block's own memory, which is small. */
+/* Adds buffers that are read, then those that are written, then scratch for tensors that no other kernel uses. There is
+ * no such scratch on a GPU, where it would be a block's shared memory, which is small. */
 static void add_buffers(maker *x, const used_tensors *used) {
   for (int part = 0; part < 3; part++)
     for (size_t k = 0; k < used->n; k++) {
@@ -679,7 +679,7 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
     parts = all_blocks_alike(&x, &parts);
   count_uses(&x, &parts);
   x.prover = neo_prover_new(m);
-  /* There may be no iterations. */
+  /* A recurrence without iterations has no kernels, and is an empty sequence. */
   out->root = parts.n ? divided(&x, &parts) : joined(&x, neo_tree_sequence(a, &parts));
   neo_prover_free(x.prover);
   return x.status;

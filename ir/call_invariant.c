@@ -56,9 +56,9 @@ static bool def_is_invariant(neo_module *m, const neo_call_invariants *l, neo_de
   return invariant;
 }
 
-/* The greatest fixed point: all definitions without random numbers, run-time sizes and the like
- * are assumed to be call-invariant; those that read a tensor which is not are taken out until
- * none is left. */
+/* Computes the greatest fixed point: starts from all definitions that use no random numbers, no
+ * run-time sizes and the like, and removes those that read a tensor which is not call-invariant,
+ * until nothing changes. */
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
                                            const bool *included, neo_arena *a) {
   neo_call_invariants l = {.m = m, .def = NEO_NEW_ARRAY(a, bool, m->defs.n + 1)};

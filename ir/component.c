@@ -27,7 +27,8 @@ static void least(uint32_t *a, uint32_t b) {
   *a = b < *a ? b : *a;
 }
 
-/* All edges of v have been followed. */
+/* Closes v after all of its edges have been followed: the root of a component pops the
+ * component. */
 static void leave(search *s, uint32_t v) {
   if (s->low[v] == s->index[v]) {
     s->n_components++;
@@ -74,7 +75,8 @@ uint32_t neo_components_of(const neo_dependence *edge, size_t n_edges, uint32_t 
     if (!s.index[v])
       for (enter(&s, v); s.stack.n;)
         step(&s);
-  for (uint32_t v = 0; v < n_nodes; v++) /* the last component to close is a first producer */
+  /* Tarjan closes a component after all that it reaches: the last one to close has no producers. */
+  for (uint32_t v = 0; v < n_nodes; v++)
     component[v] = s.n_components + 1 - component[v];
   return s.n_components;
 }

@@ -5,7 +5,7 @@ enum { MOST_DEPTH = 10 };
 
 /* ---- which expressions are conditions */
 
-/* The size has one value in a call. */
+/* Whether the size has one value during a call. */
 static bool is_of_call(const neo_module *m, uint32_t size);
 
 static bool is_of_round(const neo_module *m, neo_expr e, const void *x) {
@@ -42,7 +42,8 @@ static bool is_position(const neo_module *m, neo_expr at) {
   return !neo_expr_any(m, at, is_data, NULL);
 }
 
-/* `points`: at a position over axes, or else at a fixed one. */
+/* Whether e is an element of a plain tensor. `points`: at indices that depend on axes and sizes
+ * alone; otherwise at constant indices in range. */
 static bool is_element(const neo_module *m, neo_expr e, bool points) {
   const neo_node *n = neo_expr_node(m, e);
   bool load = n->op == NEO_OP_LOAD || (points && n->op == NEO_OP_LOAD_ELSE);
@@ -56,8 +57,8 @@ static bool is_element(const neo_module *m, neo_expr e, bool points) {
   return is;
 }
 
-/* `depth`: of expressions around it; deeper ones are none, so that shared parts are not looked
- * at for ever. */
+/* Whether e has an exact value. `depth`: the number of enclosing expressions; an expression at
+ * MOST_DEPTH is refused, which bounds the time spent on shared subexpressions. */
 static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth, bool points) {
   const neo_node *n = neo_expr_node(m, e);
   if (neo_type_is_float((neo_type)n->type) || depth == MOST_DEPTH)
@@ -97,7 +98,7 @@ bool neo_is_uniform(const neo_module *m, neo_expr e) {
   return !neo_expr_any(m, e, varies, NULL);
 }
 
-/* ---- one way of writing each */
+/* ---- normal form of a comparison */
 
 static bool is_int_compare(const neo_module *m, const neo_node *n) {
   return neo_op_rule((neo_op)n->op) == NEO_RULE_CMP &&
@@ -130,7 +131,7 @@ neo_expr neo_condition_of(neo_module *m, neo_expr e) {
 
 neo_expr neo_condition_not(neo_module *m, neo_expr e) {
   neo_expr x = neo_condition_of(m, e);
-  return neo_op1(m, NEO_OP_NOT, x); /* which takes one away */
+  return neo_op1(m, NEO_OP_NOT, x); /* NOT of a NOT cancels */
 }
 
 bool neo_condition_parts(neo_module *m, neo_expr e, neo_expr *at, uint32_t *n, uint32_t most) {
@@ -228,14 +229,14 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
                               : NEO_CONDITION_OPEN;
 }
 
-/* Side k of a conjunction or disjunction, or of its negation. */
+/* Operand k of a conjunction or disjunction; for the negation of one, the operand negated. */
 static neo_expr side_of(neo_module *m, neo_expr e, uint32_t k) {
   if (neo_expr_node(m, e)->op != NEO_OP_NOT)
     return neo_condition_of(m, neo_expr_arg(m, e, k));
   return neo_condition_not(m, neo_expr_arg(m, neo_expr_arg(m, e, 0), k));
 }
 
-/* Puts x in place of a condition that follows from it. */
+/* Replaces the first condition of the list that follows from x by x. */
 static void take_place(neo_module *m, neo_expr *at, uint32_t n, neo_expr x) {
   for (uint32_t k = 0; k < n; k++)
     if (neo_condition_where(m, &x, 1, at[k]) == NEO_CONDITION_HOLDS) {

@@ -11,7 +11,7 @@ typedef struct {
   neo_arena *arena;
   const bool *wanted;
   neo_map above; /* nodes with a wanted read in them */
-  neo_map done;  /* node and conditions */
+  neo_map done;  /* by node and set of conditions */
   uint32_t n_axes, visits;
   NEO_VEC(neo_expr) assume;
   neo_guarded_reads *out;

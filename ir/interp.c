@@ -214,7 +214,8 @@ static int64_t element_of(const run *r, neo_tensor t, int64_t at) {
   return r->p->store[t.i].v.at[at].i;
 }
 
-/* Offsets, and the children in the lists that they cut out (neo_tensor_rec.offsets), of inputs whose bounds hold. */
+/* Checks the offsets and, within each list that they delimit, the children (neo_tensor_rec.offsets)
+ * of inputs whose bounds hold. */
 static neo_status check_lists(const run *r, neo_tensor t) {
   neo_tensor begin = neo_tensor_at(r->p->m, t)->offsets;
   int64_t lists = r->p->store[begin.i].v.n - 1;
@@ -356,7 +357,8 @@ static bool has_store(const neo_schedule_tree *t, uint32_t tensor) {
   return false;
 }
 
-/* tree: in which it was evaluated; null: none, or one without stores. */
+/* Marks d and its complete tensors as done. tree: the schedule tree that evaluated d; null for
+ * none, or for one without stores. */
 static neo_status finish_def(run *r, neo_def d, bool *done, const neo_schedule_tree *tree) {
   neo_list out = neo_def_at(r->p->m, d)->out;
   neo_status status = NEO_OK;
@@ -409,7 +411,7 @@ static neo_status eval_roots(run *r, const neo_tensor *roots, size_t n) {
 
 /* ---- initial values */
 
-/* Are all kept tensors there that the definitions of `d` need? */
+/* Whether all kept tensors that the definitions of `d` read have been initialized. */
 static bool init_ready(run *r, neo_def d) {
   neo_tensor *read;
   neo_def *order;

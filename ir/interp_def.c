@@ -154,7 +154,7 @@ static bool is_copied(const neo_interp_frame *f, uint32_t node) {
   case NEO_OP_LOAD:
   case NEO_OP_LOAD_ELSE:
     return true;
-  case NEO_OP_ACC: /* sums are disturbed as such */
+  case NEO_OP_ACC: /* the sum itself is disturbed elsewhere */
     return f->d.reducer != NEO_RED_LOGSUMEXP && f->d.reducer != NEO_RED_PROD;
   case NEO_OP_NEG:
   case NEO_OP_ABS:
@@ -169,7 +169,7 @@ static bool is_copied(const neo_interp_frame *f, uint32_t node) {
   }
 }
 
-/* A value that is computed, by a unit of the last place up or down. */
+/* Moves a computed value up or down by one unit in the last place; a copied value stays. */
 static neo_value disturbed(const neo_interp_frame *f, uint32_t node, neo_value y) {
   neo_type t = (neo_type)f->node.at[node].type;
   if (!neo_type_is_float(t) || is_copied(f, node))

@@ -122,7 +122,8 @@ static double quotient(const neo_value *x, const double *e, double y) {
 
 static double modulo(neo_type t, const neo_value *x, const double *e) {
   double q = floor(x[0].f / x[1].f);
-  double rounding = neo_error_unit(t) * fabs(x[1].f); /* of the sum that makes the signs agree */
+  double rounding = neo_error_unit(t) * fabs(x[1].f); /* rounding of the addition that makes the
+                                                         signs agree */
   if (exact(e, 2))
     return rounding;
   double lo = floor((x[0].f - e[0]) / (x[1].f + e[1])),
@@ -132,7 +133,7 @@ static double modulo(neo_type t, const neo_value *x, const double *e) {
   return steady ? e[0] + fabs(q) * e[1] + rounding : unknown;
 }
 
-#define TF32_STEP 0x1p-10 /* from one of its numbers to the next, by their size */
+#define TF32_STEP 0x1p-10 /* relative distance of neighbouring numbers */
 
 static double carried(neo_op op, const neo_value *x, const double *e, size_t n, double y) {
   if (exact(e, n))

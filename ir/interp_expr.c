@@ -134,7 +134,7 @@ static neo_value load(neo_interp_frame *f, neo_inode *n) {
   return v;
 }
 
-/* ---- operators that may leave an argument alone */
+/* ---- operators that may leave an argument unevaluated */
 
 static neo_value logic(neo_interp_frame *f, neo_inode *n) {
   bool decides = n->op == NEO_OP_OR; /* the value that needs no second argument */
@@ -165,7 +165,7 @@ static neo_value random_number(neo_interp_frame *f, neo_inode *n) {
   return (neo_value){.f = neo_value_round((neo_type)n->type, x)};
 }
 
-/* The two operators that matter for time, without the way through the table. */
+/* Evaluates an operator. The two that matter for time are inlined, without the operator table. */
 static neo_value operation(neo_interp_frame *f, neo_inode *n) {
   neo_value x[3];
   double e[3];

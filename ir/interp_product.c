@@ -1,7 +1,7 @@
-/* Sums of products of two reads, or of one, whose indices move evenly along the innermost reduction
- * axis: most of the work of a network. Both reads step through memory, where the general way
- * evaluates every index anew. A read may be converted or rounded before it is multiplied. Values and
- * bounds of errors are those of the general way. */
+/* Fast path for sums of products of two reads, or of one read, whose indices advance by a constant
+ * step along the innermost reduction axis: most of the work of a network. Both reads step through
+ * memory; the general evaluator would compute every index anew. A read may be converted or rounded
+ * before it is multiplied. Values and error bounds are the same as in the general evaluator. */
 #include "ir/interp_parts.h"
 #include <math.h>
 
@@ -150,7 +150,8 @@ static void add_reads(neo_accu *a, const stream *s, int64_t n) {
   }
 }
 
-/* Does each cell of the stream hold its own element? Else the general way tells which does not. */
+/* Whether each cell of the stream holds its own element. If not, the general evaluator finds the
+ * one that does not. */
 static bool all_hold(const neo_interp_cells *c, int64_t first, int64_t step, int64_t n) {
   bool all = !c->where;
   for (int64_t i = 0; i < n && all; i++)

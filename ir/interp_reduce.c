@@ -284,8 +284,9 @@ static double result_error(const neo_accu *a, neo_value y) {
     return neo_error_in_range(a->type, y.f, e);
   if (a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN)
     return e;
-  /* Infinite by a term is certain, by rounding a finite sum to a half is not. Nor is it where a
-   * factor may leave the sum: inf*a + inf*b is NaN or infinite, inf*(a + b) perhaps the other. */
+  /* A result that is infinite because a term is infinite is certain; a finite sum that may round to
+   * infinity is not. Nor is it certain where a factor may be moved out of the sum: inf*a + inf*b is
+   * NaN or infinite, inf*(a + b) may be the other. */
   bool sum = a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN;
   if (a->product && sum && a->infinite)
     return (double)INFINITY;

@@ -29,7 +29,8 @@ static neo_expr key_of(neo_module *m, const neo_linear *f, uint32_t axis) {
   return neo_expr_uses_op(m, e, NEO_OP_LOAD) && !(neo_expr_axes(m, e) >> axis & 1) ? e : no;
 }
 
-/* Do keys use axes that keys say? */
+/* Whether this key would chain keys: it uses a keyed axis, or the key of another axis uses
+ * `axis`. */
 static bool is_chained(const finder *x, uint32_t axis, neo_expr key) {
   const neo_module *m = neo_prover_module(x->p);
   bool chained = neo_expr_axes(m, key) & x->out->axes;

@@ -1,7 +1,7 @@
 /* See level_schedule.h. */
 #include "ir/level_schedule.h"
 
-/* The edges of vertex v begin with this one; those of the last end with that of n. */
+/* Index of the first edge of vertex v; for v = n the number of edges. */
 static int64_t edge_of(const neo_level_list *l, int64_t v) {
   return l->begin ? l->begin[v].i : v * l->slots;
 }
@@ -50,7 +50,8 @@ static void list_edge(const neo_level_schedule *x, const neo_level_list *l, int6
     l->parent[at].i = x->place[v].i;
 }
 
-/* The ends are those of shorter lists until all edges are counted. */
+/* Counting sort of the edges by child. First pass: l->end[u] counts the parents of u; then it
+ * becomes the start of u's list, and is advanced to its end as edges are stored. */
 static void list_parents(const neo_level_schedule *x, const neo_level_list *l) {
   int64_t sum = 0;
   for (int64_t u = 0; u < x->n; u++)

@@ -65,7 +65,7 @@ static void look_before(void *ctx, neo_expr e) {
     c->before = c->before && c->w->place[neo_list_at(c->w->m, pieces, k)] < c->place;
 }
 
-/* Are the elements of all conditions made before the place? */
+/* Whether all elements that the conditions of x read are computed before position `place`. */
 static bool made_before(const neo_need_world *w, const neo_need *x, uint32_t place) {
   before_ctx c = {w, place, true};
   for (uint32_t i = 0; i < x->n; i++)
@@ -81,8 +81,8 @@ static bool implies_one(neo_module *m, const neo_term *x, const neo_need *of) {
   return false;
 }
 
-/* x or (y and not x) is x or y: a condition is left out where the neo_term with its negation is
- * there already. */
+/* Weakens the new term x with the terms of `by`: since x or (y and not x) equals x or y, a
+ * condition is dropped from x if `by` contains the term with that condition negated. */
 static bool widen(neo_module *m, neo_term *x, const neo_need *by) {
   bool changed = false;
   for (uint32_t k = x->n; k-- > 0;) {
@@ -116,7 +116,8 @@ static void collapse(const neo_need_world *w, neo_need *of, const neo_term *more
   of->n = n;
 }
 
-/* False: it was there already. `place`: of the first definition whose neo_need it is. */
+/* Adds the term `more` to a need; false: the need contains it already. `place`: position of the
+ * first definition of the class whose need `of` is. */
 bool neo_need_add(const neo_need_world *w, neo_need *of, const neo_term *more, uint32_t place) {
   neo_module *m = w->m;
   neo_term x = *more;

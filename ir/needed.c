@@ -10,9 +10,9 @@
 #include "ir/need.h"
 #include <stdlib.h>
 
-typedef struct { /* of one definition */
+typedef struct { /* a read by one definition */
   neo_tensor t;
-  neo_expr read; /* 0: it is not written as one */
+  neo_expr read; /* 0: the dependence is not an expression */
   bool steers;
   bool never;     /* the conditions never hold together */
   neo_term under; /* conditions at the read */
@@ -39,7 +39,8 @@ static bool is_integer(const neo_module *m, uint32_t t) {
   return type == NEO_BOOL_T || neo_type_is_int(type);
 }
 
-/* Tables of rows say how many there are to loops that no condition is around. */
+/* Whether t is a table of rows. It gives the number of iterations to loops that stand under no
+ * condition, so it is always needed. */
 static bool is_table(const neo_tensor_rec *r) {
   return r->terms || r->partial || r->moves || r->rows.i;
 }
@@ -48,7 +49,8 @@ static bool is_condition(const search *s, neo_expr e) {
   return s->in->points ? neo_is_point_condition(s->m, e) : neo_is_condition(s->m, e);
 }
 
-/* The axes of t along which loops make it; those of its definition say which element that is. */
+/* The axes of t's definition that are loops wherever t is computed; 0 if they do not correspond to
+ * its dimensions one to one. */
 static uint64_t loops_of(const search *s, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(s->m, t);
   neo_def d = {r->pieces.n == 1 ? neo_list_at(s->m, r->pieces, 0) : 0};
@@ -224,9 +226,9 @@ static neo_expr rest_of(search *s, const neo_need *x, const neo_term *all) {
   return any;
 }
 
-/* In arena a. */
+/* The conditions of a need, allocated in arena a. */
 static neo_conditions answer(search *s, const neo_need *x, neo_arena *a) {
-  if (!x->n) { /* conditions that never hold at one time are on the way to all of its readers */
+  if (!x->n) { /* the conditions on the paths to all readers contradict each other */
     neo_expr never = neo_const_bool(s->m, false);
     return (neo_conditions){1, neo_arena_copy(a, &never, sizeof never)};
   }

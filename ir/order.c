@@ -12,14 +12,14 @@
 #include <string.h>
 
 enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
-enum { TRIES_EACH = 16 }; /* more for each definition */
+enum { TRIES_EACH = 16 }; /* additional tries for each definition */
 
-typedef struct { /* definitions by their number in the component */
+typedef struct { /* a read; definitions by their number in the component */
   uint32_t producer, reader;
   neo_guarded_read read;
-  bool carried;   /* by a loop around */
-  int64_t behind; /* at this level: the largest value of the producer's coordinate minus the
-                     reader's */
+  bool carried; /* by an outer loop */
+  /* At this level: the largest value of the producer's coordinate minus the reader's. */
+  int64_t behind;
 } edge;
 
 typedef struct {
@@ -28,20 +28,20 @@ typedef struct {
   neo_arena *arena;
   const neo_def *def;
   uint32_t n;
-  uint64_t *used;   /* axes that loops around have */
-  uint32_t retries; /* that are left: of levels, with other axes than the first that fit */
+  uint64_t *used;   /* by definition: set of axes used by outer loops */
+  uint32_t retries; /* remaining retries of a level with axes other than the first that fit */
   NEO_VEC(edge) edges;
   uint32_t *first, *incident; /* edges of definition d: incident[first[d]] to before first[d + 1] */
   neo_order_failure *why;
-  bool tells; /* the caller wants to know why: worth a few more proofs */
+  bool tells; /* the caller asks for the reason of a failure, which takes a few more proofs */
 } search;
 
-typedef struct { /* a level that is tried: by definition */
+typedef struct { /* a level under trial; arrays are by definition */
   bool down;
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
   bool *inexact;  /* by edge: no axis of its other end is at a constant distance */
-  uint32_t tries; /* that are left: axes of a definition */
+  uint32_t tries; /* remaining attempts: one for each axis of a definition that is tried */
 } level;
 
 /* ---- reads */
@@ -159,7 +159,7 @@ static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t mos
   return neo_prove(s->p, &facts, goal, w);
 }
 
-/* The largest distance that can be shown: exact if it is constant, else -1 or 0. */
+/* The largest distance that can be proved: the distance itself if it is constant, else -1 or 0. */
 static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32_t to, bool down,
                            int64_t *out) {
   neo_expr x = distance(s, e, from, to, down);
@@ -192,7 +192,8 @@ static bool is_free(const search *s, uint32_t d, uint32_t axis) {
   return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
 }
 
-/* Do the reads of definition d and of its value have a place, as far as axes are known? */
+/* Whether the reads by definition d, and the reads of its value, have a bounded distance, for all
+ * pairs of axes that are known so far. */
 static bool fits(const search *s, const members *c, const level *l, uint32_t d) {
   for (uint32_t k = s->first[d]; k < s->first[d + 1]; k++) {
     const edge *e = &s->edges.at[s->incident[k]];
@@ -317,7 +318,7 @@ static void use_axes(search *s, const members *c, const level *l) {
     s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
 }
 
-/* Is there an order with the level's axes, which are those of all members? */
+/* Whether the members can be ordered with the axes of the level; all members have one. */
 static bool has_order(search *s, const members *c, level *l, neo_order_step *out) {
   memset(l->delay, 0, s->n * sizeof *l->delay);
   if (!bound_edges(s, c, l) || !find_delays(s, c, l))
@@ -331,7 +332,7 @@ static bool has_order(search *s, const members *c, level *l, neo_order_step *out
   if (!carried && s->tells)
     fail_to_carry(s, c, l);
   use_axes(s, c, l);
-  for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
+  for (size_t k = 0; k < s->edges.n; k++) /* a later trial is for other members */
     s->edges.at[k].carried = before[k];
   return found;
 }
@@ -391,7 +392,7 @@ static uint32_t find_loops(search *s, const members *c, neo_order_step *out, uin
   return n;
 }
 
-/* The members by their components, 1 to n, in order; part[k].n may be 0. */
+/* Splits the members by component, numbered 1 to n in order; part[k].n may be 0. */
 static members *parts_of(search *s, const members *c, const uint32_t *component, uint32_t n) {
   uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, c->n), begin = 0;
   uint32_t *end = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2);
@@ -409,7 +410,7 @@ static members *parts_of(search *s, const members *c, const uint32_t *component,
   return part;
 }
 
-/* By component: does a member read one of the same? */
+/* By component: whether a member reads a member of the same component. */
 static bool *loops_of(const search *s, const members *c, const uint32_t *component, uint32_t n) {
   bool *loops = NEO_NEW_ARRAY(s->arena, bool, n + 2);
   for (size_t k = 0; k < s->edges.n; k++) {
@@ -422,20 +423,21 @@ static bool *loops_of(const search *s, const members *c, const uint32_t *compone
 
 typedef NEO_VEC(neo_dependence) dependences;
 
-/* Members inside of one loop that a pass wrote for another loop in it (neo_def_rec.inner_loop) are one component. */
+/* Adds dependences that keep together the members of one inner loop: definitions that a pass wrote
+ * for a common loop inside the outer one (neo_def_rec.inner_loop). */
 static void join_inner_loops(search *s, const members *c, dependences *out) {
   for (uint32_t k = 0; k < c->n; k++) {
     uint32_t a = c->at[k], loop = def_of(s, a).inner_loop, i = k + 1;
     while (i < c->n && def_of(s, c->at[i]).inner_loop != loop)
       i++;
-    if (!loop || i == c->n || s->used[a] != 1) /* the one loop around is along the first axes */
+    if (!loop || i == c->n || s->used[a] != 1) /* the outer loop runs along their first axes */
       continue;
     NEO_PUSH(s->arena, out, (neo_dependence){a, c->at[i]});
     NEO_PUSH(s->arena, out, (neo_dependence){c->at[i], a});
   }
 }
 
-/* Does the reader take a bool of each of its points? */
+/* Whether the read is one bool for each point of the reader. */
 static bool asks(const search *s, const edge *e) {
   const neo_node *n = neo_expr_node(s->m, e->read.read);
   bool plain = n->op == NEO_OP_LOAD && n->type == NEO_BOOL_T;

@@ -44,7 +44,7 @@ static bool role_of(const neo_ir_parser *p, neo_role *role) {
 
 /* ---- names */
 
-/* The declared name, 0 for ?n with the right n. */
+/* Parses a declared name; 0 for `?n` with the right n. */
 static uint32_t declared_name(neo_ir_parser *p, const char *what, neo_map *map, size_t id) {
   token t = neo_parse_peek(p, 0);
   if (t.kind == T_ANON) {
@@ -151,7 +151,7 @@ static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
   r->n_data_bytes = values.n * neo_type_bytes(type);
 }
 
-/* Do the ends stop here? */
+/* Whether the next token follows the element bounds of a tensor. */
 static bool at_end_of_ends(const neo_ir_parser *p) {
   return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
          neo_parse_is(p, "terms") || neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") ||

@@ -169,7 +169,7 @@ static void parse_right(neo_ir_parser *p, neo_def_rec *d) {
     d->axes = neo_list_new(p->m, axes, p->n_axes);
 }
 
-/* Numbers ascend; those left out belong to definitions that are gone. */
+/* Appends empty records for removed definitions, whose numbers the text omits. */
 static void fill_to(neo_ir_parser *p, uint32_t id) {
   while (p->m->defs.n < id)
     NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
@@ -282,7 +282,7 @@ static uint32_t parse_origin(neo_ir_parser *p) {
   return 0;
 }
 
-/* "chunk_loop 3"; a tensor may be called so, too. */
+/* Parses "chunk_loop 3"; 0 if absent. A tensor may have the same name: a number decides. */
 static uint32_t parse_loop(neo_ir_parser *p, const char *word) {
   token number = neo_parse_peek(p, 1);
   if (number.kind != T_NUMBER || !neo_parse_accept(p, word))
@@ -293,7 +293,7 @@ static uint32_t parse_loop(neo_ir_parser *p, const char *word) {
   return (uint32_t)n;
 }
 
-/* "after dy"; a tensor may be called so, too. */
+/* Parses "after dy"; 0 if absent. A tensor may be named `after`: a following name decides. */
 static neo_tensor parse_after(neo_ir_parser *p) {
   token_kind next = neo_parse_peek(p, 1).kind;
   bool names = next == T_NAME || next == T_STRING;

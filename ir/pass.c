@@ -54,7 +54,7 @@ static neo_status verify_after(neo_module *m, const neo_pass *pass) {
   return status;
 }
 
-/* A pass that failed and did not say why. */
+/* Reports a pass that failed without a diagnostic. */
 static void tell_failure(neo_module *m, const neo_pass *pass, neo_status status) {
   neo_diag(m->diags, 0, NEO_D_INTERNAL,
            neo_arena_printf(m->arena, "pass %s: %s", pass->name, neo_status_text(status)));
@@ -65,7 +65,7 @@ neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) {
   return NEO_INTERNAL;
 }
 
-/* The pass, with the way out when memory ends in it. */
+/* Runs the pass; NEO_MEMORY if the arena cannot grow during it. */
 static neo_status call(neo_module *m, const neo_pass_target *target, const neo_pass *pass) {
   jmp_buf here, *volatile outer = m->arena->on_fail;
   volatile neo_status status = NEO_MEMORY;

@@ -67,7 +67,7 @@ static void try_bound(step *t, const neo_poly *bound) {
     offer(t, with(t, bound));
 }
 
-/* The expression + c as a bound. */
+/* Tries e + c as a bound. */
 static void try_expr(step *t, neo_expr e, int64_t c) {
   neo_poly bound;
   neo_prover_form(t->s, e, &bound);
@@ -121,7 +121,7 @@ static void try_select(step *t, neo_expr e) {
   offer(t, one < other ? one : other);
 }
 
-/* The goal for k*g that is enough for g to reach `goal`; try_scaled then divides the bound by k. */
+/* A lower bound of k*g that implies g >= goal: try_scaled divides the bound by k and rounds up. */
 static int64_t scaled_goal(int64_t goal, int64_t k) {
   int64_t y;
   if (goal == INT64_MAX || __builtin_mul_overflow(goal, k, &y))
@@ -169,7 +169,8 @@ static void try_steps_of_quotient(step *t, const neo_poly *x, const neo_poly *n)
     offer(t, t->goal);
 }
 
-/* n*g = a*(n*v) + n*b, for a symbolic n: g >= goal if n*(g - goal) > -n. */
+/* Bounds g = a*v + b through n*g = a*(n*v) + n*b, for a symbolic n: n*(g - goal) > -n implies g >=
+ * goal. */
 static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *n) {
   neo_poly b, nb, y, a2, rest;
   if (neo_poly_divide(t->a, n, &a2, &rest) && rest.n == 0 && rest.constant == 0 &&

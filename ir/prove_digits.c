@@ -44,8 +44,8 @@ bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) 
   return neo_poly_add(&hi, -1, &lo, g) && !__builtin_sub_overflow(g->constant, 1, &g->constant);
 }
 
-/* Axes that have points where e has a value: those that it depends on, and those that their bounds
- * depend on. */
+/* The axes that e depends on, and the axes that their bounds depend on. All of them have points
+ * wherever e has a value. */
 static uint64_t axes_around(const neo_prover_scope *s, neo_expr e) {
   uint64_t axes = neo_expr_axes(s->m, e);
   for (uint32_t k = s->n_axes; k-- > 0;)
@@ -101,7 +101,7 @@ bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
 
 /* ---- division */
 
-/* Moves a whole number of n from r to q if that brings r into [0, n). */
+/* Moves a multiple k*n from r to q if r - k*n is then in [0, n). */
 static bool settle(neo_prover_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {
   neo_poly a, b;
   if (n->n == 0) {

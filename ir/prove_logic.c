@@ -38,7 +38,8 @@ static bool is_known_fact(const neo_prover_scope *s, const neo_poly *g) {
 
 static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows);
 
-/* Without its top axis, which is at most hi - 1 and at least lo. */
+/* Adds a fact that follows from g >= 0 and lacks its axis `top`: the axis is replaced by the end of
+ * its range at which g is largest, hi - 1 or lo. */
 static void add_shadow(neo_prover_scope *s, const neo_poly *g, uint32_t top, int shadows) {
   neo_poly a, b, bound, y;
   const neo_node *n = neo_expr_node(s->m, (neo_expr){top});

@@ -183,7 +183,8 @@ static bool add_branch(neo_relation *p, neo_expr c, bool value, const neo_poly *
   return added;
 }
 
-/* A minimum evaluates both; a select one of them. */
+/* Adds v = c ? x : y. both: x and y are both evaluated, as in a minimum; otherwise one of them, as
+ * in a select. */
 static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_expr y, bool both) {
   neo_poly a, b;
   neo_prover_form(p->s, x, &a);
@@ -289,7 +290,7 @@ static void add_assumptions(neo_relation *p) {
   }
 }
 
-/* Everything that the goal reaches; dimensions are appended while this goes through them. */
+/* Collects all dimensions that the goal reaches; new ones are appended while the loop runs. */
 static bool gather(neo_relation *p, neo_expr goal) {
   if (!add_condition(p, goal))
     return false;
@@ -400,7 +401,8 @@ static void put_case(neo_relation *p, const neo_relation_choice *c, bool value) 
     put(p, NEO_REL_TRUE);
 }
 
-/* The rule, or the branch that it holds in is not taken. */
+/* Writes the rule; if its dimension belongs to branches, as "a branch is not taken, or the
+ * rule". */
 static void put_rule(neo_relation *p, const neo_relation_rule *r) {
   for (uint32_t b = r->of < 0 ? 0 : p->branch_of[r->of]; b; b = p->branches[b - 1].around) {
     put(p, NEO_REL_OR);

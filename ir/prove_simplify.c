@@ -30,8 +30,8 @@ static int decided(neo_prover_scope *s, neo_expr c) {
   return neo_prover_decide(s, c, false) ? 0 : -1;
 }
 
-/* `decided` by all methods of the prover. Callers use it for comparisons only, where they can
- * help. */
+/* As `decided`, with all methods of the prover. Callers use it for comparisons only, where the
+ * additional methods can help. */
 static int decided_hard(neo_prover_scope *s, neo_expr c) {
   int quick = decided(s, c);
   if (quick >= 0)
@@ -75,7 +75,8 @@ static neo_prover_scope *under(job *j, neo_prover_scope *s, neo_expr c, bool val
 
 /* ---- integers */
 
-/* Nodes of e as a tree, divisions counted as six; stops at the limit. */
+/* Cost of e: its nodes, counted as a tree (shared ones repeatedly), a division as six; stops at
+ * MAX_WEIGHT. */
 static uint32_t weight(const neo_module *m, neo_expr e, uint32_t sum) {
   neo_node n = *neo_expr_node(m, e);
   sum += n.op == NEO_OP_DIV || n.op == NEO_OP_MOD ? 6 : 1;
@@ -93,7 +94,7 @@ static neo_expr shorter(neo_prover_scope *s, neo_expr e) {
   return weight(s->m, y, 0) < weight(s->m, e, 0) ? y : e;
 }
 
-/* e written as its linear form, if that is shorter: terms that cancel are no longer in it. */
+/* e rewritten as its linear form if that is shorter: terms that cancel disappear. */
 static neo_expr shorter_linear(neo_module *m, neo_expr e) {
   neo_linear l;
   if (!neo_linear_of(m, e, &l))

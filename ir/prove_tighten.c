@@ -49,7 +49,7 @@ static bool at_most(job *j, neo_expr a, neo_expr b) {
   return neo_prover_prove(j->outer, neo_op2(j->m, NEO_OP_LE, a, b))->proof == NEO_PROVED;
 }
 
-/* Is a no sharper than b? */
+/* Whether the bound a follows from the bound b. */
 static bool implied(job *j, bool low, neo_expr a, neo_expr b) {
   return low ? at_most(j, a, b) : at_most(j, b, a);
 }
@@ -89,7 +89,8 @@ static bool allowed(const job *j, const neo_poly *g) {
   return true;
 }
 
-/* g = y/d + b >= 0 is y + d*b >= 0; g = b - y/d >= 0 is d*b + d - 1 - y >= 0 (d > 0 constant). */
+/* Removes a division by a constant d > 0: y/d + b >= 0 becomes y + d*b >= 0, and b - y/d >= 0
+ * becomes d*b + d - 1 - y >= 0. */
 static bool undivide(job *j, neo_poly *g) {
   neo_poly a, b, y, d, db, out;
   for (uint32_t k = 0; k < g->n; k++) {
@@ -139,11 +140,10 @@ static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
 
 /* ---- bounds beyond i64
  *
- * An element of i64 without a bound may be so large that a sum with it wraps. Far beyond all that the
- * axis can be the bound need not be exact: there the element is cut to the end of a range,
+ * An unbounded i64 element may be so large that a sum with it wraps. A bound far outside the axis'
+ * range need not be exact, so the element is clamped first:
  *
- *     p + 5 < k[]   ->   p < min(max(k[], -FAR), FAR) - 5
- */
+ *     p + 5 < k[]   ->   p < min(max(k[], -FAR), FAR) - 5 */
 
 static const int64_t FAR = (int64_t)1 << 61, NEAR = (int64_t)1 << 59, SMALL = (int64_t)1 << 20;
 
@@ -165,7 +165,7 @@ static uint32_t unbounded(job *j, const neo_poly *x) {
   return found;
 }
 
-/* floor(x/d) where it is near, else some number on the same side of the axis. */
+/* floor(x/d) if it is near the axis' range, else some number on the same side of the range. */
 static bool cut_quotient(job *j, const neo_poly *x, const neo_poly *d, neo_expr *out) {
   neo_poly c, rest;
   neo_module *m = j->m;
@@ -189,7 +189,8 @@ static bool is_atom_less(const neo_poly *x, int64_t c) {
   return x->n == 1 && x->term[0].n == 1 && x->term[0].coef == 1 && x->constant == -c;
 }
 
-/* floor(x/d) as a bound of the axis. A high one is one below the end that it becomes. */
+/* Adds floor(x/d) as a bound of the axis. An upper bound is inclusive here: the end of the range is
+ * one more. */
 static bool keep_quotient(job *j, bool low, const neo_poly *x, const neo_poly *d) {
   neo_expr e;
   neo_range r = neo_prover_box(j->outer, x);
@@ -283,9 +284,8 @@ static neo_prover_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint
   return neo_prover_of(p, &f);
 }
 
-/* The scope in which the conjunct is looked at: the axes up to the last one that it uses. The
- * ranges of axes further in may rely on the conjunct (a read in a bound), and an empty one would
- * prove anything. */
+/* The scope for a conjunct: the axes up to the innermost one that it uses. Ranges of axes further
+ * in may rely on the conjunct (a read in a bound), and an empty range would prove anything. */
 static neo_prover_scope *scope_for(job *j, neo_expr e) {
   uint64_t axes = neo_expr_axes(j->m, e);
   uint32_t n = axes ? 64 - (uint32_t)__builtin_clzll(axes) : 0;
@@ -346,7 +346,7 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   conjunct(&j, cond, true);
   if (j.never) {
     *rest = neo_const_bool(p->m, false);
-    *hi = *lo; /* bounds further in are not even computed */
+    *hi = *lo; /* bounds further in are never evaluated */
     return rest->i != cond.i || hi->i != own->hi.i;
   }
   if (!j.changed)

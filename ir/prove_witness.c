@@ -9,7 +9,7 @@
 #include <assert.h>
 
 enum {
-  MAX_SIZES = 32, /* as a witness has */
+  MAX_SIZES = 32, /* as many as a neo_witness has */
   MAX_DERIVED = 256,
   RANDOM_POINTS = 24,
   MAX_NODES = 20000,
@@ -24,7 +24,7 @@ typedef struct {
 } value3;
 
 typedef struct {
-  uint32_t epoch, place; /* listed at this place in the list of that number */
+  uint32_t epoch, place; /* the node is at position `place` in list number `epoch` */
 } listed;
 
 /* One per module, reused: `place` is as long as the module's table of expressions. */
@@ -35,8 +35,8 @@ struct neo_witness_search {
   bool want, usable, shared;
   NEO_VEC(uint32_t) nodes;
   NEO_VEC(value3) at;    /* their values */
-  NEO_VEC(listed) place; /* by expression */
-  uint32_t epoch;        /* of this list */
+  NEO_VEC(listed) place; /* by expression: its position in the list */
+  uint32_t epoch;        /* number of the present list */
   uint32_t segment[64];  /* segment[k]: number of nodes before those that need axis k */
   uint32_t n_sizes, size[MAX_SIZES];
   uint64_t random;
@@ -83,8 +83,8 @@ static void note_shared(void *ctx, neo_expr e) {
     t->shared = true;
 }
 
-/* A point counts only if every derived size is as declared: those that depend on a listed size are
- * listed too, with the other sizes that they need. False if they are too many. */
+/* Lists the derived sizes that depend on a listed size, and the sizes that they need: a point
+ * counts only if every derived size has its declared value. False if they are too many. */
 static bool add_derived(neo_witness_search *t) {
   uint32_t before, looked = 0;
   do {
@@ -233,7 +233,7 @@ static value3 both(value3 a, value3 b) {
   return eval_lazy(NEO_OP_AND, (value3[]){a, b});
 }
 
-/* Are all sizes as declared? */
+/* Whether all sizes are within their declared bounds. */
 static value3 sizes_hold(const neo_witness_search *t) {
   value3 all = {true, 1};
   for (uint32_t k = 0; k < t->nodes.n; k++) {
@@ -247,7 +247,7 @@ static value3 sizes_hold(const neo_witness_search *t) {
   return all;
 }
 
-/* Is the point, within the ranges of its axes, in the domain? */
+/* Whether the point, which is within the ranges of its axes, satisfies the assumptions. */
 static value3 holds(const neo_witness_search *t) {
   value3 all = sizes_hold(t);
   for (uint32_t k = 0; k < t->s->n_assume; k++)

@@ -6,8 +6,8 @@ neo_range neo_range_all(void) {
   return (neo_range){INT64_MIN, INT64_MAX};
 }
 
-/* A known end is never one of those that mean "unknown" on the other side, so that the corners of
- * products tell an infinite end from a large one. */
+/* A known end never has the value that means "unknown" at the other end, so that the corner
+ * products of a multiplication tell an infinite end from a large one. */
 neo_range neo_range_of(int64_t lo, int64_t hi) {
   if (lo > hi)
     return neo_range_all();
@@ -111,7 +111,7 @@ static int64_t div_end(int64_t a, int64_t n) {
   return neo_div_floor(a, n);
 }
 
-/* By a positive n. */
+/* a / n for n in [lo, hi], lo > 0. */
 static neo_range div_positive(neo_range a, int64_t lo, int64_t hi) {
   return neo_range_of(least(div_end(a.lo, lo), div_end(a.lo, hi)),
                       most(div_end(a.hi, lo), div_end(a.hi, hi)));

@@ -122,7 +122,7 @@ static int64_t floor_of(int64_t x, int64_t n) {
   return x / n - (x % n < 0);
 }
 
-/* Floors, by zero 0. */
+/* Floor division; x / 0 is 0. */
 static neo_reach quotient(neo_reach x, neo_reach n) {
   if (n.least < 0) { /* |x/n| <= |x|; the least number by -1 wraps to itself */
     if (x.least == INT64_MIN)
@@ -139,7 +139,7 @@ static neo_reach quotient(neo_reach x, neo_reach n) {
   return n.least == 0 ? join(y, zero) : y;
 }
 
-/* With the sign of n, by zero 0. */
+/* The remainder has the sign of n; x mod 0 is 0. */
 static neo_reach remainder_of(neo_reach x, neo_reach n) {
   neo_reach y = {n.least < 0 ? n.least + 1 : 0, n.most > 0 ? n.most - 1 : 0};
   if (n.least >= 0 && x.least >= 0)
@@ -204,7 +204,7 @@ static neo_reach larger(neo_reach a, neo_reach b) {
   return (neo_reach){most_of(a.least, b.least), most_of(a.most, b.most)};
 }
 
-/* The least number has no opposite. */
+/* The absolute value; that of the least i64 is itself. */
 static neo_reach magnitude(neo_reach x) {
   if (x.least >= 0)
     return x;

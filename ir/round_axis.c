@@ -5,7 +5,7 @@ typedef struct {
   neo_module *m;
   const neo_order_step *loop;
   uint32_t n_out;
-  int64_t axis; /* of the definition: of all reads so far; -1: none was seen */
+  int64_t axis; /* axis of the definition that all reads so far agree on; -1: no read seen */
   bool good;
 } round_look;
 

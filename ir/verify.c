@@ -63,7 +63,7 @@ static bool check_reduction(neo_verifier *v, const neo_def_rec *d) {
          neo_verify_expr(v, &in, neo_list_expr(v->m, d->body, 1), NEO_I64_T, "the second body");
 }
 
-/* How many results the finish may use. */
+/* The number of accumulators that the finish may use. */
 static uint32_t accs_of(const neo_def_rec *d) {
   bool picks = d->reducer == NEO_RED_MAX || d->reducer == NEO_RED_MIN;
   return picks ? d->body.n : neo_reducer_accs((neo_reducer)d->reducer);

@@ -32,14 +32,14 @@ static int64_t solve_mod(int64_t a, int64_t b, int64_t m) {
   return (int64_t)((__int128)(k < 0 ? k + m : k) * inverse % m);
 }
 
-/* Do they share a value? Strides are positive, both not empty. */
+/* Whether the progressions, both non-empty and with positive strides, share a value. */
 static bool meet(const progression *a, const progression *b) {
   int64_t g = neo_gcd(a->stride, b->stride), gap = b->offset - a->offset;
   int64_t lo = a->offset > b->offset ? a->offset : b->offset;
   int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
   if (gap % g != 0 || lo > hi)
     return false;
-  int64_t period = b->stride / g; /* of the common values, counted in a's steps */
+  int64_t period = b->stride / g; /* period of the common values in steps of a */
   int64_t x = period == 1 ? 0 : solve_mod(a->stride / g, gap / g, period);
   int64_t common = a->offset + a->stride * x, step = a->stride * period;
   if (common < lo)
@@ -95,7 +95,8 @@ static __int128 volume(const image *im, uint32_t rank) {
   return n;
 }
 
-/* The images that are not empty; each is checked against those before it. */
+/* Computes the non-empty images; each must be inside the tensor and disjoint from the previous
+ * ones. */
 static bool check_images(neo_verifier *v, const int64_t *extent, uint32_t rank, image *im,
                          neo_list pieces, uint32_t sample, __int128 *total) {
   uint32_t n = 0;
@@ -114,7 +115,7 @@ static bool check_images(neo_verifier *v, const int64_t *extent, uint32_t rank, 
   return true;
 }
 
-/* 0 when empty; more than MAX_ELEMENTS when there are more. */
+/* The number of elements; more than MAX_ELEMENTS if there are too many to count. */
 static __int128 elements(const neo_verifier *v, uint32_t sample, neo_tensor t, int64_t *extent) {
   __int128 n = 1;
   bool large = false;
@@ -142,7 +143,7 @@ bool neo_verify_cover(neo_verifier *v, neo_tensor t) {
   for (uint32_t s = 0; s < v->n_samples; s++) {
     __int128 total, whole = elements(v, s, t, extent);
     if (whole > MAX_ELEMENTS)
-      continue; /* no such tensor can be; the arithmetic would overflow */
+      continue; /* memory holds no such tensor, and the arithmetic would overflow */
     if (!check_images(v, extent, rank, im, pieces, s, &total))
       return false;
     if (total != whole)

@@ -19,7 +19,8 @@ static bool check_table(neo_verifier *v, neo_tensor t, neo_expr n, int64_t times
   return is || neo_verify_fail(v, "a table of levels has another type or shape");
 }
 
-/* The children are earlier vertices, as the tensor's bounds say, or as where their lists begin does. */
+/* Whether the children that `load` reads are earlier vertices: by the tensor's own element bounds,
+ * or because its lists begin with `begin`. */
 static bool are_earlier(const neo_verifier *v, const neo_node *load, neo_tensor begin) {
   const neo_tensor_rec *t = neo_tensor_at(v->m, (neo_tensor){load->attr});
   bool bounds = begin.i ? load->attr != begin.i && t->offsets.i == begin.i
@@ -27,7 +28,8 @@ static bool are_earlier(const neo_verifier *v, const neo_node *load, neo_tensor 
   return load->op == NEO_OP_LOAD && neo_type_is_int((neo_type)t->type) && bounds;
 }
 
-/* Is the element at the vertex, axis 0, and the axes from `axis` on, which run through all slots; or at the edge, `axis`? */
+/* Whether body element `list` loads a child at vertex axis 0 and at axes from *axis on that run
+ * through all slots, or at edge axis *axis. Advances *axis past the axes used. */
 static bool check_child(neo_verifier *v, const neo_def_rec *d, uint32_t list, uint32_t *axis) {
   const neo_module *m = v->m;
   const neo_row_list *l = &neo_rows_at(m, d->rows)->list[list];
@@ -60,7 +62,7 @@ static bool check_list(neo_verifier *v, const neo_def_rec *d, uint32_t list, uin
          check_table(v, l->edge, l->begin.i ? edges : n, l->slots, 0);
 }
 
-/* After all others the body has where lists begin. */
+/* Checks the last elements of the body, which load the offsets of the lists. */
 static bool check_begins(neo_verifier *v, const neo_def_rec *d, const neo_rows_rec *r) {
   const neo_module *m = v->m;
   uint32_t at = r->n_lists + (r->kinds > 1);

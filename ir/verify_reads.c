@@ -87,7 +87,7 @@ static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_rea
   return f;
 }
 
-/* *given_up: but for the quota, it might be. */
+/* Whether the read is in range. *given_up: it could not be decided within the prover's quota. */
 static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r, bool *given_up) {
   neo_module *m = c->m;
   neo_axis_rec axes[64];

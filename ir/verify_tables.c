@@ -293,7 +293,8 @@ static bool same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) {
   return neo_verify_same_shape(v, a, b);
 }
 
-/* Has the gradient a dimension for each of the request's points, which its tensor may have, too? */
+/* Whether the gradient dx has one leading dimension for each batch axis of the request; x may have
+ * them itself. */
 static bool check_batched(neo_verifier *v, const neo_grad_rec *g, neo_tensor x, neo_tensor dx) {
   const neo_module *m = v->m;
   uint32_t rank = neo_tensor_rank(m, x), more = neo_tensor_rank(m, dx) - rank;

@@ -133,7 +133,8 @@ double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo
 enum { NEO_COLUMNS_FIRST = 1, NEO_ROWS_FIRST = 2, NEO_STEPS_FIRST = 4 };
 /* Does blocks_first put blocks of the reduction around the loops inside of a unit? */
 bool neo_schedule_steps_first(const neo_schedule *s);
-/* This is possible if the first own axis has the same range at all points. */
+/* Does the first own axis have the same range at all points, so that blocks of the reduction can be around those
+ * loops? */
 bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_stage *s);
 /* An upper bound of the iterations of a leading loop. */
 int64_t neo_outer_loop_most(neo_module *m, const neo_form *original, const neo_schedule *s,

@@ -10,7 +10,7 @@ typedef struct {
   const neo_stage *s;
   uint64_t shared, own; /* axes, as bits */
   neo_keyed_pairs found;
-  double pairs; /* of what was found; 0: nothing was */
+  double pairs; /* comparisons of the reduction that was found; 0: none was */
 } search;
 
 static uint64_t bits(size_t from, size_t n) {
@@ -34,7 +34,8 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return neo_expr_is_float(m, e, &x) ? x == 0 : neo_expr_is_int(m, e, &i) && i == 0;
 }
 
-/* Is it `key == element`: data of the reduction's axes alone against what shared axes alone say? */
+/* Is e an equation `key == element` between data of the reduction's axes alone and an expression of shared axes
+ * alone? */
 static void look_equation(search *c, neo_expr e, neo_keyed_form form) {
   if (neo_expr_node(c->m, e)->op != NEO_OP_EQ)
     return;

@@ -9,9 +9,9 @@
 #include "schedule/schedule.h"
 
 typedef enum {
-  NEO_KEYED_BY_SELECT, /* the condition stands in the terms of a sum */
+  NEO_KEYED_BY_SELECT, /* the condition is in the terms of a sum */
   NEO_KEYED_BY_KEY,    /* both sides are data: key[e] == key[f] */
-  NEO_KEYED_OTHER,     /* the condition says no single row of a term, or the tables are too long */
+  NEO_KEYED_OTHER, /* the condition determines no single row for a term, or tables are too long */
 } neo_keyed_form;
 
 typedef struct {

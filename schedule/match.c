@@ -11,7 +11,7 @@ struct neo_match {
   neo_keyed_scan as_keyed_scan;
 };
 
-/* The cast is fine: a cache does not change what the form means. */
+/* The form's cache of matches. The cast removes `const`: a cache does not change the meaning of the form. */
 static struct neo_match *match_of(neo_module *m, const neo_form *f) {
   if (!f->match)
     ((neo_form *)f)->match = NEO_NEW(m->arena, struct neo_match);

@@ -1,10 +1,10 @@
-/* Private to schedule and its tests: what the strategies' models of costs share. */
+/* Private to schedule and its tests: common parts of the strategies' cost models. */
 #pragma once
 #include "schedule/contract.h"
 #include "schedule/extent.h"
 #include "schedule/schedule.h"
 
-/* How many leading loops a schedule has. */
+/* The number of a schedule's leading loops. */
 int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s);
 /* The choice for a form that is not a contraction. */
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);

@@ -1,4 +1,4 @@
-/* How legality reports what is wrong. Private to schedule. */
+/* Reports of legality: the reason why a schedule is illegal. Private to schedule. */
 #pragma once
 #include "base/str.h"
 

@@ -72,7 +72,7 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
 /* Is that choice the best of hundreds of candidates, so that it is worth keeping? It is for a
  * contraction; others are chosen by rules. */
 bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
-/* Is the schedule legal for the group? *why, if not null, says what is wrong. */
+/* Is the schedule legal for the group? If not, *why (may be null) gets the reason. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
 /* Does the schedule add up each sum one term after another, in the order of its axes in the group's form? Others have

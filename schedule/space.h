@@ -43,7 +43,7 @@ double neo_space_visited(const neo_space *x, const neo_schedule *s);
 
 /* Is a schedule worth measuring? Accumulators that exceed the registers spill. */
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s);
-/* Elements along the columns of a schedule, which is what a block of 0 stands for. */
+/* Elements along the columns of a schedule: the meaning of a block of 0. */
 int64_t neo_space_columns_length(const neo_space *x, const neo_schedule *s);
 
 /* Writes sensible values of a parameter near its current one, without that one. Some may be

@@ -22,7 +22,7 @@ typedef struct {
   bool (*choose)(const neo_space *x, neo_schedule *out);
   /* Is it better than the choice of the rows before this one? Null: always. */
   bool (*pays)(const neo_space *x, const neo_schedule *s);
-  /* Is it legal, as far as the strategy decides it? *why, if not null, says what is not. */
+  /* Is it legal, as far as the strategy decides it? If not, *why (may be null) gets the reason. */
   bool (*legal)(const neo_space *x, const neo_schedule *s, neo_str *why);
   /* The model's cost, comparable within a group. */
   double (*cost)(const neo_space *x, const neo_schedule *s);
@@ -52,7 +52,7 @@ typedef struct {
   size_t (*reshape)(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2], size_t most);
   /* Starting points for a change from another strategy, at most `most`. Null: the choice alone. */
   size_t (*starts)(const neo_space *x, neo_schedule *out, size_t most);
-  /* Elements along the columns, which is what a block of 0 stands for. Null: 1. */
+  /* Elements along the columns: the meaning of a block of 0. Null: 1. */
   int64_t (*columns)(const neo_space *x, const neo_schedule *s);
 } neo_strategy_row;
 

@@ -127,7 +127,7 @@ int32_t dsa_branch_buffers(const dsa_state *s, const dsa_strategy *by, int32_t c
   return n;
 }
 
-/* The least end of what a candidate of the column can rest on. */
+/* The least end of a buffer on which a candidate of the column can rest. */
 static int64_t least_support(const dsa_state *s, int32_t c, int32_t begin, int32_t end) {
   const dsa_instance *in = s->in;
   int64_t least = INT64_MAX;

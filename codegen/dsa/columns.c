@@ -1,4 +1,4 @@
-/* The columns of an instance, and which buffers each holds. */
+/* The columns of an instance, and the buffers of each column. */
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 

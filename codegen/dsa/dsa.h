@@ -23,9 +23,9 @@ static inline int64_t neo_dsa_compile_budget(size_t n) {
 typedef struct {
   int64_t peak_bytes;  /* the largest end of a buffer */
   int64_t bound_bytes; /* the largest sum of sizes live at one time: no plan is smaller */
-  bool optimal;        /* no plan with these alignments and fixed offsets is smaller, but perhaps by
-                        * less than what all alignments are multiples of */
-  int64_t nodes;       /* of the search that were visited */
+  bool optimal;  /* no plan with these alignments and fixed offsets is smaller, except perhaps by
+                        * less than the greatest common divisor of the alignments */
+  int64_t nodes; /* of the search that were visited */
 } neo_dsa_result;
 
 /* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the machine, and not
@@ -34,15 +34,13 @@ typedef struct {
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
                             neo_arena *scratch);
 
-/* The plan at other sizes than the bounds, as a relation. A place is a buffer of the plan, or,
- * with no buffer, a height
- * of no bytes; `below` of a place are others before it, all of which end where it begins or
- * below. With
+/* The plan at smaller sizes than the bounds, as a relation. A place is a buffer of the plan, or, without a buffer, a
+ * height of no bytes; `below` of a place are earlier places, none of which ends above its beginning. The offsets
  *
  *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in its `below`; 0: none
  *
- * buffers that live at one time share no bytes, whatever their sizes are, and where no size is
- * above that of the plan no offset is. A buffer of no bytes has no place. */
+ * have two properties: buffers that live at the same time share no bytes, for any sizes; and if no size is above that
+ * of the plan, no offset is. A buffer of no bytes has no place. */
 typedef struct {
   int64_t offset; /* in the plan */
   size_t item;    /* NEO_DSA_NO_ITEM: a height */

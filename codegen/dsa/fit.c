@@ -1,6 +1,6 @@
-/* Greedy plans: buffers in some order, each at the lowest offset where it meets none that is placed
- * (first fit) or in the tightest such gap (best fit). Fixed buffers come first. Orders: by size, by
- * size times life, by life, by start, by end. Each takes O(n^2), so large instances try few. */
+/* Greedy plans: buffers in some order, each at the lowest offset that overlaps no placed buffer (first fit) or in the
+ * tightest such gap (best fit). Fixed buffers come first. Orders: by size, by size times life, by life, by start, by
+ * end. Each plan takes O(n^2), so large instances try few orders. */
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void rank(fit *f, int by) {
 }
 
 static int64_t lowest(const fit *f, const dsa_buffer *b) {
-  int64_t end = 0, best = -1, best_gap = INT64_MAX; /* end of what lives with it so far */
+  int64_t end = 0, best = -1, best_gap = INT64_MAX; /* end: of the buffers alive with it so far */
   for (int32_t i = 0; i < f->n_placed; i++) {
     const dsa_buffer *other = &f->in->buffer[f->placed[i]];
     if (other->begin >= b->end || b->begin >= other->end)

@@ -1,9 +1,8 @@
-/* Private to codegen/dsa: an instance in columns, and what its files share.
+/* Private to codegen/dsa: an instance in columns, and functions of its files.
  *
- * Two buffers conflict where their lives overlap, and only the moments at which no further buffer
- * can be added to those alive (the maximal cliques of the interval graph) say which do. These
- * moments, in order, are the columns; a buffer is in columns begin to end - 1. Sizes, alignments
- * and offsets are in units, the greatest common divisor of them all. */
+ * Two buffers conflict if their lives overlap. The moments at which no further buffer can be added to those alive, the
+ * maximal cliques of the interval graph, determine all conflicts. These moments, in order, are the columns; a buffer is
+ * in columns begin to end - 1. Sizes, alignments and offsets are in units, the greatest common divisor of them all. */
 #pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
@@ -34,8 +33,8 @@ int64_t dsa_fit(const dsa_instance *in, int64_t *offset);
 int64_t dsa_align_up(int64_t n, int64_t align);
 
 /* ---- search.c */
-/* Which column is decided next: one with a single choice, else the least slack; the fewest choices;
- * the least slack, then the fewest choices; the least floor; the least slack, then the least floor. */
+/* The rule for the next column to decide: a single choice, else the least slack; the fewest choices; the least slack,
+ * then the fewest choices; the least floor; the least slack, then the least floor. */
 typedef enum {
   DSA_PICK_FORCED,
   DSA_PICK_CHOICES,
@@ -43,7 +42,7 @@ typedef enum {
   DSA_PICK_LOWEST,
   DSA_PICK_TIGHT
 } dsa_pick;
-/* Which of its buffers is tried first. Area: size times life. */
+/* The rule for the first buffer of a column to try. Area: size times life. */
 typedef enum { DSA_WIDEST, DSA_LARGEST, DSA_AREA, DSA_NARROWEST } dsa_first;
 typedef struct {
   dsa_pick pick;

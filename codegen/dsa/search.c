@@ -22,7 +22,7 @@ typedef struct {
   size_t mark;  /* of the trail */
   size_t goals; /* number of goals, and the first one left when this node took its own */
   int32_t column, pending;
-  size_t choice, last; /* in `choices`: what is left to try */
+  size_t choice, last; /* in `choices`: those that remain to be tried */
   bool risen;          /* so is the floor */
 } node;
 
@@ -75,7 +75,7 @@ static void note_failed(dsa_searcher *q, const goal *g) {
   q->any_failed = true;
 }
 
-/* Goals of what is free in columns begin to end - 1, the narrowest in front. */
+/* Makes goals of the free buffers in columns begin to end - 1, the narrowest goal first. */
 static void split(dsa_searcher *q, int32_t begin, int32_t end, int32_t parent) {
   const dsa_state *s = &q->state;
   size_t from = q->goals.n, k;

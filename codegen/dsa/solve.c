@@ -80,7 +80,7 @@ static void find_units(work *w) {
   }
 }
 
-/* ---- order: by start, then what makes the order of the input irrelevant */
+/* ---- order: by start, then by all other fields, so that the order of the input is irrelevant */
 
 typedef struct {
   neo_dsa_item item;
@@ -276,7 +276,7 @@ static part_vec parts_of(const work *w) {
   return parts;
 }
 
-/* A part whose plan is no larger than what another part needs at least is good enough. */
+/* The plan of all parts. A part's plan is good enough if it is no larger than another part's lower bound. */
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget, neo_arena *scratch) {
   neo_dsa_result r = {.bound_bytes = most_alive(items, n, scratch)};
   work w = sorted(items, n, scratch);

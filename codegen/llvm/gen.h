@@ -268,8 +268,8 @@ LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
 /* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the rest of the iteration.
  * llvm/core/control.c */
 void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after);
-/* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
- * where the builder stands then. llvm/core/control.c */
+/* The end of a loop's body: a branch back to it with x as `next` while x is below hi, else to the block after it, where
+ * the builder is then. llvm/core/control.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
                      LLVMBasicBlockRef body, LLVMBasicBlockRef after);
 /* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
@@ -278,8 +278,7 @@ bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
 /* llvm/core/transpose.c. Emits an UNROLL loop of stores with strided lanes and contiguous rows by
  * transposing it in registers. False: the loop is none such, and nothing was emitted. */
 bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit
- * of work. */
+/* llvm/x86/amx.c: tile registers. `declare` runs once for a kernel; begin and end enclose each unit of work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
@@ -297,11 +296,11 @@ uint32_t neo_ll_enter(
     neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
-/* The state of a kernel whose function is there; its body, where the builder stands.
+/* Makes the state of a kernel, after its function; emits the kernel's body at the builder's position.
  * llvm/core/kernel.c */
 void neo_ll_state(neo_ll_gen *g, const char *symbol);
 void neo_ll_body(neo_ll_gen *g);
-/* Statements (llvm/core/emit.c); those of a unit that is a thread x of the grid, loop s's if it is
- * not null. */
+/* Statements (llvm/core/emit.c); the statements of a unit that is thread x of the grid, in loop s if it is not
+ * null. */
 void neo_ll_block(neo_ll_gen *g, const neo_block *b);
 void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);

@@ -1,4 +1,4 @@
-/* Boxes of tensors that TMA copies take, and which of them a kernel has. */
+/* Boxes of tensors that TMA copies take, and the list of a kernel's tensor maps. */
 #include "codegen/loop/loop.h"
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-/* See clone.h. Expressions are made again bottom-up, as ids of arguments are lower. */
+/* See clone.h. Expressions are rebuilt bottom-up: arguments have lower ids than their node. */
 #include "codegen/loop/clone.h"
 #include <assert.h>
 

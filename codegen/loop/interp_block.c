@@ -227,13 +227,13 @@ static void wgmma_wait(interp *p, const neo_ls *s) {
     r->defined[e] = r->defined[e] ? DEFINED : UNDEFINED;
 }
 
-/* Checks that no copy and no product is under way when a unit ends. */
+/* Checks that no copy and no product is in flight when a unit ends. */
 void neo_li_end_products(interp *p) {
   if (p->readings.n)
     neo_li_fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
 }
 
-/* All threads at once: in a register shuffled into itself, each sees what was there before. */
+/* A shuffle of all threads at once: if a register is shuffled into itself, each thread reads the old values. */
 static void shuffle(interp *p, const neo_ls *s) {
   const reg_store *from = &p->reg[s->shuffle.from], *to = &p->reg[s->shuffle.to];
   neo_value *was = NEO_NEW_ARRAY(&p->arena, neo_value, from->n);

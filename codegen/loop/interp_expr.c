@@ -344,7 +344,7 @@ neo_value neo_li_eval(interp *p, const neo_lx *e) {
   return v;
 }
 
-/* ---- what is under way */
+/* ---- products and copies in flight */
 
 void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at) {
   for (size_t i = 0; i < p->readings.n; i++) {

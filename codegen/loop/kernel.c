@@ -1,4 +1,4 @@
-/* A kernel as a whole: its tables, its scratch, what its statements have. */
+/* A kernel as a whole: its tables, its scratch, and properties of all its statements. */
 #include "base/whole.h"
 #include "codegen/loop/loop.h"
 

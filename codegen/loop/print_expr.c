@@ -1,4 +1,4 @@
-/* Prints names and expressions of the loop IR (loop/print.c says how they look). */
+/* Prints names and expressions of the loop IR (loop/print.c has their form). */
 #include "base/hash.h"
 #include "codegen/loop/print.h"
 #include "codegen/loop/text.h"
@@ -78,8 +78,8 @@ static bool is_word(const char *s) {
   return neo_op_of_text(s, &op) || neo_type_of_text(s, &t);
 }
 
-/* A kernel may have thousands of names, so they are found by their hash: two names of one hash are taken for the
- * same, and one of them gets a number that it would not need. */
+/* The hash of a name, by which names are found, because a kernel may have thousands. Two names with the same hash count
+ * as equal, and one of them gets a number that it would not need. */
 static uint64_t hash_of(const char *s) {
   return neo_hash(s, strlen(s), 0);
 }

@@ -14,9 +14,9 @@ typedef struct {
   const neo_ls *waits[MAX_WAITS]; /* MBARRIER_WAIT in this block and those around it */
   uint32_t n_waits;
   const neo_ls **box; /* by buffer: a statement that fills it; null: none */
-  bool *pending;      /* by register: a product is under way that adds to it */
+  bool *pending;      /* [register] a product in flight adds to it */
   bool consumers, awaited, open;
-  int64_t groups; /* of copies that may be under way */
+  int64_t groups; /* groups of copies that may be in flight */
 } protocol;
 
 static void fail(protocol *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -230,7 +230,7 @@ static void check_read(protocol *p, const neo_ls *s) {
   }
 }
 
-/* ---- products and copies under way */
+/* ---- products and copies in flight */
 
 static void check_sums(protocol *p, const neo_lx *e) {
   if (e->kind == NEO_LX_REG && p->pending[e->attr])

@@ -1,4 +1,4 @@
-/* The references of products of pairs (codegen/loop/tile.h says what they are). */
+/* The reference of products of pairs (codegen/loop/tile.h defines them). */
 #include "codegen/loop/tile.h"
 #include <float.h>
 #include <math.h>

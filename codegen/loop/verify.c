@@ -1,5 +1,5 @@
-/* The rules of loop.h, checked. The first breach is described in *why. One walk over the statements
- * keeps the enclosing loops. */
+/* The verifier: checks the rules of loop.h, and describes the first violation in *why. One walk over the statements
+ * tracks the enclosing loops. */
 #include "codegen/loop/verify.h"
 
 enum { MAX_THREADS = 1024, MAX_LANES = 64, MAX_UNROLL = 4096, MAX_ELEMENTS = 1 << 16 };
@@ -233,8 +233,7 @@ static void check_specialize(verifier *v, const neo_ls *s) {
   v->role = NO_ROLE;
 }
 
-/* May the statement stand in a producer's arm? It waits only at mbarriers and has no memory of
- * its own. */
+/* May the statement be in a producer's arm? A producer waits only at mbarriers, and has no memory of its own. */
 static bool is_producers(const neo_ls *s) {
   switch (s->kind) {
   case NEO_LS_FOR:

@@ -1,4 +1,4 @@
-/* The reference interpreter of what a warp's threads do together (warp.h says what that is). */
+/* The reference of the operations of a warp's threads (warp.h defines them). */
 #include "codegen/loop/warp.h"
 #include "ir/ir.h"
 #include <math.h>

@@ -35,10 +35,10 @@ typedef struct {
   const neo_plan_input *in;
   neo_arena *scratch;
   int64_t *sizes;   /* the largest; of a loop's index one in the middle */
-  double *best;     /* [step] what is saved from there on, in the loop around it */
-  int32_t *end;     /* [step] the run that begins there; 0: none does */
-  plan_run **inner; /* [step] what is in a loop; null: not looked at, or too much */
-  bool *asked;      /* [step] a loop was looked at */
+  double *best;     /* [step] the saving from there on, in the loop around it */
+  int32_t *end;     /* [step] the end of the run that begins there; 0: none does */
+  plan_run **inner; /* [step] the body of a loop as a run; null: not analysed yet, or no run */
+  bool *asked;      /* [step] the loop was analysed */
   bool *in_blocks;  /* [step] it is in a loop over blocks of rows */
 } chooser;
 
@@ -155,7 +155,7 @@ static bool may_stay(chooser *c, int32_t i) {
   return plan_is_loop(&c->s, i) ? inner_of(c, i) != NULL : kernel_may(c, i);
 }
 
-/* ---- what a run saves */
+/* ---- the saving of a run */
 
 static bool meets(const chooser *c, int32_t i) {
   bool condition = c->p->loops.at[plan_step(&c->s, i)->arg].index < 0;
@@ -225,7 +225,7 @@ static void choose(chooser *c, int32_t first, int32_t last) {
 
 /* ---- the plan's part */
 
-/* The parts of a run, loops before what is in them, as steps are. */
+/* Adds the parts of a run, a loop before the parts of its body, in the order of steps. */
 static void add_parts(chooser *c, neo_plan_grid *g, const plan_run *r) {
   neo_plan *p = c->p;
   for (int32_t k = 0; k < r->n; k++) {

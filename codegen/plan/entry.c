@@ -30,7 +30,7 @@ static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
 }
 
-/* How many of the last buffers are written, and not read; 0: others are, too. */
+/* The number of the last buffers, which are written and not read; 0: other buffers are written, too. */
 static uint16_t count_written(const neo_kernel *k) {
   uint32_t n = 0, all = 0;
   bool only = true;
@@ -224,7 +224,8 @@ static void copy_updates(planner *q) {
   }
 }
 
-/* Lifetimes count groups; what is copied at the end lives until then. */
+/* Notes the steps during which each tensor is alive. Lifetimes count groups; tensors that are copied at the end live
+ * until then. */
 static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
@@ -244,7 +245,7 @@ static void note_places(planner *q, const neo_rt_entry *e) {
   }
 }
 
-/* ---- what the caller gives */
+/* ---- arguments of the caller */
 
 typedef struct {
   const neo_module *m;
@@ -398,7 +399,7 @@ static void add_init(const plan_entry_env *env, const char *name, const neo_tens
   add_steps(&q, roots->at, roots->n, (neo_rt_entry){.name = name, .kind = NEO_RT_ENTRY_INIT});
 }
 
-/* Tells the runtime what an entry of initial values makes. */
+/* Records the tensors that an entry of initial values computes, for the runtime. */
 static void note_roots(const plan_entry_env *env, const neo_tensors *roots) {
   neo_plan *p = env->store->p;
   neo_rt_entry *e = &p->entries.at[p->entries.n - 1];

@@ -1,15 +1,17 @@
-/* Private to codegen/plan: memory for what is not made in one call.
+/* Private to codegen/plan: shared memory for buffers that are never written in the same call.
  *
- * Branches of a `case` exclude one another: of two buffers that are written under conditions of
- * which one fails where the other holds, at most one is written. They may have the same bytes,
- * as those have that do not live at one time. */
+ * Branches of a `case` exclude one another: if two buffers are written under conditions of which at most one can hold,
+ * a call writes at most one of them. So they may share memory, like buffers that do not live at the same time:
+ *
+ *   a in steps 0..3 when c
+ *   b in steps 2..7 when not c    ->    one item of max(a, b) bytes in steps 0..7 */
 #pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
 #include "ir/needed.h"
 
 typedef struct
-{ /* of an item: what is written under these conditions is in it from the first step to the last */
+{ /* of an item: tensors that are written under these conditions live in it from the first step to the last */
   neo_conditions when;
   int64_t first, last;
 } plan_life;
@@ -17,12 +19,11 @@ typedef NEO_VEC(plan_life) plan_lives;
 
 typedef struct {
   neo_dsa_item *item;
-  const plan_lives *lives; /* of each item, one at least */
+  const plan_lives *lives; /* [item] at least one */
   size_t n;
-  int64_t least_bytes; /* smaller ones are left alone */
+  int64_t least_bytes; /* smaller items do not share memory */
 } plan_exclusive;
 
-/* Puts items into others where that saves memory: into[k] is the item in whose place the k-th
- * is, k if it has its own. That item then has room for all, and lives from the first to the
- * last; the others have no bytes. */
+/* Merges items if that saves memory: into[k] is the item whose memory item k shares, or k. That item then has room for
+ * all of them, and lives from the first step to the last; the others have no bytes. */
 void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into, neo_arena *scratch);

@@ -1,4 +1,4 @@
-/* Prices of launches, and what kernels take by the count of their operations. */
+/* Prices of launches, and the work of kernels as the number of their operations. */
 #include "codegen/plan/grid.h"
 
 double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of) {

@@ -1,9 +1,9 @@
 /* The header of a generated library, written to be read: what the model computes, its entries with
  * shapes, the numbers of its tensors, and the functions over a context.
  *
- * Header and library hold a number of what the header says, which `create` compares: one of them may be of
- * an earlier compilation, or of another folder. How much memory an entry takes is not part of it, so that a
- * library of the same model, tuned anew, takes the place of the old one. */
+ * Header and library have a hash of the header's contents, which `create` compares, because one of them may come from
+ * an earlier compilation or another folder. The memory of entries is not part of the hash, so that a newly tuned
+ * library of the same model can replace the old one. */
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
 #include <ctype.h>

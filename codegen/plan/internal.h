@@ -22,7 +22,7 @@ typedef struct {
   neo_prover *prover;
   neo_arena *scratch;
   neo_map named;       /* tensor id -> number in p->tensors (inputs, settings, params, states) */
-  neo_map buf_of;      /* tensor id -> buf, for what lives outside the frame */
+  neo_map buf_of;      /* tensor id -> buf, for tensors outside of the frame */
   neo_map parts;       /* hash of (buf, bytes) -> buf from there on */
   neo_map cached;      /* group -> number of its row in p->cached + 1 */
   neo_map cached_bufs; /* (entry's groups, tensor) -> buf in CACHED memory */

@@ -1,12 +1,12 @@
-/* Which groups an entry needs, and in which order they run.
+/* The groups that an entry needs, and the order in which they run.
  *
- * A group runs after those that write what it reads, or what its definitions are computed after (neo_def_rec.after),
- * and, if it writes an update, after those that read the old version: then the update may go into the old version's
- * place. Of the groups that may run next, the first one in the grouping's order is taken. If it writes only updates,
- * the group is taken instead whose parameters were read last, of all that write only updates: these parameters are
- * likely to be in a cache still. In a frugal order, a group that frees as many bytes as it takes comes first. Updates
- * that overwrite each other's inputs form a cycle, which is cut at its first group; plan/entry.c finds that this one's
- * update cannot be in place. */
+ * A group runs after the groups that write tensors which it reads, and after those of tensors that its definitions name
+ * in neo_def_rec.after. A group that writes an update also runs after the groups that read the old version, so that the
+ * update can be in place. Among the groups that may run next, the first one in the grouping's order is the next. If
+ * that group writes only updates, the next one is the group, among all that write only updates, whose parameters were
+ * read last: they are likely to be in a cache still. In a frugal order, a group that frees at least as many bytes as it
+ * takes comes first. Updates that overwrite each other's inputs form a cycle, which is cut at its first group;
+ * plan/entry.c then finds that the update of this group cannot be in place. */
 #include "codegen/plan/internal.h"
 
 typedef struct {
@@ -147,7 +147,7 @@ static uint32_t *sort_edges(order_ctx *o) {
   return sorted;
 }
 
-/* When the old versions of what the group writes were read last; 0: it writes more than updates. */
+/* The last read of the old versions of the updates that the group writes; 0: it writes other tensors, too. */
 static uint32_t last_read(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   uint32_t last = 1;

@@ -2,7 +2,7 @@
 #include "codegen/plan/phases.h"
 #include <assert.h>
 
-/* ---- what needs what */
+/* ---- dependences */
 
 static int32_t args_of(const neo_rt_step *s) {
   if (s->op == NEO_RT_STEP_LOOP)

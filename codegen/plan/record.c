@@ -1,5 +1,5 @@
 /* The plan as constant data of the generated library: the tables of neo_rt.h, field by field in
- * their C layout, and the thin entries that hand their arguments to libneort. */
+ * their C layout, and the thin entries that pass their arguments to libneort. */
 #include "codegen/plan/internal.h"
 
 typedef const neo_lconst *lc;

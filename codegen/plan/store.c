@@ -1,4 +1,4 @@
-/* The tensors that the caller can name, and where everything outside the frame lives. */
+/* The tensors with names for callers, and the memory of all tensors outside of the frame. */
 #include "ir/store.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -111,7 +111,8 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
       role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
   rt.optimizer = r.optimizer;
   rt.extent = add_extents(s, t);
-  if (r.bound.i && role != NEO_RT_ROLE_OUTPUT) /* what the caller writes is checked */
+  if (r.bound.i &&
+      role != NEO_RT_ROLE_OUTPUT) /* the runtime checks values that the caller writes */
     rt.bound = neo_plan_program(s->p, r.bound);
   if (role != NEO_RT_ROLE_OUTPUT)
     rt.ends = add_ends(s, &r);

@@ -24,7 +24,8 @@ static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
   return false;
 }
 
-/* A whole tensor may also be an argument for a scalar of each vertex. */
+/* Whether the argument is a whole tensor: in a vertex function it may be given for a scalar of each
+ * vertex. */
 static bool is_tensor(neo_frame *f, const neo_ast_expr *arg) {
   const neo_sym *s = neo_ast_is_bare(arg) ? neo_path_find(f->in, &arg->u.ref.path, false) : NULL;
   return s && s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW && s->value.view.rank;
@@ -70,7 +71,7 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
   return false;
 }
 
-/* The value of an option, in no subscript and with its reducers hoisted. */
+/* Checks the value of an option: not as a subscript, and with its reducers hoisted. */
 static neo_val option_value(neo_frame *f, const neo_ast_expr *e) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
@@ -330,8 +331,8 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
 
 /* ---- options */
 
-/* The value in the type that the option has; the value itself where none is written. A number that is written has to
- * fit the type, and stays one that is known. */
+/* Converts *v to the type declared for the option, if there is one. A literal must fit the type,
+ * and stays a known number. */
 static bool in_type(neo_binding *b, const neo_ast_option *o, neo_span at, neo_val *v) {
   neo_type type = neo_declared_type(b->in, &o->type);
   if (!o->type.given || v->kind == NEO_VAL_POISON)
@@ -463,8 +464,8 @@ static bool bind_shape(neo_binding *b, uint32_t param) {
 
 /* ---- bounds */
 
-/* A frame whose output axes are the free dimensions of the argument, with the names that the parameter
- * gives them; *e its element there, 0 after a report. */
+/* A frame whose output axes are the free dimensions of the argument, with the names that the
+ * parameter gives them. *e: the argument's element there; 0 after a report. */
 static neo_frame *argument_frame(neo_binding *b, const neo_ast_var *var, const neo_val *v,
                                  neo_expr *e) {
   neo_frame *f = neo_element_frame(b->in, v, b->in->prefix, var->span, e);

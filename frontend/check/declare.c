@@ -50,7 +50,8 @@ static neo_expr eval_with(neo_inst *in, const neo_ast_expr *e, const neo_ast_nam
   return y;
 }
 
-/* e is taken as a*u + b: b = e(0), a = e(1) - b. The solution is checked by putting it in. */
+/* Solves e(u) = extent for the unknown u, assuming e = a*u + b: b = e(0), a = e(1) - b. The
+ * solution is verified by substitution. */
 bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
                     neo_expr extent, neo_expr *value) {
   neo_fe *fe = in->fe;
@@ -211,7 +212,8 @@ static void check_assert(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- input, param, state */
 
-/* A value outlives the sizes of the call that it is from, so its bounds must not depend on them. */
+/* Reports bounds of a kept value that use run-time sizes: the value outlives the call that the
+ * sizes belong to. */
 static bool ends_are_kept(neo_inst *in, const neo_ast_var *var, const neo_ends *ends) {
   const neo_expr all[] = {ends->bound, ends->least, ends->below};
   neo_element_end end;

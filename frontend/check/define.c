@@ -70,7 +70,8 @@ static void look_left(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_left, ctx);
 }
 
-/* A tensor is a box: the extent of an output index is a size. */
+/* Reports an output index whose range depends on another index: a tensor is a box, so the extent
+ * has to be a size. */
 static bool left_depends(neo_frame *f, const neo_ast_var *var) {
   left_look l = {var, NULL};
   for (uint32_t k = 0; k < var->axes.n; k++)
@@ -114,7 +115,8 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 
 /* ---- values */
 
-/* The tensor of a definition that reads itself, and the name by which its value reads it. */
+/* Declares the tensor of a definition that reads itself, and the name by which its value reads
+ * it. */
 static neo_tensor begin_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                                    const neo_ends *ends, const char *full) {
   neo_type type = neo_recur_type(f, var, value);
@@ -275,7 +277,7 @@ static const neo_builtin *cast_of_whole(neo_inst *in, const neo_ast_expr *e) {
   return row && row->op == NEO_OP_CAST ? row : NULL;
 }
 
-/* The tensor or slice itself where it has the type. */
+/* The tensor or slice itself, if it has the type already. */
 static neo_val whole_in_type(neo_inst *in, const neo_ast_expr *e, const neo_builtin *row,
                              const char *full) {
   neo_val v = slice(in, e->u.ref.args.at[0].value, full);

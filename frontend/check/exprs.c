@@ -144,7 +144,7 @@ static bool push_pack(neo_frame *f, neo_reduction *r, const neo_want *w, neo_spa
   return ok;
 }
 
-/* The owners of edges that lead to a vertex, which no text names. */
+/* Adds an axis over the owners of edges that lead to a vertex; the program does not name it. */
 static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t vertex) {
   neo_axis_rec rec = {neo_name_of(f->fe->names, "p"), neo_const_i64(f->m, 0), f->axis[vertex].hi,
                       span};
@@ -152,8 +152,9 @@ static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t 
   return neo_frame_push(f, neo_owners_name(f->fe), rec) >= 0;
 }
 
-/* In a vertex function an index of all edges of a list runs through those of the vertex; towards the children through
- * those that lead to it, in the lists of their owners. */
+/* Binds an index over the edges of a list in a vertex function. It runs through the edges of the
+ * vertex; in a function towards the children, through the edges that lead to the vertex, in the
+ * lists of their owners. */
 static bool push_edges(neo_frame *f, neo_reduction *r, const neo_ast_axis *a,
                        const neo_edge_list *x, uint32_t vertex) {
   const struct neo_vertex *v = neo_vertex_around(f->in);
@@ -211,7 +212,8 @@ static bool push_axes(neo_frame *f, neo_reduction *r) {
   return ok;
 }
 
-/* The condition and the body, under the axes bound here; in them integers are values again. */
+/* Checks the condition and the body under the axes bound here. Integers in them are values again,
+ * no subscripts. */
 static bool check_inside(neo_frame *f, neo_reduction *r) {
   uint32_t subscript = f->subscript;
   bool ok = true;
@@ -437,7 +439,7 @@ static neo_val apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row
   return neo_builtin_apply(f, e, row, x);
 }
 
-/* An arm of a select, under its condition. */
+/* Checks an arm of a select, assuming its condition. */
 static neo_val check_arm(neo_frame *f, const neo_ast_expr *e, neo_expr condition, neo_type t) {
   size_t before = f->assume.n;
   neo_frame_assume(f, condition);
@@ -479,7 +481,7 @@ static neo_val convert(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   return neo_builtin_cast(f, e, t, v);
 }
 
-/* The value as a sum over it would take it. */
+/* The argument in the type in which a sum would accumulate it. */
 static neo_val widened(neo_frame *f, const neo_ast_expr *e) {
   f->wide++;
   neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
@@ -553,8 +555,8 @@ neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
   return neo_scalar_use(f, v);
 }
 
-/* More than an element of the tensor that is being defined: there is no order of its elements in which
- * this is there. */
+/* Reports a slice of the tensor that is being defined: no order of its elements makes a whole slice
+ * available. */
 static neo_val slice_of_itself(neo_frame *f, const neo_ast_expr *e) {
   int h = NEO_ERR(f->in, e->span, NO_ORDER, f->self, f->self);
   neo_diag_help(

@@ -78,7 +78,8 @@ static void not_found(neo_inst *in, const neo_ast_name *module) {
     neo_diag_help(fe->diags, h, "%s", help);
 }
 
-/* A module in memory is none of the files, whatever its name in messages is. */
+/* Finds a file that has been read, by path and source: a module in memory never is a file on disk,
+ * whatever its name in messages is. */
 static neo_file_rec *known_file(neo_fe *fe, const char *path, const neo_module_source *source) {
   for (size_t k = 0; k < fe->files.n; k++)
     if (fe->files.at[k].source == source && neo_streq(fe->files.at[k].path, path))
@@ -165,8 +166,8 @@ static void top_statement(neo_inst *in, const neo_ast_stmt *s) {
   import(in, s);
 }
 
-/* Can grad(…) ask for a tensor that statements of the file define, here or in a module that is
- * imported after them? */
+/* Whether grad(…) may ask for a tensor that statements of this file define: a statement here does,
+ * or a module that is imported after other statements may. */
 static bool asks_gradients(const neo_ast_file *file) {
   bool others = false, asks = file->asks_gradients;
   for (uint32_t k = 0; k < file->stmts.n; k++) {

@@ -14,7 +14,7 @@ static const char *entry_name(const neo_ast_stmt *s) {
   return s->u.output.entry.text ? s->u.output.entry.text : "forward";
 }
 
-/* A tensor that the model defines; anything else is copied into one. */
+/* The tensor for an output: one that the model defines; any other value is copied into one. */
 static bool output_tensor(neo_inst *in, const neo_ast_path *path, neo_tensor *t) {
   neo_fe *fe = in->fe;
   neo_sym *s = neo_path_find(in, path, false);

@@ -144,7 +144,7 @@ static const char *point_text(const neo_inst *in, neo_def d, const neo_witness *
   return neo_str_text(&s);
 }
 
-/* The order that a witness refutes, where there are several: " along 'j'". */
+/* The order that a witness refutes, as text " along 'j'"; empty if only one order was possible. */
 static const char *along_text(const neo_inst *in, const neo_order_failure *why) {
   const neo_module *m = in->fe->m;
   const neo_def_rec *r = neo_def_at(m, why->reader);
@@ -172,7 +172,7 @@ static void report(neo_inst *in, const neo_order_failure *why) {
       "read); a bound or a condition around the read may say so");
 }
 
-/* The recurrence that has this number. */
+/* Whether the recurrence with this number has an order; reports one that has none. */
 static bool has_order(neo_inst *in, const uint32_t *numbers, uint32_t number) {
   neo_arena *a = in->fe->arena;
   neo_order_step loop;

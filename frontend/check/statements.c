@@ -176,7 +176,8 @@ static bool run_known(neo_inst *in, const neo_ast_stmt *s, neo_lit x) {
   return false;
 }
 
-/* The tensor that the case gives has the name of the result, those of its branches are called after it. */
+/* Names the tensors of a branch `<result>.case<branch>`; the tensor that the case itself defines
+ * has the name of the result. */
 static void name_branches(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) {
   uint32_t n = s->u.define.more.n + 1;
   const char **name = NEO_NEW_ARRAY(in->fe->arena, const char *, n);
@@ -190,10 +191,11 @@ static void name_branches(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) 
   in->result_full = full;
 }
 
-/* Checks a branch that may or may not be taken, in an instance of its own; the scope of its names. */
+/* Checks a branch, which may or may not run, in an instance of its own. Returns the scope with its
+ * names. */
 static neo_scope *run_branch(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) {
   neo_inst *x = neo_inst_new(in->fe, NULL, in->prefix);
-  *x = *in; /* calls in it are numbered on */
+  *x = *in; /* continues the numbering of calls */
   x->scope = neo_scope_new(in->fe, in->scope);
   x->once = "case";
   x->branch = true;

@@ -1,9 +1,10 @@
-/* `train`: an entry for the step and one for the gradients; an optimizer instance for each
+/* `train`: an entry for the step, one for the gradients, and an optimizer instance for each
  * parameter.
  *
- * The statements of one name make one entry: one loss, every parameter trained by one of them. All
- * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong
- * to every training entry, also those that an `output … update` names. */
+ * All statements with the same name make one entry. They share the loss, and each parameter is
+ * trained by one of them. The gradients of an entry are a single request. Updates that the model
+ * itself writes (batch norm) belong to every training entry, including those that an
+ * `output … update` names. */
 #include "frontend/sema/train.h"
 #include "frontend/check/check.h"
 
@@ -118,7 +119,7 @@ static void choose_params(trainer *t, trained_part *p, const bool *reached) {
 
 /* ---- options */
 
-/* How many other train statements have a run-time option of this name. */
+/* Counts the other train statements that have a run-time option of this name. */
 static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const char *name) {
   uint32_t n = 0;
   for (size_t k = 0; k < fe->trains.n; k++) {
@@ -144,7 +145,7 @@ static neo_type setting_type(const trainer *t, const trained_part *p, const neo_
   return type;
 }
 
-/* A scalar that the caller may set; its default is the option's value. */
+/* Adds a scalar that the caller may set; its default is the option's value. */
 static neo_val setting(trainer *t, const trained_part *p, const neo_ast_option *o, neo_lit x,
                        neo_span span) {
   neo_module *m = t->fe->m;

@@ -33,7 +33,8 @@ static void add_entries(needs *n) {
   }
 }
 
-/* Adds the tensors that needed gradients read, and the results of the gradients that functions define. */
+/* Adds what gradients need: the tensors that a needed gradient reads, and the results of gradients
+ * that functions define. */
 static void add_gradients(needs *n) {
   neo_module *m = n->fe->m;
   for (size_t k = 0; k < m->grads.n; k++) {
@@ -82,7 +83,7 @@ static void look_at(needs *n, const neo_sym *s) {
   neo_tensor t = s->value.view.tensor;
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   if (!neo_streq(neo_name_text(n->fe->names, r->name), s->name))
-    return; /* another name of a tensor */
+    return; /* an alias of the tensor */
   if (r->role == NEO_ROLE_STATE && !is_updated(m, t)) {
     int h = neo_diag(n->fe->diags, s->span, NEO_D_STATE_CONSTANT, s->name);
     neo_diag_help(n->fe->diags, h, "write 'update %s = ...', or declare it as 'const'", s->name);

@@ -90,7 +90,8 @@ bool neo_loop_select(neo_loop *l, uint32_t k) {
   return v.kind == NEO_VAL_VIEW;
 }
 
-/* How many iterations ran up to each: count[r] = select(alive[r], count[r-1] + 1, count[r-1]), a carry as others are. */
+/* Adds the carry that counts iterations: count[r] = select(alive[r], count[r-1] + 1,
+ * count[r-1]). */
 static bool count_rounds(neo_loop *l, neo_expr bound, neo_span at) {
   neo_fe *fe = l->in->fe;
   neo_module *m = fe->m;
@@ -133,7 +134,7 @@ neo_val neo_loop_rounds(neo_loop *l) {
   return neo_define_element(f, ran, neo_fe_join(fe, l->prefix, "rounds"), bound, at);
 }
 
-/* A collected stack is zero from the first iteration on that did not run. */
+/* Zeroes a collected stack from the first iteration on that did not run. */
 neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at) {
   neo_expr e, index[NEO_MAX_RANK];
   neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);

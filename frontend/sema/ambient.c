@@ -116,7 +116,7 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   return safe ? e : neo_load_else_zero(m, e);
 }
 
-/* Is there an element of the dimension, whatever the sizes? */
+/* Whether the dimension has an element for all values of the sizes. */
 static bool has_elements(neo_ambience *am, neo_expr extent) {
   neo_module *m = am->f->m;
   neo_facts sizes = neo_size_facts(am->f->fe);
@@ -124,7 +124,8 @@ static bool has_elements(neo_ambience *am, neo_expr extent) {
   return neo_proves(am->f->fe->prover, &sizes, some);
 }
 
-/* An index in range that is this one where it is in range itself; *none where there may be no such index. */
+/* Returns an index that is always in range, and equals `index` where that is in range. *none: the
+ * dimension may be empty, so no such index exists. */
 static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent, bool *none) {
   neo_module *m = am->f->m;
   if (!am->guard || in_hull(am, index, extent))

@@ -39,7 +39,7 @@ static bool is_taken(const int64_t *label, uint32_t n, int64_t x) {
   return false;
 }
 
-/* Is every value that there can be a label? */
+/* Whether the labels cover all possible values. */
 static bool covers(neo_frame *f, neo_expr value, const int64_t *label, uint32_t n) {
   int64_t most = 2;
   neo_expr bound = neo_expr_bound(f, value);
@@ -94,7 +94,8 @@ bool neo_branch_conditions(neo_frame *f, const neo_ast_region *g, neo_expr value
   return ok;
 }
 
-/* Can a kernel ask for it before its loops, or in an iteration of those around? */
+/* Whether a kernel can evaluate the condition before its loops, or in an iteration of the loops
+ * around the case. */
 static bool may_be_asked(const neo_frame *f, neo_expr value) {
   neo_module *m = f->m;
   neo_type type = neo_expr_type(m, value);

@@ -149,7 +149,8 @@ static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_exp
   return neo_tensor_make(r->in, rec, extent, r->rank, neo_fe_unique(r->in->fe, full));
 }
 
-/* Do the values keep an end that is declared, whatever the sizes are? The one that is furthest out decides. */
+/* Whether all values respect a declared bound, for all values of the sizes. The most extreme value
+ * decides. */
 static bool data_end_holds(const reading *r, neo_expr e, bool below) {
   neo_element_end end;
   neo_fe *fe = r->in->fe;
@@ -174,7 +175,8 @@ static bool data_end_holds(const reading *r, neo_expr e, bool below) {
   return neo_proves(fe->prover, &facts, holds);
 }
 
-/* Integer data has the bound of its largest element; a declared one must hold. */
+/* Sets the bound of integer data to that of its largest element; a declared bound is checked
+ * instead. */
 static bool data_bound(reading *r, const neo_ast_var *var, neo_ends *ends) {
   neo_expr *bound = &ends->bound;
   int64_t most = -1, least = 0;

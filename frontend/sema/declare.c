@@ -22,11 +22,12 @@ bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr
 typedef struct {
   neo_fe *fe;
   const neo_module *m;
-  uint32_t first_hoisted; /* tensors from here on were made for the value; 0: none may be */
+  uint32_t first_hoisted; /* first tensor that was made for the initial value; 0: none may be
+                             made */
   neo_tensor bad;
 } init_reads;
 
-/* Constants and parameters have values before anything runs. */
+/* Whether t has a value before anything runs: a constant or a parameter. */
 static bool is_given(const neo_module *m, uint32_t t) {
   uint8_t role = neo_tensor_at(m, (neo_tensor){t})->role;
   return role == NEO_ROLE_CONST || role == NEO_ROLE_PARAM;
@@ -85,7 +86,7 @@ static bool is_pack_name(neo_fe *fe, const char *name, uint32_t k) {
   return k < NEO_MAX_RANK && name == neo_frame_pack_name(fe, k);
 }
 
-/* The pack of a declaration is that of its initial value; that of a scalar has no names. */
+/* Gives a declaration the pack of its initial value. The pack of a scalar has no names. */
 void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n) {
   f->has_pack = f->in->has_pack && f->in->n_pack == 0;
   for (uint32_t k = 0; k < n; k++) {
@@ -188,7 +189,8 @@ static bool same_rounds(const neo_inst *in, const neo_owned *o) {
   return same;
 }
 
-/* Blocks may hide names, so that two statements want the same full name. */
+/* The key of a declaration. The span is part of it: blocks may hide names, so that two statements
+ * want the same full name. */
 static uint64_t declared_key(const neo_ast_stmt *s, const char *full) {
   return neo_hash_mix(neo_hash_mix(0, (uint64_t)(uintptr_t)full), s->span);
 }

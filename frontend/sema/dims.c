@@ -43,7 +43,7 @@ neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_
   return neo_size_ref(in->fe->m, size);
 }
 
-/* The bounds of N where N % k == 0 is asserted are multiples of k. */
+/* Rounds the bounds of N inward to multiples of k, where N % k == 0 is asserted. */
 static void tighten(neo_fe *fe, neo_expr c) {
   const neo_node *eq = neo_expr_node(fe->m, c);
   int64_t zero, k;

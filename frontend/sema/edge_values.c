@@ -2,8 +2,9 @@
  * vertex: `f[e, j] = h[e, j]*w[e]`. While the function is checked such values are tensors of all
  * edges, possibly also of all vertices. After its body none of them is left in the recurrence:
  *
- *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]    depends on the child alone: becomes a value of vertices, read at child[e]
- *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]               has no reduction: is substituted where it is read
+ *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]   depends on the child alone: becomes a
+ *                                                         value of vertices, read at child[e]
+ *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]              no reduction: substituted into readers
  *     ->
  *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
  *
@@ -18,9 +19,9 @@ typedef struct {
   neo_inst *in;
   neo_module *m;
   edge_value *value;  /* by tensor */
-  uint32_t *dim;      /* by tensor: the edges */
-  neo_tensor *end;    /* by tensor: which vertex an edge is read at */
-  uint32_t n_tensors; /* that there are */
+  uint32_t *dim;      /* by tensor: its dimension of edges */
+  neo_tensor *end;    /* by tensor: for each edge, the vertex that is read */
+  uint32_t n_tensors; /* length of these arrays */
   bool ok;
 } edge_values;
 
@@ -90,8 +91,8 @@ static void look_at_read(void *ctx, neo_expr e) {
 
 typedef struct {
   const neo_module *m;
-  neo_expr axis, vertex; /* an edge, and the element that is its end, as it is loaded */
-  bool alone;            /* nothing but the end is asked of the edge */
+  neo_expr axis, vertex; /* an edge's axis, and the load of the vertex at its end */
+  bool alone;            /* the edge is used only to load its end */
 } end_look;
 
 static void look_at_end(void *ctx, neo_expr e) {
@@ -137,7 +138,8 @@ static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   x->value[t.i] = OF_VERTEX;
 }
 
-/* The list whose edges are a dimension of the tensor, and which; null: none. */
+/* The list whose edges are a dimension of the tensor; null: none. *dim: the dimension; *n: the
+ * number of such dimensions. */
 static const neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim, uint32_t *n) {
   const neo_graph *g = x->in->vertex->graph;
   const neo_edge_list *found = NULL;
@@ -191,7 +193,8 @@ static void resolve_def(edge_values *x, neo_def id) {
     report(x, t);
 }
 
-/* A value of edges that is written where it is read has no elements of its own. */
+/* Empties tensors of edges that are computed where they are read: they have no elements of their
+ * own. */
 static void clear(edge_values *x, size_t first, size_t end) {
   for (size_t k = first; k < end; k++) {
     neo_def id = {(uint32_t)k};
@@ -203,7 +206,7 @@ static void clear(edge_values *x, size_t first, size_t end) {
 
 /* ---- edges that lead to a vertex */
 
-/* owner[e] is p where e runs through the list of p. */
+/* Replaces owner[e] by p where e runs through the list of p. */
 static void name_owners(edge_values *x, neo_def id) {
   neo_module *m = x->m;
   const neo_graph *g = x->in->vertex->graph;
@@ -232,7 +235,7 @@ static void check_list(edge_values *x, neo_list l) {
     check_tensor(x, (neo_tensor){neo_list_at(x->m, l, k)});
 }
 
-/* Gradients within the body, functions with gradients of their own, and results. */
+/* Checks gradients within the body, functions with custom gradients, and results. */
 static void check_others(edge_values *x) {
   const neo_module *m = x->m;
   const struct neo_vertex *v = x->in->vertex;

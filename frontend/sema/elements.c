@@ -103,8 +103,8 @@ neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin
   return v;
 }
 
-/* select(k < 4, X[k], W[k - 4]) without a bound of k: the guarded X[k] gives k its extent, 4, and
- * the condition decides nothing. */
+/* Warns of a select that its condition does not decide, as select(k < 4, X[k], W[k - 4]) without a
+ * bound of k: the guarded X[k] gives k its extent, 4. */
 void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond) {
   if (!(neo_expr_axes(f->m, cond) & f->guarded))
     return;
@@ -129,8 +129,8 @@ neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val
   return v;
 }
 
-/* f32(Q/R) of run-time sizes: the quotient is a size, and so a floor. Known sizes are literals,
- * whose quotient is an error where it is inexact. */
+/* Warns of f32(Q/R) with run-time sizes: the quotient is a size, hence rounded down. Known sizes
+ * are literals, whose inexact quotient is an error. */
 static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_val v) {
   const neo_ast_expr *q = e->u.ref.args.at[0].value;
   bool divides = q->kind == NEO_AST_BINARY && q->u.binary.op == NEO_AST_DIV;

@@ -65,7 +65,7 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
 
 static neo_expr lower(neo_frame *f, neo_expr e);
 
-/* The least end of the element that a load is, perhaps converted. */
+/* The least value declared for an element: e is a load, or a load that is converted. 0: none. */
 static neo_expr least_element(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
   if (n.op == NEO_OP_CAST && neo_type_is_int(neo_expr_type(f->m, neo_list_expr(f->m, n.arg, 0))))
@@ -167,7 +167,7 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   return upper_interval(f, e);
 }
 
-/* e's least value - 0, over sizes alone; 0 where none is known. The range of a type is none. */
+/* A lower bound of e, over sizes alone; 0: none is known. The range of a type does not count. */
 static neo_expr lower(neo_frame *f, neo_expr e) {
   int64_t lo;
   neo_expr zero = neo_const_i64(f->m, 0);
@@ -177,7 +177,8 @@ static neo_expr lower(neo_frame *f, neo_expr e) {
   return whole ? (neo_expr){0} : low;
 }
 
-/* A box is computed where the axes after it have no values and the conditions of these need not hold. */
+/* A prefix of the frame's axes and assumptions. A box is computed with the axes before it alone:
+ * later axes have no values there, and conditions need not hold. */
 typedef struct {
   uint32_t n_axes;
   size_t n_assume;
@@ -193,7 +194,7 @@ static scope look_from(neo_frame *f, scope s) {
 neo_expr neo_frame_hull(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
   scope before = look_from(f, (scope){n_axes, n_assume});
   neo_expr hi = neo_expr_upper(f, f->axis[p].hi);
-  if (!hi.i && n_axes > p) { /* an index that has no value bounds nothing: without it */
+  if (!hi.i && n_axes > p) { /* an axis without values bounds nothing: try without it */
     look_from(f, (scope){p, n_assume});
     hi = neo_expr_upper(f, f->axis[p].hi);
   }
@@ -237,7 +238,7 @@ static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
   return neo_expr_is_int(f->m, box->low, &low) && low == 0;
 }
 
-/* An empty range may have an upper end below its lower one. */
+/* The extent of a range, 0 where its upper end is below its lower one. */
 static neo_expr natural(neo_frame *f, neo_expr extent) {
   int64_t n;
   neo_facts sizes = neo_size_facts(f->fe);
@@ -366,7 +367,7 @@ static neo_expr propose(neo_frame *f, neo_expr e) {
   }
 }
 
-/* A bound's largest value fits the type, so that no conversion to it wraps. */
+/* Whether the largest value of the bound fits the type, so that no conversion to the type wraps. */
 static bool fits_type(neo_frame *f, neo_expr bound, neo_type t) {
   int64_t most;
   return neo_size_is_pure(f->m, bound) && neo_size_max(f->fe, bound, &most) &&
@@ -390,7 +391,8 @@ neo_expr neo_frame_result(neo_frame *f, neo_expr e, neo_frame *with) {
   return neo_expr_rewrite(f->m, e, acc_as_axis, &result);
 }
 
-/* A reduction's result by itself has the bound that was shown for it. */
+/* The bound of an expression over the reduction's result; for the result alone, the bound proved
+ * for it. */
 static neo_expr reduction_bound(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
   int64_t least;

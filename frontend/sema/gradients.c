@@ -125,7 +125,8 @@ void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tenso
   NEO_PUSH(fe->arena, &fe->m->grads, rec);
 }
 
-/* A slice is differentiated as a tensor of its own, with a dimension for each ambient axis. */
+/* Copies a slice into a tensor of its own, with a dimension for each ambient axis: gradients are
+ * those of tensors. */
 static bool settled(neo_frame *f, neo_view *v, const char *name, neo_span at) {
   if (f->in->n_ambient ? neo_view_is_own(f->in, v) : neo_view_is_whole(v))
     return true;
@@ -283,8 +284,8 @@ static bool is_among(const uint32_t *tensors, uint32_t n, neo_tensor t) {
   return false;
 }
 
-/* Does the result have a tensor of its own, so that its adjoint goes to the clause alone? `y = x` is the
- * argument, `z = y` an earlier result. */
+/* Whether the result has a tensor of its own, so that its adjoint goes to the clause alone. `y = x`
+ * makes it the argument, `z = y` an earlier result. */
 static bool is_by_itself(const neo_inst *in, const neo_custom *c, const neo_val *v) {
   return is_own(in, v) && !is_among(c->in, c->n_in, v->view.tensor) &&
          !is_among(c->out, c->n_out, v->view.tensor);

@@ -1,4 +1,4 @@
-/* Lists of edges, as vertex functions and reducers in them look for them. */
+/* Lookup of edge lists, for vertex functions and for reducers in them. */
 #include "frontend/sema/vertices.h"
 
 neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis) {

@@ -52,7 +52,8 @@ static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_re
   return (neo_facts){axis, f->n_axes, assume, n};
 }
 
-/* Are the reads inside in range in the definition, under no conditions of the place but the guard? */
+/* Whether the reads inside are in range within the hoisted definition, where only the guard holds
+ * and no other condition of the reduction's position. */
 static bool reads_hold(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   neo_axis_rec axis[NEO_MAX_AXES];
   axes_of_definition(f, r, r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0), axis);
@@ -84,7 +85,8 @@ static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
 }
 
-/* An end of a range where nothing is known to hold yet. */
+/* An end of a range for a position where no condition is known to hold: reads out of range give
+ * 0. */
 static neo_expr end_anywhere(neo_frame *f, neo_expr end) {
   return neo_expr_rewrite(f->m, end, read_else_zero, NULL);
 }
@@ -95,7 +97,7 @@ static neo_expr in_range(neo_frame *f, uint32_t p) {
   return neo_between(f->m, lo, x, end_anywhere(f, f->axis[p].hi));
 }
 
-/* Have the axes values that the definition does not use? */
+/* The condition that axes which the definition does not use have values. */
 static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   neo_expr all = {0};
   int64_t known;
@@ -108,8 +110,8 @@ static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   return all;
 }
 
-/* After `guard`, the ranges of the axes that it, the reduction or the conditions of the place use, then these
- * conditions, which read at places that only the ranges keep inside:
+/* Extends `guard` by the ranges of the axes that it, the reduction or the conditions around it use,
+ * and then by these conditions, whose own reads are in range only within the ranges:
  *     sum[2 <= t < C] (sum[u where x[t - 2] > 0] f(sum[v] w[v, t]))
  *     sum1[t < C] = sum[v] where 2 <= t and t < C and x[t - 2] > 0 ... */
 static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard) {
@@ -202,7 +204,7 @@ static neo_val make_own(neo_frame *f, const neo_reduction *r) {
   return neo_val_expr(r->finish);
 }
 
-typedef struct { /* element [k] of the definition is that at axis outer[k] = box[k].low + k */
+typedef struct { /* index k of the definition is outer axis outer[k], minus box[k].low */
   uint32_t n_outer, outer[NEO_MAX_AXES];
   neo_expr by[NEO_MAX_AXES];
   neo_expr extent[NEO_MAX_AXES];
@@ -274,7 +276,8 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
                        .span = neo_inst_span(f->in, r->e->span)};
 }
 
-/* The element that the reduction is at its place, where conditions may say more of it than holds of all. */
+/* The element of the definition that replaces the reduction. Conditions at the reduction's position
+ * may imply tighter bounds than hold for all elements: a clamp states them. */
 static neo_expr at_place(neo_frame *f, const neo_reduction *r, neo_expr e, const neo_ends *ends) {
   neo_type t = neo_expr_type(f->m, e);
   if (!neo_type_is_int(t) || !r->bound.i || ends->bound.i == r->bound.i ||

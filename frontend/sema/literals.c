@@ -1,11 +1,12 @@
-/* Expressions that literals alone make: they have no type of their own, as a literal has none.
+/* Expressions made of literals alone. They have no type of their own, as a literal has none, and
+ * are made in the type that their context gives.
  *
- *     x[i] + select(c[i], 0.1, 0)     x is f64: 0.1 is the f64 number, and no f32 number that was converted
+ *     x[i] + select(c[i], 0.1, 0)     x is f64: 0.1 is the f64 number, not a converted f32 number
  *     H[i] : f64 = sum[k < n] 0.1     the type that the definition declares
  *
- * The typed operand is checked first; the literals of the other operand are then made in its type. A literal
- * that folds with others (0.1 + 0.2) needs none of this: it stays a literal (sema/types.c). Conditions and bounds
- * within such an expression have types of their own. */
+ * The typed operand is checked first; the literals of the other operand are then made in its type.
+ * A literal that folds with others (0.1 + 0.2) needs none of this: it stays a literal
+ * (sema/types.c). Conditions and bounds within such an expression have types of their own. */
 #include "frontend/sema/parts.h"
 
 static neo_literals both(neo_literals a, neo_literals b) {

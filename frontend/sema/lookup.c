@@ -73,7 +73,7 @@ static const neo_closed *closed_index(const neo_frame *f, const char *name) {
   return NULL;
 }
 
-/* The name that the frame's definition is about to define. */
+/* Whether the frame's definition is about to define this name. */
 static bool is_own(const neo_frame *f, const char *name) {
   const char *dot = strrchr(f->target, '.');
   return f->n_out > f->in->n_ambient && strcmp(dot ? dot + 1 : f->target, name) == 0;
@@ -159,7 +159,7 @@ bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t
   return true;
 }
 
-/* Is the subscript in range by which an element of `through` is found? */
+/* Checks that the subscript of `through`, whose element is `index`, is in range. */
 static bool through_in_range(neo_frame *f, neo_view through, neo_expr index, neo_span at) {
   const neo_node *n = neo_expr_node(f->m, index);
   neo_expr sub = neo_expr_arg(f->m, neo_list_expr(f->m, n->arg, 0), 0);
@@ -181,7 +181,7 @@ bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v, co
   return ok;
 }
 
-/* A tensor without subscripts where an element is asked for. */
+/* Reports a tensor without subscripts where an element is needed. */
 neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
   static const char *const names[] = {"i", "i, j", "i, j, k"};
   const char *name = neo_path_text(f->fe, &e->u.ref.path);
@@ -212,7 +212,7 @@ neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found) {
   return neo_val_index(neo_axis_ref(f->m, (uint32_t)p));
 }
 
-/* A use of an integer scalar where an i64 is wanted. */
+/* Converts an integer scalar in a subscript to i64. */
 neo_val neo_scalar_use(neo_frame *f, neo_val v) {
   if (v.kind != NEO_VAL_EXPR || !f->subscript)
     return v;

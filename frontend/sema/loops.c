@@ -47,7 +47,7 @@ neo_ends neo_loop_ends(const neo_loop *l, uint32_t k) {
   return ends;
 }
 
-/* A stack as the body sees it. */
+/* A stack as a value in the body: its slice at the ambient axes. */
 neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack) {
   uint32_t rank = neo_tensor_rank(l->in->fe->m, stack) - l->body->n_ambient;
   return neo_val_view(neo_view_ambient(l->body, stack, rank));
@@ -201,7 +201,8 @@ static neo_val typed(neo_loop *l, uint32_t k, neo_val v) {
   return neo_val_expr(neo_val_as(f, l->r.where[k], v, type_of_carry(l, k)));
 }
 
-/* The values of `next` become a stack: the tensor itself where it is one, else a copy. */
+/* Turns the values of carry k's `next` into a stack: the tensor itself where it is one, else a
+ * copy. */
 static bool take_next(neo_loop *l, uint32_t k) {
   neo_val v = l->r.next[k];
   neo_module *m = l->in->fe->m;

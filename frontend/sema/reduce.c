@@ -53,7 +53,7 @@ static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
   return neo_op2(f->m, NEO_OP_LT, a, b);
 }
 
-/* The axes around that the reduction has something of, and those that say where these are. */
+/* The outer axes that the reduction depends on, and the outer axes that their ranges depend on. */
 static uint64_t axes_around(const neo_frame *f, const neo_reduction *r) {
   uint64_t used = r->where.i ? neo_expr_axes(f->m, r->where) : 0;
   for (uint32_t k = 0; k < r->n_body; k++)
@@ -91,7 +91,8 @@ static bool never_empty(neo_frame *f, const neo_reduction *r) {
   return taken;
 }
 
-/* The position in nothing is 0: within no range of 0 values. */
+/* The bound, at least 1: the position of an extremum over nothing is 0, which no range of 0 values
+ * contains. */
 static neo_expr above_zero(neo_frame *f, neo_expr bound) {
   neo_facts nothing = {0};
   neo_expr zero = neo_const_i64(f->m, 0), one = neo_const_i64(f->m, 1);
@@ -118,7 +119,8 @@ static neo_ends ends_of_position(neo_frame *f, const neo_reduction *r) {
   return (neo_ends){.least = r->least, .below = end};
 }
 
-/* The extremum of nothing is the end of its type. */
+/* The bounds of an extremum; none if the reduction may be empty, where the result is an end of its
+ * type. */
 static neo_ends ends_of_extremum(neo_frame *f, const neo_reduction *r) {
   return never_empty(f, r) ? neo_expr_ends(f, r->body[0]) : (neo_ends){0};
 }
@@ -138,13 +140,14 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   wide.assume.at = r->n_assume == 0 ? f->assume.at : f->assume.at + r->n_assume;
   wide.assume.n -= r->n_assume;
   wide.assume.cap = wide.assume.n;
-  if (is_position(r)) /* 0 where a guard leaves nothing */
+  if (is_position(r)) /* the position is 0 where the guard leaves no point */
     return ends_of_position(&wide, r);
   return r->guarded ? none : ends_of_extremum(&wide, r);
 }
 
-/* An axis of the definition or of the reduction has no values, as that of `dim N = 0`, or the conditions around
- * never hold, as `i != 0` where there is one i: intervals tell nothing. */
+/* Whether the reduction runs for no element: an axis of it or of the definition has no values, as
+ * with `dim N = 0`, or the conditions around it never hold, as `i != 0` where i has one value.
+ * Intervals prove nothing then. */
 static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
   neo_facts nothing = {0}, facts = neo_frame_facts(f);
   if (neo_proves(f->fe->prover, &facts, neo_const_int(f->m, NEO_BOOL_T, 0)))

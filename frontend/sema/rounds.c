@@ -39,7 +39,8 @@ const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name) {
   return k >= 0 && r->now[k].kind == NEO_VAL_VIEW ? &r->now[k].view : NULL;
 }
 
-/* The carry that a symbol is, which a definition of the block may hide. */
+/* The index of the carry that the symbol is; -1: none. A definition of the block may hide a
+ * carry. */
 static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
   int k = neo_rounds_carry(r, s->name);
   return k >= 0 && s->span == r->s->u.define.region->from.at[k].var.name.span ? k : -1;

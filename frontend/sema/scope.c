@@ -89,8 +89,8 @@ const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name) {
   return neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s.%s", prefix, name));
 }
 
-/* The name, or name2, name3 … where it is in the map, but none that the program writes itself; the map
- * keeps the last number given. */
+/* A unique name: `name` itself, or name2, name3 … if the map contains it, but none that the program
+ * writes. The map stores the last number used. */
 static const char *unique_in(neo_fe *fe, neo_map *taken, const char *name) {
   const char *full = neo_fe_intern(fe, name);
   uint64_t count = 1;
@@ -169,7 +169,7 @@ static void guess_scope(guess *g, const neo_scope *s) {
         guess_name(g, s->syms.at[k]->name);
 }
 
-/* A module that has the name, of those that were imported. */
+/* The first imported module that defines the name; null: none. */
 static const char *module_with(const neo_inst *in, const char *name) {
   for (const neo_scope *s = in->scope; s; s = s->parent)
     for (size_t k = 0; k < s->syms.n; k++)
@@ -207,7 +207,7 @@ int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_fram
   return h;
 }
 
-/* The scope's names with commas, as far as a line takes them. */
+/* The names of the scope, separated by commas, as many as fit into a line. */
 static const char *names_text(neo_fe *fe, const neo_scope *s) {
   neo_str text = neo_str_in(fe->arena);
   for (size_t k = 0; k < s->syms.n; k++) {
@@ -218,7 +218,7 @@ static const char *names_text(neo_fe *fe, const neo_scope *s) {
   return neo_str_text(&text);
 }
 
-/* k: the place in the path of the name that the scope does not have. */
+/* Reports that the scope lacks name k of the path. */
 static void member_unknown(neo_inst *in, const neo_ast_path *path, uint32_t k, const neo_scope *s) {
   const char *name = path->at[k].text;
   guess g = {name, NULL, 3};
@@ -346,8 +346,8 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
 
 /* ---- the limits */
 
-/* Statements are left out from here on: names that they would define are missing, which is no fault
- * of the program's. */
+/* Stops checking and closes the diagnostics: later statements are skipped, so names that they
+ * define are missing, which is no fault of the program. */
 static void give_up(neo_fe *fe) {
   fe->exhausted = true;
   neo_diags_close(fe->diags);

@@ -111,7 +111,7 @@ bool neo_pack_is_apart(const neo_inst *in) {
   return in->pack_apart != 0;
 }
 
-/* f(x[i]) where f takes a whole tensor. */
+/* Adds a help text to report h for f(x[i]), where f takes a whole tensor. */
 static void help_whole(const neo_binding *b, int h, neo_span at) {
   size_t n = 0;
   const char *text = neo_span_bytes(neo_diags_sources(b->in->fe->diags), at, &n);

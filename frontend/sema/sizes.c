@@ -56,7 +56,7 @@ const char *neo_size_text(neo_fe *fe, neo_expr e) {
   return neo_str_text(&s);
 }
 
-/* x / a where every coefficient divides, else the division. */
+/* x / a, divided exactly if a divides all coefficients, else as a division. */
 neo_expr neo_size_quotient(neo_fe *fe, neo_expr x, neo_expr a) {
   neo_linear l;
   int64_t k;
@@ -73,7 +73,8 @@ neo_expr neo_size_quotient(neo_fe *fe, neo_expr x, neo_expr a) {
   return neo_linear_expr(fe->m, &l);
 }
 
-/* A run-time size is found from the extent of an input. */
+/* Reports each run-time size that is not the extent of an input's dimension, by which it is
+ * found. */
 void neo_check_sizes_used(neo_fe *fe) {
   for (uint32_t k = 1; k < fe->m->sizes.n; k++) {
     bool used = false;

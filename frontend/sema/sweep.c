@@ -40,7 +40,7 @@ static void candidate(neo_sweep *s, neo_want *w, neo_expr extent, neo_span place
                       int dim, const char *tensor) {
   if (w->bounded || !extent.i)
     return;
-  /* No guard lets one `..` read two parameters that differ there. */
+  /* a guard does not allow one `..` to read two parameters with different packs */
   bool guarded = s->guarded && !(s->f->in->pack_apart && is_of_pack(w));
   bool better = w->extent.i && w->guarded && !guarded;
   if (!w->extent.i || better) {

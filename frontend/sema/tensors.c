@@ -50,7 +50,8 @@ neo_span neo_inst_span(const neo_inst *in, neo_span span) {
   return neo_span_called(s, span, in->caller ? neo_inst_span(in->caller, in->call) : in->call);
 }
 
-/* Is the tensor of vertices and edges reported, or too large? In vertex functions it is none in the end (edge_values.c). */
+/* Whether a tensor has to be refused: too large, or one of vertices and edges, which is reported.
+ * Vertex functions may define the latter, since edge_values.c removes them. */
 static bool is_refused(neo_inst *in, const neo_expr *extent, uint32_t n, neo_span at,
                        const char *full) {
   if (!neo_vertex_has_pairs(in, extent, n))

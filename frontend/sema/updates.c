@@ -3,7 +3,8 @@
  * value. */
 #include "frontend/sema/parts.h"
 
-/* The state, or in an optimizer the parameter; reported if it is none. */
+/* Finds the target of an update: a state, or in an optimizer the parameter. Reports anything
+ * else. */
 bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   neo_ast_path path = {(neo_ast_name *)&var->name, 1, var->name.span};
   neo_sym *s = neo_path_find(in, &path, false);

@@ -42,7 +42,7 @@ static neo_tensor add_input(neo_inst *in, const neo_ast_name *name, const char *
   return neo_tensor_make(in, rec, extent, rank, neo_fe_unique(in->fe, full));
 }
 
-/* A table of children with this number of places for each vertex. */
+/* Declares a table of children with `most` slots for each vertex. */
 static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *g, int64_t most,
                              neo_scope *scope) {
   neo_fe *fe = in->fe;
@@ -155,7 +155,7 @@ bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most,
 
 /* ---- before the body */
 
-/* The argument's row of the vertex, if its first dimension is that of the vertices. */
+/* Narrows the argument to the row of the vertex, if its first dimension is that of the vertices. */
 static void take_row(const neo_inst *body, const struct neo_vertex *x, neo_val *v) {
   uint32_t d = 0;
   if (v->kind != NEO_VAL_VIEW || !v->view.rank ||
@@ -187,7 +187,7 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   return true;
 }
 
-/* How many of its places for children a vertex uses: the reduction of the frame. */
+/* The number of child slots that a vertex uses, as the reduction of the frame. */
 static neo_expr count_places(neo_frame *f, neo_span at) {
   neo_module *m = f->m;
   const struct neo_vertex *x = f->in->vertex;
@@ -203,7 +203,8 @@ static neo_expr count_places(neo_frame *f, neo_span at) {
   return neo_acc_ref(m, NEO_I32_T, 0);
 }
 
-/* children: how many the vertex has, at most as many as there are places and edges. */
+/* Defines `children`: the number of children of the vertex, at most the number of slots or
+ * edges. */
 void neo_vertex_count(neo_inst *body) {
   neo_fe *fe = body->fe;
   neo_module *m = fe->m;
@@ -268,7 +269,7 @@ static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr non
 /* ---- from parents to children: the sum of the values scattered by the vertices whose k-th child
  * this vertex is */
 
-/* Is the vertex that the frame's next axis is a parent of this one, by its k-th place? */
+/* Whether the vertex at the frame's next axis is a parent of this one, in its k-th slot. */
 static neo_expr is_parent(const neo_frame *f, neo_span at) {
   const struct neo_vertex *x = f->in->vertex;
   neo_expr place[] = {neo_axis_ref(f->m, f->n_out), neo_axis_ref(f->m, f->in->n_ambient)};
@@ -459,7 +460,8 @@ static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   return x->owner;
 }
 
-/* The vertices' tensor as one of edges, at whose element e it is that of child[e], or, towards the children, of owner[e]. */
+/* A view of the vertices' tensor as a tensor of edges: element e is the element of vertex child[e],
+ * or owner[e] in a function towards the children. */
 static neo_view through_list(neo_inst *in, neo_tensor stack, neo_edge_list *x, uint32_t rank) {
   neo_view v = neo_view_ambient(in, stack, rank - 1);
   v.index[in->vertex->axis] = (neo_expr){0};

@@ -6,9 +6,10 @@
 /* ---- a file
  * ------------------------------------------------------------------------------------- */
 
-enum { NEAR = 60 }; /* columns of code up to which comments are put below each other */
+enum { NEAR = 60 }; /* trailing comments after at most this many columns of code are aligned */
 
-/* The column of the comments of the run of lines that starts at trailer i; `n`: how many. */
+/* The column at which trailing comments are aligned in the run of lines that starts at trailer i.
+ * *n: number of lines. */
 static uint32_t column_of_run(const neo_f *f, size_t i, size_t *n) {
   const neo_f_trailer *t = f->trailers.at;
   uint32_t column = 0;

@@ -5,7 +5,7 @@
 /* ---- between statements
  * ------------------------------------------------------------------------ */
 
-/* Is there a line with nothing on it? */
+/* Whether the text contains an empty line. */
 static bool has_blank_line(const neo_f *f, uint32_t from, uint32_t to) {
   int ends = 0;
   for (uint32_t i = from; i < to && ends < 2; i++)
@@ -20,7 +20,7 @@ bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to) {
   return memchr(f->file->text + from, '\n', to - from) != NULL;
 }
 
-/* Nothing but spaces, and perhaps the `;` of the statement. */
+/* Whether the text consists of spaces and the statement's `;` only. */
 static bool is_adjacent(const neo_f *f, uint32_t from, uint32_t to) {
   while (from < to && strchr(" \t\r;", f->file->text[from]))
     from++;

@@ -24,7 +24,7 @@ void neo_f_text(neo_f *f, const char *text) {
 
 void neo_f_tight(neo_f *f, const char *text) {
   put(f, NEO_F_TIGHT, text, (uint32_t)strlen(text), false);
-  f->items.at[f->items.n - 1].width++; /* for the space that it may get */
+  f->items.at[f->items.n - 1].width++; /* for a space that may be added */
 }
 
 void neo_f_break(neo_f *f, const char *flat) {
@@ -44,7 +44,7 @@ void neo_f_close(neo_f *f) {
   put(f, NEO_F_CLOSE, "", 0, false);
 }
 
-/* A comment belongs before the breaks and groups that were begun after the last text. */
+/* Inserts the comment before the breaks and groups that were begun after the last text. */
 static void put_comment(neo_f *f, const neo_ast_comment *c) {
   put(f, NEO_F_COMMENT, f->file->text + c->offset, c->length, c->alone);
   neo_f_item comment = f->items.at[f->items.n - 1];

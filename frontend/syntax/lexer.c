@@ -184,7 +184,8 @@ static bool after_call_of(const neo_lexer *l, const char *name) {
   return t && t[1].kind == NEO_TOK_LPAREN && t->kind == NEO_TOK_NAME && strcmp(t->text, name) == 0;
 }
 
-/* There are no strings; the whole of one is reported, so that its inside is not. */
+/* Reports a string, since the language has none, and skips it to its end, so that its content is
+ * not reported as well. */
 static uint32_t scan_string(neo_lexer *l, uint32_t at) {
   char quote = l->text[at];
   uint32_t n = 1;

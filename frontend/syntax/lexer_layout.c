@@ -14,8 +14,8 @@
 
 typedef struct {
   size_t at;               /* position in l->tokens */
-  size_t parens, brackets; /* open in this block, this one with them */
-  bool in_block;           /* some brace is open, perhaps this one */
+  size_t parens, brackets; /* open in this block, including this one */
+  bool in_block;           /* a brace is open, perhaps this one */
 } open_bracket;
 
 typedef struct {
@@ -135,7 +135,8 @@ static bool follows_separator(const neo_token *after) {
          (after->kind == NEO_TOK_NAME && strcmp(after->text, "input") == 0);
 }
 
-/* `x : i32 < K +` may be followed by `N = 3`: then that is no beginning. */
+/* Whether the line may end a bound of the line before, as in `x : i32 < K +` followed by `N = 3`:
+ * such a name begins no statement. */
 static bool may_end_bound(layout *s, const neo_token *after) {
   bool in_bracket = innermost(s) == NEO_TOK_LPAREN || innermost(s) == NEO_TOK_LBRACKET;
   return s->typed && !in_bracket && after->kind != NEO_TOK_ASSIGN;
@@ -208,7 +209,8 @@ static void put(layout *s, neo_token t) {
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
-/* `]` where `)` is due: takes it for that. Reported at the wrong one, the right one in a range. */
+/* Accepts `]` where `)` is due. The report is at the wrong bracket, with the bracket that it closes
+ * as an additional range. */
 static void close_wrongly(layout *s, neo_token t) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;

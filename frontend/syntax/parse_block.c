@@ -93,7 +93,7 @@ static bool at_region(const neo_parser *p) {
   return k == NEO_TOK_SCAN || k == NEO_TOK_REPEAT || k == NEO_TOK_WHILE || k == NEO_TOK_CASE;
 }
 
-/* The carries are names of the inside. */
+/* Parses the carries. Their names are defined in the block, not in the scope around it. */
 static neo_ast_binds carries(neo_parser *p) {
   size_t mark = p->defined.n;
   neo_ast_binds from = neo_p_binds(p, false);
@@ -233,8 +233,8 @@ static void behind_word(neo_parser *p, neo_ast_stmt *s) {
   neo_p_close_types(p);
 }
 
-/* A word such as `input` begins a statement where something other than `=`, `[`, `,`, `:` or `.`
- * follows it; there it is a name like any other. */
+/* Parses a statement inside a block. A word such as `input` begins a statement if something other
+ * than `=`, `[`, `,`, `:` or `.` follows it; otherwise it is an ordinary name. */
 static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
   neo_tok next = neo_p_peek_kind(p, 1);
   s->word = neo_p_span_here(p);
@@ -267,7 +267,8 @@ static void break_statement(neo_parser *p, neo_ast_stmt *s) {
   NEO_P_LIST(&s->u.names, &v);
 }
 
-/* The flags are those of one statement; around a block they wait for it. */
+/* Parses a statement. The parser's flags are per statement: those of the enclosing one are restored
+ * afterwards. */
 static neo_ast_stmt *statement(neo_parser *p) {
   neo_parser outer = *p;
   p->panic = p->broken = p->quiet = false;

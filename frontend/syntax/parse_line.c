@@ -314,7 +314,8 @@ bool neo_p_is_sign(neo_tok k) {
   return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
 }
 
-/* A line that begins with an operator goes on from the one before, which had ended. */
+/* Reports a token that begins no statement. An operator continues the line before, which had
+ * ended. */
 void neo_p_no_statement(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   int h = neo_p_expected(p, "a statement");

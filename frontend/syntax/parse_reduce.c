@@ -23,8 +23,8 @@ static void not_a_name(neo_parser *p, const neo_ast_expr *e) {
   neo_diag_help(p->diags, h, "for example sum[k], sum[k < K], sum[lo <= k < hi where m[k] > 0]");
 }
 
-/* x [rel y [rel z]]: which of them is the index? The middle one of three; of two the first, if it
- * is a name alone, else the second. */
+/* Finds the index in x [rel y [rel z]]: of three parts the middle one; of two the first if it is a
+ * plain name, else the second. */
 static void place_index(neo_parser *p, neo_ast_axis *a, neo_ast_expr *part[3], neo_ast_rel rel[2]) {
   int index = part[2] || (part[1] && !neo_p_is_name(part[0]) && neo_p_is_name(part[1])) ? 1 : 0;
   if (!neo_p_is_name(part[index])) {

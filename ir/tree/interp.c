@@ -22,7 +22,7 @@ struct node_run {
   const neo_tree *of;
   NEO_VEC(node_run *) children;
   NEO_VEC(instance_run) instances;
-  NEO_VEC(neo_interp_cells *) cells; /* that hold nothing when it begins */
+  NEO_VEC(neo_interp_cells *) cells; /* emptied when it begins */
   uint32_t lo, hi, condition;        /* nodes */
 };
 
@@ -34,7 +34,7 @@ typedef struct {
   neo_map frame_of; /* definition -> its frame, + 1 */
   neo_map slot;     /* size of a band -> AXIS of `bands` */
   NEO_VEC(uint32_t) made;
-  bool left; /* an exit was taken, and its band not yet left */
+  bool left; /* an exit was taken and its band not yet completed */
 } runner;
 
 /* ---- the tree's expressions */
@@ -199,7 +199,8 @@ static int64_t first_row(const runner *r, const neo_tree_rows *rows, int64_t blo
   return block < v->n ? v->at[block].i : 0;
 }
 
-/* Blocks that have rows, of [lo, hi): a band over the wide ones, or the serial ones as one. */
+/* Narrows [lo, hi) to the blocks that have rows and, by the band's kind, to the wide blocks (up to
+ * the last one with several rows) or to the serial blocks after them. */
 static void take_range(const runner *r, const neo_tree_rows *rows, int64_t *lo, int64_t *hi) {
   int64_t end = *lo, wide = *lo;
   while (end < *hi && first_row(r, rows, end) < first_row(r, rows, *hi))

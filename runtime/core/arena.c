@@ -11,7 +11,8 @@
 #include "runtime/processor.h"
 
 typedef struct {
-  int64_t at[NEO_RTI_N_MEM], places, total; /* offsets in the arena; CONST: separate only */
+  int64_t at[NEO_RTI_N_MEM], places, total; /* offsets in the arena; CONST only on a separate
+                                               device */
 } layout;
 
 /* Bytes of a class whose size the model does not say. */
@@ -47,7 +48,7 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   l.at[NEO_RT_MEM_TAPE] = l.at[NEO_RT_MEM_CACHED] + neo_rti_round_up(m->cached_bytes);
   l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
   l.total = l.at[NEO_RT_MEM_SCRATCH];
-  if (!separate) /* else scratch is memory of its own kind, as shared memory of a block */
+  if (!separate) /* a separate device has its own scratch, the shared memory of a block */
     l.total += neo_rti_round_up(m->scratch_bytes) * threads;
   l.at[NEO_RT_MEM_CONST] = l.total;
   if (separate)
@@ -78,7 +79,7 @@ int64_t neo_rti_ctx_bytes(const neo_rt_model *m, const int64_t *sizes) {
   return arena_layout(m, 1).total + neo_rti_round_up(most);
 }
 
-/* Constants go where kernels read. */
+/* Copies the constants to a separate device's memory. */
 static neo_rt_status put_constants(neo_rt_ctx *c) {
   if (!c->device->separate)
     return NEO_OK;

@@ -153,7 +153,8 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_tensor_bytes(c->model, t, NULL));
   c->bound[tensor].data = data;
   neo_rti_note_store(c, tensor);
-  neo_rti_call_cache_written(c, tensor); /* for when it is bound no more */
+  neo_rti_call_cache_written(c, tensor); /* values cached before are out of date when the tensor is
+                                            unbound */
   neo_rti_resolve(c);
 }
 

@@ -25,7 +25,8 @@ static bool takes_size(const neo_rt_ctx *c, const neo_rt_entry *e, int64_t size)
   return false;
 }
 
-/* Does the call give all sizes of the program? Others are at their largest, and obey nothing. */
+/* Whether the call gives all sizes of the program. Other sizes have their largest value, for which
+ * no condition is checked. */
 static bool gives_sizes(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t program) {
   const int64_t *at = c->model->programs + program;
   for (; *at != NEO_RT_OP_END; at++) {
@@ -57,7 +58,7 @@ neo_rt_status neo_rti_check_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
   return check_asserts(c, e);
 }
 
-/* Sizes that the entry does not take are at their largest. */
+/* Sets the sizes: those that the entry takes from the call, all others to their largest value. */
 static neo_rt_status take_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *sizes) {
   if (e->n_sizes > 0 && !sizes)
     return neo_rti_fail(c, NEO_NULL, "%s: the pointer to the sizes is null", e->name);

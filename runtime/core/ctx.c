@@ -9,7 +9,8 @@
 #include "runtime/core/trace.h"
 #include <string.h>
 
-/* A context has tables where the model is sound; else it holds a message only. */
+/* Allocates a context. With a sound model it includes the tables; otherwise it only holds a
+ * message. */
 static neo_rt_ctx *new_ctx(const neo_rt_model *m, const neo_rti_env *env, bool sound) {
   neo_rt_ctx probe;
   memset(&probe, 0, sizeof probe);

@@ -58,7 +58,7 @@ static int operand_start(const formula *f, int end) {
   return i;
 }
 
-/* The formula whose words end before `end`. */
+/* Adds the text of the formula whose words end before `end`. */
 static void add_formula(out *o, const formula *f, int end, bool outer) {
   static const char *const infix[] = {[NEO_RT_OP_ADD] = " + ",
                                       [NEO_RT_OP_SUB] = " - ",
@@ -109,7 +109,8 @@ static void add_bytes(out *o, int64_t n) {
     add(o, "%.1f MiB", (double)n / (1024 * 1024));
 }
 
-/* An end of elements: which of the two, over the indices d0, d1 … */
+/* Adds a bound of the elements, a formula of the indices d0, d1 …; which: 0 the lower, 1 the upper
+ * one. */
 static bool add_end(out *o, const neo_rt_tensor *t, int which) {
   const int32_t *row = o->m->extents + t->ends - 1, *adds = row + 2 + which * t->rank;
   if (!t->ends || row[which] < 0)
@@ -202,7 +203,7 @@ static void text_given(out *o) {
     add(o, "%s%s = %" PRId64, i ? ", " : "", o->m->sizes[i].name, o->sizes[i]);
 }
 
-/* How the frame depends on sizes. */
+/* Describes how the size of the frame depends on the sizes. */
 static void text_frame(out *o, const neo_rt_entry *e) {
   if (!e->n_places)
     return;

@@ -39,7 +39,8 @@ static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   c->sizes[l->end] = n < most ? n : most;
 }
 
-/* Units of every step of this call; of one in a loop those where indices are at their largest. */
+/* Counts the units of every step in this call; for a step in a loop, in the iteration with most
+ * units. */
 static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
@@ -95,7 +96,8 @@ static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   return room;
 }
 
-/* Inputs are copied there. */
+/* Sets the addresses of arguments: the caller's memory if the device can use it, else spill memory,
+ * to which inputs are copied. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
   neo_rt_status s = NEO_OK;
@@ -161,8 +163,8 @@ static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
   return s;
 }
 
-/* Outputs that are something else as well (an input, a parameter) are copied when all is done, and
- * so are all that go from a device to the host. */
+/* Copies outputs to the caller after all steps: outputs that are also an input or a parameter, and
+ * all outputs of a separate device. */
 static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   neo_rt_status s = NEO_OK;
   for (int32_t i = e->n_inputs; !s && i < e->n_args; i++) {
@@ -193,7 +195,7 @@ static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *
 
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   bool forward = e->kind == NEO_RT_ENTRY_FORWARD, init = e->kind == NEO_RT_ENTRY_INIT;
-  /* initial values are those of step 0, whenever they are made */
+  /* initial values always use step 0 */
   const uint64_t key[3] = {c->seed, init ? 0 : c->step, forward ? c->calls : 0};
   neo_rt_status status = c->trace ? neo_rti_trace_begin(c) : NEO_OK;
   if (!status)

@@ -12,7 +12,8 @@
 
 /* ------------------------------------------------------------ offsets */
 
-/* No buffer is larger than in the plan: so no frame is. */
+/* The size of a buffer in the frame, at most that in the plan: so no frame is larger than
+ * planned. */
 static int64_t bytes_of(const neo_rt_model *m, const neo_rt_place *x, const int64_t *sizes) {
   int64_t n = x->buf < 0 ? 0 : neo_rti_eval(m, x->bytes, sizes);
   int64_t most = x->buf < 0 ? 0 : m->bufs[x->buf].size_bytes;
@@ -76,7 +77,8 @@ int64_t neo_rt_frame_bytes(const neo_rt_model *model, int32_t entry, const int64
 
 /* ------------------------------------------------------------ addresses */
 
-/* Without memory no buffer has an element; an address it has all the same. */
+/* The address of the frame. Without memory for it all buffers are empty; they get an address all
+ * the same. */
 static unsigned char *base_of(const neo_rt_ctx *c) {
   return c->work ? c->work : c->arena;
 }
@@ -91,7 +93,7 @@ static void resolve_places(neo_rt_ctx *c, const neo_rt_entry *e) {
   }
 }
 
-/* A buffer without a place has no bytes at any sizes. */
+/* Sets the address of a buffer in the frame. A buffer without a place is empty for all sizes. */
 static void resolve_buf(neo_rt_ctx *c, const neo_rt_entry *e, int32_t number) {
   const neo_rt_buf *b = &c->model->bufs[number];
   if (b->mem != NEO_RT_MEM_FRAME)

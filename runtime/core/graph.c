@@ -61,7 +61,7 @@ static neo_rt_status check_graph(const checked *c, int64_t most_children, bool *
 
 /* ---- the order */
 
-/* The stack ends with the path from `child` to a vertex whose child it is. */
+/* Reports a cycle: the end of the stack is a path from `child` to a vertex that has it as child. */
 static neo_rt_status reject_cycle(const checked *c, const int32_t *top, int32_t child) {
   char path[256] = "";
   size_t n = 0;
@@ -153,7 +153,7 @@ static neo_rt_status check_room(const neo_rt_graph_batch *b, const neo_rt_graph 
   return NEO_OK;
 }
 
-/* Is there room for the edges, if children are in lists? */
+/* Whether the batch has room for the graph's edges, if it stores children in lists. */
 static neo_rt_status check_edges(const neo_rt_graph_batch *b, const neo_rt_graph *g, char *error,
                                  size_t error_bytes) {
   int64_t n = 0;
@@ -168,7 +168,7 @@ static neo_rt_status check_edges(const neo_rt_graph_batch *b, const neo_rt_graph
                      (long long)b->most_edges);
 }
 
-/* The lists of the graph's vertices, whose places are in `work`. */
+/* Appends the child lists of the graph's vertices; `work` has the vertices' positions. */
 static void put_lists(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
   b->begin[b->vertices] = (int32_t)b->edges;
   for (int64_t k = 0; k < g->vertices; k++) {
@@ -183,7 +183,8 @@ static void put_lists(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_
   }
 }
 
-/* The children of the graph's vertices at their places, which are in `work`. */
+/* Stores the children of the graph's vertices in their slots; `work` has the vertices'
+ * positions. */
 static void put_children(neo_rt_graph_batch *b, const neo_rt_graph *g, const int32_t *order) {
   for (int64_t k = 0; k < g->vertices; k++) {
     int32_t v = order[k], *out = b->child + (b->vertices + k) * b->children;

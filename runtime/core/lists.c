@@ -4,7 +4,7 @@
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 
-/* Elements of an integer tensor, in the order in which they are asked for. On a device a part of them is here at a time. */
+/* A sequential reader of an integer tensor. From a separate device it copies a part at a time. */
 typedef struct {
   neo_rt_ctx *c;
   const neo_rt_tensor *t;
@@ -12,7 +12,7 @@ typedef struct {
   int64_t n;
   bool device;
   unsigned char *part; /* room for PART bytes */
-  int64_t first, held; /* of the elements that are in it */
+  int64_t first, held; /* range of elements in `part` */
 } elements;
 
 enum { PART = NEO_RTI_CHUNK / 2 };
@@ -67,7 +67,7 @@ static neo_rt_status check_offsets(elements x) {
                       x.t->place);
 }
 
-/* The offsets are checked. */
+/* Checks the children; the offsets have been checked. */
 static neo_rt_status check_children(elements begin, elements child) {
   int64_t end = 0, value = 0;
   neo_rt_status status = NEO_OK;

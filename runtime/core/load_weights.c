@@ -39,7 +39,8 @@ static void note_following(const neo_rt_model *m, neo_rti_weights *w,
 
 typedef enum { CHECK, PUT_PARAMS, PUT_OTHERS } filling;
 
-/* Checks each slot's new elements, which go by way of one buffer, or puts them in place. */
+/* Checks the new elements of each slot, or stores them; `buffer` holds those of one slot at a
+ * time. */
 static neo_rt_status fill_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor,
                                 void *buffer, filling how) {
   neo_rt_status status = NEO_OK;
@@ -74,8 +75,8 @@ static bool remakes_any(const neo_rti_weights *w) {
   return false;
 }
 
-/* States that follow from parameters but are not made anew, though the entry makes all: `saved` takes their
- * elements, or gives them back. */
+/* Copies states to `saved`, or back: those that follow from parameters but keep their values,
+ * although the entry recomputes all. */
 static neo_rt_status save_following(neo_rt_ctx *c, const neo_rti_weights *w,
                                     const neo_rt_tensor **tensor, void **saved, bool back) {
   neo_rt_status status = NEO_OK;

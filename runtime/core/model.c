@@ -77,7 +77,7 @@ int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t) {
   return neo_rti_mul(n, (int64_t)neo_rti_type_bytes(t->type), &n) ? n : INT64_MAX;
 }
 
-/* An extent need not grow with its sizes (10 - B): the buffer knows the most. */
+/* The buffer's size counts too: an extent may shrink as its sizes grow (10 - B). */
 int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t) {
   int64_t n = neo_rti_most_bytes(model, t), most = model->bufs[t->buf].size_bytes;
   return neo_rti_round_up(n > most ? n : most);

@@ -54,7 +54,7 @@ static void note_meta(saving *s, const neo_rt_ctx *c, const neo_rt_pair *extra, 
     note_pair(s, extra[i].key, extra[i].value);
 }
 
-/* Everything of the file but its bytes; null: out of memory. */
+/* Prepares everything of the file except the tensors' bytes; null: out of memory. */
 static saving *prepare(const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_extra) {
   size_t n = (size_t)c->model->n_tensors, n_meta = (size_t)n_extra + 4;
   size_t head = (sizeof(saving) + 15) & ~(size_t)15;

@@ -75,7 +75,8 @@ static neo_rt_status no_setting(neo_rt_ctx *c, const char *name) {
       c->model->name, name, near);
 }
 
-/* Is the converted number the same, but for the rounding of a float? A finite one that becomes infinite is not. */
+/* Whether the conversion keeps the number. A float may be rounded, but a finite number must not
+ * become infinite. */
 static bool is_same(uint8_t type, const void *converted, double value) {
   double back;
   if (type == NEO_RT_BOOL)
@@ -83,7 +84,7 @@ static bool is_same(uint8_t type, const void *converted, double value) {
   neo_rti_convert(type, converted, NEO_RT_F64, &back, 1);
   if (!neo_rti_type_is_int(type))
     return isfinite(back) || !isfinite(value);
-  return back == value && value < 0x1p63; /* which would become the largest i64 */
+  return back == value && value < 0x1p63; /* 2^63 would become the largest i64 */
 }
 
 neo_rt_status neo_rt_set_scalar(neo_rt_ctx *c, const char *name, double value) {

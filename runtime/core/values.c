@@ -38,7 +38,7 @@ static neo_rt_status outside(neo_rt_ctx *c, const neo_rt_tensor *t, const int64_
                       (long long)value, (long long)bound, t->place);
 }
 
-/* ---- ends that depend on an element's indices */
+/* ---- element bounds that depend on the element's indices */
 
 __extension__ typedef __int128 wide;
 
@@ -46,8 +46,9 @@ typedef struct {
   const neo_rt_tensor *t;
   const int64_t *extent;
   bool low, high;
-  bool narrow;          /* all ends of elements, and of those after them, are within i64 */
-  int64_t least, below; /* of the first element */
+  bool narrow;          /* all bounds fit in i64, those of the position after the last element
+                           too */
+  int64_t least, below; /* bounds of the first element */
   int64_t by[2][NEO_RTI_MAX_RANK]; /* the addend of each index */
 } ends;
 
@@ -95,7 +96,8 @@ static bool ends_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *
   return true;
 }
 
-/* The first of n elements at p, in one row, that is outside of the ends, which begin with these and grow; n: none. */
+/* Returns the first of n elements of a row at p that is out of bounds; n: none. The bounds begin
+ * with `least` and `below`, and grow along the row. */
 static int64_t scan_row(const ends *e, const void *p, int64_t n, int64_t least, int64_t below) {
   int last = e->t->rank - 1;
   int64_t low = last >= 0 ? e->by[0][last] : 0, high = last >= 0 ? e->by[1][last] : 0;
@@ -118,8 +120,8 @@ static int64_t scan_wide(const ends *e, const void *p, int64_t first, int64_t n)
   return -1;
 }
 
-/* The first of the elements from number `first` on, n of them at p, that is outside; -1: none. Rows of a matrix need no
- * division each. */
+/* Returns the first of n elements at p that is out of bounds; -1: none. `first`: index of the
+ * element at p. Works by rows, so that not every element costs a division. */
 static int64_t scan_ends(const ends *e, const void *p, int64_t first, int64_t n) {
   int rank = e->t->rank;
   int64_t row = rank ? e->extent[rank - 1] : 1, least = 0, below = 0, size = 0;

@@ -150,7 +150,8 @@ static neo_rt_status take_own(neo_rt_ctx *c, size_t n) {
   return NEO_OK;
 }
 
-/* The system gives pages when they are written, so the old block may be there still. */
+/* Replaces the frame's block. The new one is allocated before the old one is freed, which takes no
+ * more memory: the system gives pages when they are written. */
 static neo_rt_status regrow(neo_rt_ctx *c, size_t n, size_t least) {
   neo_rti_cpu *u = c->state;
   void *block = NULL;

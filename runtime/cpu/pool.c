@@ -41,12 +41,12 @@ typedef struct {
 
 struct neo_rt_pool {
   waitable start;   /* number of the region; a change starts it */
-  waitable left;    /* workers, without the caller, that have not finished the region */
+  waitable left;    /* workers, except the caller, that have not finished the region */
   waitable barrier; /* generation of the barrier */
   _Alignas(LINE) _Atomic uint32_t arrived;
   neo_rti_job *job; /* null: stop. Written before `start` changes */
   void *user;
-  int64_t waited_ns; /* of the caller, in this region, beyond short waits */
+  int64_t waited_ns; /* caller's waiting time in this region, beyond short waits */
   int32_t threads, spin_pauses;
   neo_alloc alloc;
   void *raw;               /* the block to free: the pool is at a cache line within it */
@@ -204,7 +204,7 @@ static void stop(neo_rt_pool *p, int32_t n) {
     pthread_join(p->workers[i].thread, NULL);
 }
 
-/* Signals are the program's own threads' business. */
+/* Starts the workers with all signals blocked: signals are for the program's own threads. */
 static int32_t start_workers(neo_rt_pool *p) {
   sigset_t all, old;
   sigfillset(&all);
@@ -257,7 +257,8 @@ neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out) {
   return out ? neo_rti_pool_create(threads, neo_alloc_default, out) : NEO_NULL;
 }
 
-/* The lock may be held by a thread that is not here, and waits may count sleepers that are not. */
+/* Resets the pool in a forked child: the lock may be held, and waits may count sleepers, by threads
+ * that exist in the parent only. */
 void neo_rt_pool_restart(neo_rt_pool *p) {
   if (!p)
     return;

@@ -24,8 +24,8 @@ typedef struct {
   const neo_rt_entry *entry;
   const uint64_t *key; /* seed, step, call */
   const volatile int32_t *cancel; /* null: the entry runs to its end */
-  _Atomic bool failed, cancelled; /* no step does anything any more */
-  _Atomic int64_t next[2]; /* the next unit of an uneven step, and of the uneven step after it */
+  _Atomic bool failed, cancelled; /* the remaining steps do nothing */
+  _Atomic int64_t next[2]; /* next unit of an uneven step, and of the following uneven step */
 } region;
 
 static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int64_t hi) {
@@ -42,14 +42,15 @@ static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int6
 /* A worker on its way through the steps. */
 typedef struct {
   region *r;
-  int32_t worker, n; /* of n workers */
-  bool begun, small; /* there was a step before; it was small */
+  int32_t worker, n; /* number of this worker; of all */
+  bool begun, small; /* a step has run before; it was small */
   int32_t depth;     /* loops around */
   uint32_t n_uneven; /* uneven steps so far */
-  int64_t sizes[64]; /* with the indices of loops; as many as models have at most */
+  int64_t sizes[64]; /* including indices of loops; 64: a model's limit */
 } walker;
 
-/* Workers that skip units go on to all barriers, as the others do. */
+/* Whether the entry failed or was cancelled. Workers then skip units, but still wait at all
+ * barriers, which the others need. */
 static bool is_over(region *r) {
   if (r->cancel && *r->cancel)
     atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
@@ -85,8 +86,9 @@ static void note_span(const walker *w, int32_t i, int64_t from) {
   *s = (neo_rti_cpu_span){s->to ? s->from : from, now, (s->to ? s->busy : 0) + now - from};
 }
 
-/* A barrier is before the step, so that all have left the uneven step before it: its counter becomes that of the one
- * after. */
+/* Gives out the units of an uneven step through a shared counter. The barrier before this step
+ * makes sure that all workers have left the previous uneven step, so its counter can be reset for
+ * the next one. */
 static void share_units(walker *w, const neo_rt_step *s, int64_t units) {
   enum { PARTS = 8 };
   region *r = w->r;
@@ -192,7 +194,7 @@ static void run_loop(walker *w, int32_t i) {
   }
   w->depth--;
   if (rows)
-    w->small = false; /* all have read them before a step writes something else there */
+    w->small = false; /* forces a barrier before the next step, which may overwrite the rows */
 }
 
 static void run_steps(walker *w, int32_t first, int32_t end) {
@@ -219,7 +221,8 @@ static void run_worker(void *user, int32_t worker, int32_t n) {
   neo_float_mode_leave(before);
 }
 
-/* Is any step worth more than one thread? In a loop it may have others than it was counted with. */
+/* Whether a step is worth several threads. A loop always is: its steps may have more units in other
+ * iterations. */
 static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   bool parallel = false;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)

@@ -6,7 +6,8 @@
 
 typedef struct {
   const neo_rt_step *step;
-  int32_t written, n; /* the first argument that is written; those before it are read only */
+  int32_t written, n; /* first written argument (those before it are only read); number of
+                         arguments */
 } uses;
 
 static uses uses_of(const neo_rt_step *s) {
@@ -16,8 +17,8 @@ static uses uses_of(const neo_rt_step *s) {
   return u;
 }
 
-/* Does the step write the argument? A copy writes its first one and reads the other one, a loop reads where its
- * blocks begin. */
+/* Whether the step writes the argument. A copy writes argument 0 and reads argument 1; a loop reads
+ * the offsets of its blocks. */
 static bool writes(uses u, int32_t arg) {
   if (u.step->op == NEO_RT_STEP_LOOP)
     return false;

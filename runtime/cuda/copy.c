@@ -149,7 +149,7 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const 
   return s;
 }
 
-/* Is there a piece whose bytes the host waits for? */
+/* Whether the host waits for the bytes of a piece. */
 static bool owes(const cuda_ring *r) {
   for (unsigned i = 0; i < r->n; i++)
     if (r->piece[(r->first + i) % CUDA_PIECES].to)

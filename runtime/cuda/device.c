@@ -31,7 +31,7 @@ static neo_rt_status warm(neo_rt_ctx *c) {
   return s;
 }
 
-/* Entries need no more than the arena. */
+/* Nothing to start: entries need no memory besides the arena. */
 static neo_rt_status start(neo_rt_ctx *c) {
   (void)c;
   return NEO_OK;
@@ -73,8 +73,9 @@ static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
 static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, bool in_loop,
                                const uint64_t *key);
 
-/* Steps that one cooperative kernel runs, if they have a loop, or are in one: how many; 0: none. They
- * are launched one by one for a trace, which tells them from one another. */
+/* Runs the steps of a cooperative kernel, if they contain a loop or are in one. Returns their
+ * number; 0: no such kernel begins at step i. With a trace steps are launched one by one, so that
+ * it can tell them from one another. */
 static int32_t run_grid(neo_rt_ctx *c, int32_t i, bool in_loop, const uint64_t *key,
                         neo_rt_status *s) {
   int32_t grid = c->trace ? -1 : neo_rti_cuda_grid_at(c, i);

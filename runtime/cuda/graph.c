@@ -177,7 +177,7 @@ static neo_rt_status load_kernels(neo_rt_ctx *c, const neo_rt_entry *e) {
   return s;
 }
 
-/* The driver makes no graph, or takes no change: this context asks no more. */
+/* Stops using graphs in this context, after the driver refused to make or change one. */
 static neo_rt_status give_up(neo_rt_ctx *c, cached_graph *g, cuda_result r) {
   const char *name = NULL;
   (void)cuda_of(c)->api.error_name(r, &name);

@@ -54,10 +54,11 @@ typedef struct { /* while a graph is built; n: its nodes */
   const neo_rt_entry *e;
   cached_graph *g;
   const uint64_t *key;
-  uint64_t *before;               /* [n] sets of nodes, as bits: those that each one waits for */
-  cuda_node *after;               /* [n] of one node: those that end before it is launched, */
-  cuda_node *programmatic, *self; /* [n] and others, whose end it waits for itself; itself */
-  cuda_edge *edge;                /* [n] between these two */
+  uint64_t *before;               /* [n] bit sets: the nodes that each node waits for */
+  cuda_node *after;               /* [n] of one node: nodes that end before it is launched, */
+  cuda_node *programmatic, *self; /* [n] nodes whose end the kernel awaits itself; this node
+                                     itself */
+  cuda_edge *edge;                /* [n] edges between these two */
   size_t n_after, n_programmatic, words;
 } waiting;
 

@@ -80,8 +80,8 @@ static int64_t blocks_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step
   return (units_of(c, g, step, in_loop) + each - 1) / each;
 }
 
-/* Blocks of the largest phase of the steps from `first` on, which are in a loop or in none. The
- * phase's lone kernels, which run in turn, need one for all. */
+/* The number of blocks for the largest phase of the steps from `first` on, which are in a loop or
+ * in none. Lone kernels of a phase run in turn on the same blocks. */
 static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
                              bool in_loop) {
   const neo_rt_model *m = c->model;
@@ -156,7 +156,8 @@ neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid, const uint64
 
 /* ---- may it take the place of its steps */
 
-/* Does a step of item i, a loop with all that is in it, conflict with one of item k? */
+/* Whether a step of item i conflicts with a step of item k. An item is a step, or a loop with its
+ * steps. */
 static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_round) {
   for (int32_t a = i; a < behind(c->model, i); a++)
     for (int32_t b = k; b < behind(c->model, k); b++)

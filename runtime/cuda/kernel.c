@@ -28,7 +28,7 @@ static neo_rt_status load_module(neo_rt_ctx *c) {
                                    : neo_rti_cuda_status(c, r, "loading the kernels");
 }
 
-/* A launch may ask for a little shared memory; for more the function needs to be allowed. */
+/* Allows the function more shared memory than a launch may ask for by default. */
 static cuda_result allow_shared(neo_rti_cuda *u, cuda_function f, int64_t bytes) {
   return bytes <= CUDA_PLAIN_SHARED_BYTES ? 0
                                           : u->api.function_set(f, CUDA_MOST_SHARED, (int)bytes);
@@ -65,7 +65,8 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
   for (int32_t a = 0; a < k->n_maps; a++)
     u->param[n++] = &u->map[a];
   u->param[n] = NULL;
-  int64_t each = u->with_persistent ? k->persistent : 0; /* any number of blocks will do */
+  int64_t each = u->with_persistent ? k->persistent : 0; /* the kernel works with any number of
+                                                            blocks */
   unsigned grid = (unsigned)cuda_blocks(c->units[i], k->block_units, each, u->processors);
   return (cuda_kernel_node){.function = u->function[step->arg],
                             .grid = {grid, 1, 1},

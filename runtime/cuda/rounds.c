@@ -6,7 +6,7 @@
 typedef struct {
   neo_rt_ctx *c;
   const neo_rt_entry *e;
-  const int64_t *grid; /* of the entry's steps, as in cached_graph */
+  const int64_t *grid; /* by step of the entry, as in cached_graph */
   cuda_visit *visit;
   void *ctx;
   int32_t rounds; /* so far */

@@ -57,7 +57,7 @@ SCAN(scan_64, uint64_t)
 SCAN(scan_32, uint32_t)
 SCAN(scan_8, uint8_t)
 
-/* Negative numbers are large as unsigned ones, so the bound stops at the sign bit. */
+/* The smaller bound: as unsigned numbers negative ones are large, so bounds end at the sign bit. */
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }

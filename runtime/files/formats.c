@@ -78,7 +78,7 @@ static neo_rt_status read_array(const neo_rti_source *s, const neo_rti_format *o
 }
 
 typedef struct {
-  const neo_rti_format *of; /* null: there is no member's name */
+  const neo_rti_format *of; /* null: the path names no member */
   size_t path_bytes;
   const char *member;
 } place;

@@ -8,7 +8,7 @@ enum { GZIP_WINDOW = 31 };
 static const size_t inflated_limit = (size_t)1 << 33; /* 8 GiB, far above any data set in IDX */
 
 typedef struct {
-  uint8_t code, type, bytes; /* bytes as stored */
+  uint8_t code, type, bytes; /* bytes: of an element in the file */
 } kind;
 static const kind kinds[] = {{0x08, NEO_RT_U8, 1},  {0x09, NEO_RT_I8, 1},  {0x0b, NEO_RT_I32, 2},
                              {0x0c, NEO_RT_I32, 4}, {0x0d, NEO_RT_F32, 4}, {0x0e, NEO_RT_F64, 8}};

@@ -7,7 +7,7 @@
 typedef neo_rti_npy_header header;
 typedef struct {
   const char *p, *end;
-  const neo_rti_source *s; /* where messages go */
+  const neo_rti_source *s; /* for messages */
   neo_rt_status status;
   bool has_descr, has_order, has_shape;
 } reader;

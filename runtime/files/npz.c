@@ -69,7 +69,8 @@ static bool find_directory(bytes z, uint64_t *at, uint64_t *entries) {
   return true;
 }
 
-/* The 64-bit extra field holds, in this order, those of the three that do not fit in 32 bits. */
+/* Reads the 64-bit extra field. It holds, in this order, those of the three numbers that do not fit
+ * in 32 bits. */
 static bool read_extra(const unsigned char *p, size_t n, member *m) {
   uint64_t *wide[] = {&m->size, &m->stored, &m->local};
   while (n >= 4) {

@@ -33,7 +33,7 @@ static uint64_t small(uint64_t x) {
   return x >= UINT32_MAX ? UINT32_MAX : x;
 }
 
-/* Version to half of the record, common to local and central: flags, method, time, date, sizes. */
+/* Writes the fields from the version to the sizes, which local and central records share. */
 static void put_common(writer *w, const member *m, size_t name_bytes, size_t extra_bytes) {
   enum { VERSION64 = 45, VERSION = 20, UTF8_NAMES = 0x800, DATE_1980 = 0x21 };
   put_number(w, extra_bytes ? VERSION64 : VERSION, 2);

@@ -256,7 +256,7 @@ static void check_together(reader *r) {
 
 /* ------------------------------------------------------------ the format */
 
-/* The header's bytes, which the first 8 bytes count; false if that cannot be. */
+/* Reads the header's length from the first 8 bytes; false if no such header is possible. */
 static bool header_bytes(const neo_rti_source *s, uint64_t *n) {
   *n = 0;
   for (int i = 0; s->n >= 8 && i < 8; i++)

@@ -15,7 +15,7 @@ const char *const neo_rti_safetensors_types[NEO_RTI_N_FILE_TYPES] = {
 /* A sink of the header's text. The same code runs twice: first it counts the bytes, because their
  * number comes first in the file, then it writes them. */
 typedef struct {
-  neo_file_writer *w; /* null: only count */
+  neo_file_writer *w; /* null: count bytes only */
   size_t n;
 } sink;
 

@@ -24,7 +24,7 @@ typedef struct {
   int64_t line, column;
   neo_rt_trees *t;
   open_vertex *open;
-  int32_t *waiting; /* vertices of this tree without parent */
+  int32_t *waiting; /* vertices of this tree that have no parent yet */
   int64_t n_open, n_waiting, edges;
   uint32_t *slot; /* words by their hash: number + 1 */
   size_t n_slots;
@@ -197,7 +197,7 @@ static neo_rt_status read_trees(reader *r) {
 
 /* ---- memory */
 
-typedef struct { /* of one allocation; with `p` null it counts */
+typedef struct { /* an allocation that is divided; with `p` null, bytes are only counted */
   char *p;
   size_t n;
 } block;

@@ -28,7 +28,7 @@ bool neo_rti_weights_remakes(const neo_rti_weights *w, const neo_rti_slot *s) {
   if (s->kind != NEO_RTI_OPTIMIZER)
     return s->wanted;
   const neo_rti_slot *param =
-      NULL; /* the longest name: "y.g" of "y.g.slow", though there is a "y" */
+      NULL; /* the longest matching name: "y.g" for "y.g.slow", even if there is a "y" */
   for (size_t k = 0; k < w->n_slots; k++) {
     const neo_rti_slot *p = &w->slots[k];
     bool longer = !param || strlen(p->name) > strlen(param->name);

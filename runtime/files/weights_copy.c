@@ -28,7 +28,7 @@ static bool int_at(uint8_t type, const unsigned char *p, int64_t *x) {
   return is_signed || *x >= 0;
 }
 
-/* Does the integer survive the conversion? */
+/* Stores an integer in another type; false if the value changes. */
 static bool put_int(int64_t x, uint8_t to, unsigned char *out) {
   int64_t wide;
   uint64_t aligned = 0;

@@ -190,7 +190,7 @@ bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c
       first = c->factor[k].axes & shared;
   *rows = first;
   *columns = 0;
-  for (uint32_t k = 0; k < c->n; k++) { /* what only some of them have */
+  for (uint32_t k = 0; k < c->n; k++) { /* axes that only some factors have */
     uint64_t axes = c->factor[k].axes & shared;
     if (axes & ~first)
       *rows &= ~axes, *columns |= axes & ~first;

@@ -25,7 +25,7 @@ typedef struct {
 } neo_producer_registers;
 /* The registers that a legal schedule with a producer moves. */
 neo_producer_registers neo_producer_share(const neo_schedule *s);
-/* How many blocks of a legal schedule with a producer a multiprocessor holds. */
+/* The number of blocks that a multiprocessor holds, for a legal schedule with a producer. */
 int64_t neo_producer_blocks(const neo_schedule *s);
 /* Is the producer of a schedule legal, as far as registers and threads decide it? */
 bool neo_producer_legal(const neo_schedule *s, neo_str *why);

@@ -19,7 +19,7 @@ typedef struct {
   uint32_t n;
   neo_expr key[MOST_EQUATIONS];
   uint32_t n_keys;
-  bool declared; /* a key's range is what its tensor says, and none is negative */
+  bool declared; /* the ranges of keys are those of their tensors, and no key is negative */
 } matcher;
 
 /* The expression of the own axis at the shared one. */
@@ -95,8 +95,8 @@ static bool take_condition(matcher *x, neo_expr where) {
 
 /* ---- how many keys there are */
 
-/* The element that is the key; one that is converted to a narrower type may be another number,
- * and negative. */
+/* The element of the key, without conversions that preserve its number; a conversion to a narrower type may change it,
+ * and make it negative. */
 static neo_expr element_of(neo_module *m, neo_expr key) {
   if (neo_expr_node(m, key)->op != NEO_OP_CAST)
     return key;
@@ -139,8 +139,8 @@ static neo_expr asked(const matcher *x, neo_expr key, bool low, neo_expr *n) {
   return (neo_expr){0};
 }
 
-/* Numbers the keys of an equation among all: those of the equations before times as many. False:
- * there is no end. */
+/* Combines the key of an equation with the earlier ones into one number: earlier * (number of its keys) + key. False:
+ * the number of keys is unbounded. */
 static bool add_keys(matcher *x, neo_expr shared) {
   neo_module *m = x->m;
   neo_expr key = neo_cast(m, NEO_I64_T, shared), n = declared_keys(x, shared), high = {0};

@@ -9,7 +9,7 @@
 enum {
   TRY_BYTES = 4 << 20,
   PAYS_BYTES = 32 << 20,
-  LIKELY_BYTES = 2 << 20, /* of what may be as large as that */
+  LIKELY_BYTES = 2 << 20, /* in a usual call, of a result that may be as large as that */
   LONG_OPS = 8,           /* operations of a map, for each tensor */
   LONG_STEPS = 16,        /* steps of a sum */
   LINE_BYTES = 64,

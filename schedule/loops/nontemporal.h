@@ -6,8 +6,8 @@
 #include "schedule/schedule.h"
 
 /* May root t of the group be stored nontemporally? Lanes have to run along it, iteration after
- * iteration, and it must not share memory with a tensor that is read. s: legal, whatever its
- * `nontemporal` is. */
+ * iteration, and it must not share memory with a tensor that is read. s: legal, with any value of
+ * `nontemporal`. */
 bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t);
 /* May any root? */
 bool neo_nontemporal_any(neo_module *m, const neo_group *g, const neo_schedule *s);

@@ -5,7 +5,7 @@
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
 
-/* Sets what a parameter needs to have an effect: lanes need a width, rows a number. */
+/* Sets the parameters without which a new one has no effect: lanes need a width, rows a number. */
 static void propagate_axes(const neo_space *x, int64_t before, neo_param k, neo_schedule *s) {
   neo_loop_params *p = &s->loops;
   int64_t now = s->at[k], n = (int64_t)x->f->axes.n;

@@ -303,7 +303,7 @@ static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
       s->loops.pack &= ~(1LL << k);
 }
 
-/* Cuts what does not fit into scratch or L2: the reduction first, then columns, then rows. Columns
+/* Chooses blocks that fit into scratch and L2: blocks of the reduction first, then of columns, then of rows. Columns
  * that are read in place are streams, so that rows are packed once. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
   neo_loop_params *p = &s->loops;

@@ -1,5 +1,5 @@
-/* The condition of a reduction by keys, split into what is tested before the keys, the keys, and
- * the rest (segment.h). */
+/* The condition of a segmented reduction, split into the conjuncts before the keys, the keys, and the rest
+ * (segment.h). */
 #include "schedule/segment/condition.h"
 #include "ir/comparison.h"
 #include "ir/prove.h"
@@ -108,7 +108,7 @@ typedef struct { /* an end of an interval of axis v; 0 where it is no such */
   neo_expr from, last, end;
 } side;
 
-/* a <= b or a < b: what it says of AXIS v, which is one of the two. */
+/* The bound that a <= b or a < b sets for AXIS v, which is a or b. */
 static side side_of(splitter *x, neo_expr e, uint32_t axis) {
   neo_node n = *neo_expr_node(x->m, e);
   side y = {0};

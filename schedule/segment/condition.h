@@ -1,4 +1,4 @@
-/* Private to schedule/segment: which part of a condition says what (segment.h). */
+/* Private to schedule/segment: the parts of a condition (segment.h). */
 #pragma once
 #include "schedule/segment/segment.h"
 

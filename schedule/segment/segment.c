@@ -20,9 +20,9 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* A product of matrices, of which one has the axis of the rows and one that of columns: a tile of
- * these uses each operand for a whole row or column of results, and takes less time than passes that
- * go to memory with each term. */
+/* Is the form a product of matrices, one with the axis of rows and one with that of columns? A register tile then uses
+ * each operand for a whole row or column of results, and takes less time than passes, which access memory for each
+ * term. */
 static bool reuses_operands(neo_module *m, const neo_form *f, uint32_t axis) {
   neo_contraction c;
   uint64_t shared = ((uint64_t)1 << f->axes.n) - 1, row = (uint64_t)1 << axis;
@@ -76,7 +76,7 @@ static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
          f->stages.at[0].accs.at[0].type == neo_expr_type(m, store->outs.at[0].value);
 }
 
-/* Only rows that have terms are read: what the tensor says of a sum (neo_tensor_rec.terms). */
+/* Sets `rows`, if the result is a sum of whose rows only those with terms are read (neo_tensor_rec.terms). */
 static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
   const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);

@@ -66,7 +66,7 @@ static int64_t in_block(int64_t length, int64_t block) {
   return block && block < length ? block : length;
 }
 
-/* Rows, or columns, at the largest sizes, which scratch is made for. */
+/* The number of rows, or of columns, at the largest sizes, which determine scratch. */
 static int64_t most_length(const neo_tiles *q, const neo_schedule *s, bool rows) {
   const neo_loop_params *p = &s->loops;
   bool own = p->vector_axis >= (int64_t)q->f->axes.n;
@@ -200,9 +200,8 @@ static void limit_reduction(descent *d) {
   d->fits = fits(d->q, &d->best);
 }
 
-/* Tries shorter blocks of the reduction, for an operand in place that would miss the caches, or a
- * packed one that would leave them. A block has few steps or, where one iteration of the first axis
- * exceeds that, few iterations. */
+/* Tries shorter blocks of the reduction, for an operand in place that would miss the caches, or a packed one that would
+ * be evicted. A block has few steps or, if one iteration of the first axis exceeds that, few iterations. */
 static void try_reduction(descent *d) {
   enum { FEWEST = 4, STEPS = 512, ITERATIONS = 4 };
   const neo_schedule start = d->best;
@@ -327,8 +326,8 @@ static descent block_ordered(merit_cache *cache, neo_schedule *s) {
   return best;
 }
 
-/* Tries both loop orders of tiles where sums or their blocks are short: stores of results and
- * partial sums are then much of the traffic; and where nothing is packed, for what is read again. */
+/* Tries both loop orders of tiles if sums or their blocks are short, because stores of results and partial sums are
+ * then much of the traffic; and if nothing is packed, because of repeated reads. */
 static double block_shared(merit_cache *cache, neo_schedule *s) {
   neo_tiles *q = cache->q;
   enum { SHORT = 512 };

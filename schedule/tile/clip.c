@@ -97,7 +97,7 @@ double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows) {
 
 /* ---- lanes that are tested */
 
-/* How many conjuncts use one of the axes. */
+/* The number of conjuncts that use one of the axes. */
 static uint32_t conjuncts(const neo_tiles *q, neo_expr where, uint64_t axes) {
   const neo_node *n = neo_expr_node(q->m, where);
   if (n->op == NEO_OP_AND)

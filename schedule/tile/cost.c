@@ -11,8 +11,8 @@
 
 /* ---- tiles */
 
-/* Cycles of a step of a tile of r rows and c vectors. Where lanes are columns, what rows are multiplied
- * with is one number, which is spread over a vector afterwards. */
+/* Cycles of a step of a tile of r rows and c vectors. If lanes are columns, the factors of a row are multiplied as
+ * numbers, and the product is spread over a vector afterwards. */
 static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
   double rows = r * g->row_products, columns = c * g->column_products;

@@ -7,8 +7,8 @@
 typedef struct {
   uint32_t n;
   struct {
-    double trips, whole; /* iterations; the share of the work that each has, but for the last one,
-                            which has what is left */
+    double trips, whole; /* iterations; the share of the work of each iteration but the last one,
+                            which has the rest */
   } loop[NEO_FORM_MAX_AXES + 2];
   double total, size; /* iterations of all loops together; of a unit */
 } neo_tile_units;

@@ -192,7 +192,7 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
   return false;
 }
 
-/* Whether the folder is the user's own: it may have existed before. */
+/* Whether the folder belongs to this user: another user may have created it. */
 static bool is_own_folder(const char *folder) {
   struct stat st;
   if (stat(folder, &st) != 0)

@@ -1,63 +1,65 @@
-/* neo-measure: runs kernels that may be wrong, and says how long they take.
+/* neo-measure: runs kernels, which may be wrong, and measures the time that they take.
  *
- * It reads commands, a line each. Only commands that measure are answered, with one line of JSON;
- * errors in earlier lines are reported then, until the next `job`. It links the runtime only and is
- * started before any thread exists, so that it can fork. Every candidate runs in a child of its
- * own, one at a time, with limits on time, memory, descriptors, files, processes and system calls,
- * in a process group that is killed at the end. The parent compares the candidate's answer with the
- * expected one before its time is measured.
+ * The program reads commands, one per line. Only commands that measure are answered, each with one
+ * line of JSON; an error in an earlier line is reported by the next answer, up to the next `job`.
+ * The program links the runtime only, and runs before any thread exists, so that it can fork. Every
+ * candidate runs in a child process of its own, one at a time, with limits on time, memory,
+ * descriptors, files, processes and system calls, in a process group that is killed at the end. The
+ * parent compares a candidate's answer with the expected one before the time is measured.
  *
- *   job               forget the job before; what follows describes a new one
- *   threads 1         (the defaults are shown)
+ *   job               begins a new job, and forgets the one before
+ *   threads 1         (values shown here are the defaults)
  *   seed 0
- *   fill signed       or positive
+ *   fill signed       inputs have both signs; `fill positive`: positive numbers only
  *   limit wall_ms=2000 cpu_ms=2000 memory_mb=256
- *                     of a child; memory in addition to the job's own
+ *                     limits of a child; the memory is in addition to that of the job's buffers
  *   time run_ms=2 least_runs=7 total_ms=60
- *                     of a run of some units; of all runs of a candidate
- *   between bytes=0   what other kernels touch between two runs of this one, in the step that it is
- *                     of: so much other memory is read before each sample, but no more than the
- *                     caches hold. Of a processor's kernels only
- *   sizes 64 128      run-time sizes, as neo_rt_args has them
+ *                     time of one run of some units; least number of runs; time of all runs
+ *   between bytes=0   reads this much other memory before each sample, at most the size of the
+ *                     caches, as other kernels of the same step would. Processor kernels only
+ *   sizes 64 128      run-time sizes, in the order of neo_rt_args
  *   buffer read f32 262144 [least=-1] [bound=1000] [path=/tmp/x/3.input]
- *                     in the order of the kernel's buffers; elements of an index are at least 0, or
- *                     what is given, and below its bound; or they are those of a file, as they are
- *                     in memory (the path to the end of the line)
+ *                     the kernel's next buffer: 262144 elements, drawn at random. Elements that are
+ *                     indices are at least `least` (0 by default) and less than `bound`. With a
+ *                     path (to the end of the line) the elements are read from a file in which they
+ *                     are as in memory
  *   buffer write f32 4096 rtol=1e-5 [atol=0] [loose=0.001] [rare=0.0001]
- *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
- *                     a share `rare` of them by anything
+ *                     a result. It may differ by rtol*(|expected| + root mean square of all
+ *                     expected elements) + atol; a share `rare` of the elements by any amount
  *   buffer update f32 4096 rtol=1e-5 ...
- *                     it is read and written: words of both. Before each run that is checked it is
- *                     as at first
- *   loose             from now on by `loose` more: for answers that are nothing but rounding, of
- *                     sums that cancel
- *   ready             allocates and fills
+ *                     a buffer that is read and written, with the words of both. It is reset to its
+ *                     first content before each run that is checked
+ *   loose             adds `loose` to atol of every buffer so far: for sums that cancel, whose
+ *                     results consist of rounding errors
+ *   ready             allocates and fills the buffers
  *   expect path=/tmp/x/3.expected
- *                     what `base` is compared with, in place of `plain`: a file that `save` wrote
- *   plain KERNEL      some units of a kernel that is right: what `base` is compared with
- *   base KERNEL       the default: measured; its answer is the expected one from now on
- *   try KERNEL        a candidate: measured against the base, in turns, on some units
+ *                     the expected result of `base`, from a file that `save` wrote, instead of the
+ *                     result of `plain`
+ *   plain KERNEL      runs some units of a kernel known to be right: the expected result of `base`
+ *   base KERNEL       measures the default kernel; its result is the expected one from now on
+ *   try KERNEL        measures a candidate against the base, in turns, on some units
  *   race KERNEL       the same on all units, for longer
  *   save path=/tmp/x/3.expected
- *                     some elements of what `plain` computed, to a file; answered
+ *                     writes some elements of the result of `plain` to a file; answered
  *   device cpu avx2,fma
  *   device cuda sm_90a [number=1]
- *                     what kernels are for, from now on; answered: by its name, or why it is not
- *                     here
+ *                     selects the device for the following kernels. The answer is its name, or why
+ *                     it is not available
  *   quit
  *
- * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the
- * path to the end of the line; scratch in bytes). One with `block=128 block_units=128` is a GPU's:
- * the file is an image for the driver, a unit's threads are launched as the record of a model would
- * say, with `persistent=1` at most one block for each multiprocessor; with
- * `maps=0:bf16:100,0,64:33,200,64;1:...` it takes boxes of tensors: which buffer, its type, and of
- * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its
- * units run, in one child for as long as nothing fails (gpu.c); the clock is the device's. `plain`
- * is a kernel for this processor all the same. The answer repeats the id:
- * {"id":3,"ok":false,"code":"wrong","why":"..."}, with a word of reasons.def and a text for people;
- * or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of all units; of try and race also
- * "ratio", the median of the ratios to the base in each turn; of a GPU "graph":true where several
- * launches were one graph of the driver (series.c). */
+ * KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the path to
+ * the end of the line; scratch in bytes). A GPU kernel also has `block=128 block_units=128`, the
+ * threads and units of a block, and its file is an image for the driver; it is launched as the
+ * record of a model says. `persistent=1` launches at most one block for each multiprocessor.
+ * `maps=0:bf16:100,0,64:33,200,64;1:...` lists boxes of tensors (neo_rt_map): the buffer, its type,
+ * and for each axis the extent, the bytes between two elements, and the elements of a box. All units
+ * of a GPU kernel run, in one child until something fails (gpu.c), and the device's clock measures
+ * them. `plain` is a kernel for this processor even then.
+ *
+ * An answer repeats the id. {"id":3,"ok":false,"code":"wrong","why":"..."} has a word of reasons.def
+ * and a text for people; {"id":3,"ok":true,"ns":...} the median time of a run of all units. Answers
+ * to `try` and `race` add "ratio", the median over turns of the ratio to the base; those for a GPU
+ * "graph":true if several launches were one graph of the driver (series.c). */
 #pragma once
 #include "include/neo/neo_rt.h"
 #include "tools/measure/words.h"

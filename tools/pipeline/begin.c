@@ -15,8 +15,8 @@ static bool is_identifier(const char *s) {
   return good;
 }
 
-/* The source's text, which is read once: the cache was asked for this one. *text is null after a
- * failure. */
+/* Reads the model's text, once: if the cache has been asked about a text, that one is used. *text
+ * is null after a failure. */
 static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
   const char *path = c->options.path;
   if (c->code && c->code->text) {

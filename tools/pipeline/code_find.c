@@ -25,8 +25,8 @@ void neo_code_end(neo_compilation *c) {
   c->code = NULL;
 }
 
-/* A folder that is not to be trusted is worth a word; one that cannot be written, where the user
- * has named it. */
+/* Warns of a cache folder that cannot be trusted, and, if the user has named the folder, of one
+ * that cannot be written. */
 static void report(neo_compilation *c) {
   const char *why = c->code_refused;
   if (!why && c->code && c->options.cache_named)
@@ -62,7 +62,7 @@ static neo_code_key second_key(neo_compilation *c) {
   return neo_code_key_of(NEO_CODE_BUILD, neo_str_text(&s), s.n);
 }
 
-/* False: there is something that cannot be read, which the frontend will report. */
+/* Looks for one file. False: it exists and cannot be read, which the frontend will report. */
 static bool probe(neo_compilation *c, const char *path) {
   neo_probe p = {.path = path};
   char *text = NULL;
@@ -74,7 +74,7 @@ static bool probe(neo_compilation *c, const char *path) {
   return true;
 }
 
-/* Looks where a compilation looked. */
+/* Looks for all files that the cached compilation looked for. */
 static bool probe_all(neo_compilation *c, const char *data, size_t n) {
   neo_unpack r = {.at = data, .n = n};
   for (uint64_t k = 0, count = neo_unpack_number(&r); k < count && !r.bad; k++)

@@ -1,9 +1,11 @@
-/* Objects of kernels in the cache. The record, which is every build's own, is not among them. */
+/* Objects of kernels in the cache. The object with the record is not cached: it differs between
+ * builds. */
 #include "base/hash.h"
 #include "base/pack.h"
 #include "tools/pipeline/code.h"
 
-/* Functions that kernels share have the prefix in their names. */
+/* Prepares the keys of kernels. The prefix is part of a key, because functions that kernels share
+ * have it in their names. */
 void neo_code_kernels_begin(neo_compilation *c) {
   neo_code_begin(c);
   if (!c->code)

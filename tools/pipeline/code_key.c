@@ -61,7 +61,8 @@ static void add_names(neo_str *s, const neo_compile_options *o) {
   }
 }
 
-/* Both libraries are made of the same objects. */
+/* Adds what is emitted. Shared and static library count as one: they are made of the same
+ * objects. */
 static void add_emit(neo_str *s, const neo_compile_options *o) {
   unsigned libraries = NEO_EMIT_SO | NEO_EMIT_A;
   add_number(s, "libraries", (o->emit & libraries) != 0);
@@ -73,7 +74,8 @@ static void add_machine(neo_str *s, const neo_compile_options *o) {
     neo_machine_print(o->machine, s);
 }
 
-/* Passes are verified or not, with the same result. */
+/* Adds the passes that are skipped. Verification between passes is no part: it does not change the
+ * result. */
 static void add_passes(neo_str *s, const neo_compile_options *o) {
   for (const char *const *p = o->passes.skip; p && *p; p++)
     add_text(s, *p);
@@ -122,7 +124,7 @@ static void add_options(neo_str *s, const neo_compile_options *o) {
 #define HAS_AFTER(o, field) false
 #define HAS_NEVER(o, field) ((o)->field != 0)
 
-/* Something that no key can say. */
+/* Whether an option is set that a key cannot express. */
 static bool is_special(const neo_compile_options *o) {
   bool is = o->passes.dump_after || o->passes.check || o->fusion.profile;
 #define X(field, how) is = is || HAS_##how(o, field);

@@ -20,7 +20,8 @@ static void put_summary(neo_compilation *c, neo_str *out) {
   }
 }
 
-/* Texts of sources have numbers: the model's, those of modules in memory, those of probes. */
+/* The text of a source by its number: 0 the model, then the modules in memory, then the files that
+ * were looked for. */
 static const char *text_at(const neo_compilation *c, uint64_t number, size_t *n) {
   uint64_t k = number - 1, modules = (uint64_t)c->options.n_modules;
   const neo_probes *probes = &c->code->probes;
@@ -38,7 +39,7 @@ static const char *text_at(const neo_compilation *c, uint64_t number, size_t *n)
   return probes->at[k - modules].text;
 }
 
-/* By identity: names may be equal. */
+/* Writes the number of a source, found by its text's address: names may be equal. */
 static bool put_source(neo_compilation *c, uint32_t file, neo_str *out) {
   size_t n, bytes = 0;
   const char *text = neo_sources_text(c->sources, file, &n);
@@ -103,7 +104,7 @@ static void read_summary(neo_compilation *c, neo_unpack *r) {
   c->summary = s;
 }
 
-/* The sources with the numbers that they had. */
+/* Reads the list of sources, each with its former number. */
 static void read_files(neo_compilation *c, neo_unpack *r) {
   for (uint64_t k = 0, n = neo_unpack_number(r); k < n && !r->bad; k++) {
     size_t bytes = 0;

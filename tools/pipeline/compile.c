@@ -155,7 +155,8 @@ bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
   return false;
 }
 
-/* Schedules and loop IR of all groups; threads may begin with machine code meanwhile. */
+/* Makes schedules and loop IR of all groups; meanwhile other threads may begin to generate machine
+ * code. */
 static neo_status make_kernels(neo_compilation *c) {
   neo_status s = NEO_OK;
   neo_code_begin(c);
@@ -223,7 +224,7 @@ static neo_status kernels(neo_compilation *c) {
   return !s && c->facts ? neo_fact_check_plan(c) : s;
 }
 
-/* ---- stages with the way out when memory ends */
+/* ---- stages that return when memory ends */
 
 static neo_status no_memory(neo_compilation *c) {
   size_t defs = c->module ? c->module->defs.n : 0;
@@ -310,6 +311,6 @@ neo_status neo_compile_all(neo_compilation *c) {
   if (!s)
     s = neo_compile_emit(c);
   if (s)
-    neo_parts_end(c); /* reports fork, where it was a bug */
+    neo_parts_end(c); /* ends the threads: the report of a bug forks */
   return s;
 }

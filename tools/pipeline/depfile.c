@@ -12,7 +12,7 @@ static void add_escaped(neo_str *s, const char *path) {
   }
 }
 
-/* A text that the compiler was given is no file. The model is the first source. */
+/* Whether a source is a file: not a text that was passed to the compiler. Source 0 is the model. */
 static bool is_file(const neo_compilation *c, uint32_t source) {
   size_t n;
   const char *text = neo_sources_text(c->sources, source, &n);

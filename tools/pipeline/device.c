@@ -135,7 +135,7 @@ static neo_status assemble(neo_compilation *c, const char *ptx, const char *cubi
   const char *device = neo_arena_printf(&c->arena, "-arch=%s", t->device);
   const char *argv[] = {"ptxas", device, "-o", cubin, ptx, NULL};
   neo_status s = run(c, argv);
-  if (s && !neo_streq(t->device, t->level)) /* a ptxas of before that device */
+  if (s && !neo_streq(t->device, t->level)) /* perhaps this ptxas is older than the device */
     c->why = neo_arena_printf(&c->arena, "%s; --target=nvptx:%s leaves %s to the driver", c->why,
                               t->level, t->device);
   return s ? s : add_image(c, NEO_RT_IMAGE_CUBIN, cubin);

@@ -38,7 +38,8 @@ static int32_t no_kernel(const neo_rt_args *args) {
   return 1;
 }
 
-/* The runtime takes no record without kernels: here they only fail. */
+/* The kernel table of a record that only answers questions: the runtime requires kernels, and these
+ * fail when they are called. */
 static const neo_rt_kernel *kernels_of(neo_compilation *c) {
   size_t n = c->plan->rt_kernels.n;
   neo_rt_kernel *k = NEO_NEW_ARRAY(&c->arena, neo_rt_kernel, n + 1);
@@ -130,7 +131,7 @@ static neo_status make_texts(neo_compilation *c) {
   return s;
 }
 
-/* The objects as one, which is all that is wanted of them where nothing is linked. */
+/* Merges the objects into one. Without a library nothing else needs them. */
 static neo_status make_object(neo_compilation *c) {
   neo_object whole;
   bool code = !(c->options.emit & NEO_EMIT_OBJECT);
@@ -147,7 +148,7 @@ static neo_status take_staged(neo_compilation *c) {
   return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);
 }
 
-/* All but the libraries that objects are linked to. */
+/* Makes all outputs except the linked libraries. */
 static neo_status make(neo_compilation *c) {
   neo_status s = neo_emit_device(c);
   if (!s)

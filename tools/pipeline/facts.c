@@ -11,8 +11,8 @@ typedef struct { /* an evaluation */
   uint32_t number;
   neo_module *m;
   const char *pass;
-  bool
-      gradients; /* m is a copy of the program in which gradients are made before all other passes */
+  /* m is a copy of the program in which gradients are made before all other passes. */
+  bool gradients;
   neo_interp *interp;
   neo_arena scratch;
   neo_fact_round now;
@@ -33,7 +33,8 @@ static neo_status report(evaluation *e, const char *what) {
   return NEO_INTERNAL;
 }
 
-/* The name of the k-th result of an entry: of an output, or of the tensor that is updated. */
+/* The name of the k-th result of an entry: an output's name, or that of the tensor which an update
+ * changes. */
 static uint32_t name_of(const neo_module *m, const neo_entry_rec *x, uint32_t k) {
   if (k < x->outputs.n)
     return neo_list_at(m, x->names, k);
@@ -62,7 +63,8 @@ static void count(evaluation *e, neo_fact_outcome k, int64_t n) {
   neo_fact_count(e->f, NEO_FACT_OF_MODULES, k, n);
 }
 
-/* Gradients have no definition before they are made: their entries wait. */
+/* Evaluates an entry; one that needs gradients is left for later, as gradients have no definition
+ * yet. */
 static neo_status evaluate_entry(evaluation *e, uint32_t entry) {
   neo_entry_rec x = e->m->entries.at[entry];
   size_t n = x.outputs.n + x.updates.n;

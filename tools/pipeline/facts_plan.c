@@ -50,7 +50,8 @@ static void count(plan_check *x, neo_fact_outcome k) {
   neo_fact_count(x->c->facts, NEO_FACT_OF_PLANS, k, 1);
 }
 
-/* False: nothing can be expected, for it would take long, or no inputs are as they must be. */
+/* Computes the expected results. False: there are none, because that would take too long or no
+ * valid inputs were found. */
 static bool expect(plan_check *x, uint32_t number) {
   neo_str why = neo_str_in(x->a);
   neo_tensors roots = roots_of(x);
@@ -101,7 +102,8 @@ static void give(plan_check *x) {
 
 /* ---- comparing */
 
-/* "entry forward, kernel y: ...": kernels that refuse something name themselves. */
+/* Reports a difference, "entry forward, kernel y: ...". A kernel that refuses its input has put its
+ * name into the message itself. */
 static neo_status report(plan_check *x) {
   static const char names_itself[] = "kernel ";
   const char *why = neo_str_text(&x->why), *kernel = x->run.kernel;
@@ -149,7 +151,7 @@ static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t
   return first;
 }
 
-/* The region that the steps write tensor t to; null: they do not. */
+/* The region to which steps [from, to) write tensor t; null: none of them does. */
 static const neo_plan_region *written_to(const plan_check *x, int32_t from, int32_t to,
                                          neo_tensor t) {
   int64_t shift;
@@ -182,7 +184,7 @@ static neo_status compare_group(plan_check *x, int32_t from, int32_t to, uint64_
   return worst ? differs(x, of, element, at, worst->at[at]) : NEO_OK;
 }
 
-/* Results for the caller, and for the next call: all of them are there, and right. */
+/* Checks a result, for the caller or the next call: all elements must be written and right. */
 static neo_status compare_result(plan_check *x, int32_t number, neo_tensor t) {
   const neo_rt_tensor *to = &x->c->plan->tensors.at[number];
   const neo_plan_region *r = x->run.memory.region[to->buf];
@@ -234,7 +236,8 @@ static neo_status run_steps(plan_check *x) {
   return s ? s : compare_results(x);
 }
 
-/* Sizes that lowering added are indices of loops. */
+/* The values of all sizes. Those that lowering added are loop indices, and start at their least
+ * value. */
 static int64_t *all_sizes(neo_arena *a, const neo_module *m, const neo_fact_round *r) {
   int64_t *sizes = NEO_NEW_ARRAY(a, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
@@ -264,7 +267,8 @@ static neo_status check_entry(neo_compilation *c, uint32_t number, const neo_ent
   return s;
 }
 
-/* The plan has the module's entries in their order, but for those of initial values. */
+/* Checks every entry of the plan, which has the module's entries in order, except those of initial
+ * values. */
 neo_status neo_fact_check_plan(neo_compilation *c) {
   neo_status s = NEO_OK;
   for (uint32_t number = 0; number < NEO_FACT_ROUNDS && !s; number++) {

@@ -1,4 +1,4 @@
-/* Remarks on reductions by keys that compare each element with every key. */
+/* Remarks on reductions by key that compare each element with every key. */
 #include "schedule/keyed_pairs.h"
 #include "tools/pipeline/lower.h"
 

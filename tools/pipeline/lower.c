@@ -27,8 +27,8 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
-/* "net_k0_Y": its name, and how many kernels had that before. So a kernel keeps its symbol, and its
- * code in the cache, where others are added before it. */
+/* A symbol "net_k0_Y": the prefix, the number of earlier kernels with this name, the name. A kernel
+ * thus keeps its symbol, and its code in the cache, when others are added before it. */
 static const char *symbol_of(neo_compilation *c, const char *name) {
   uint64_t hash = neo_hash(name, strlen(name), 0), same = 0;
   neo_map_get(&c->kernel_names, hash, &same);
@@ -64,8 +64,8 @@ static void note_group(neo_compilation *c, neo_schedule s, const neo_record *fro
 
 /* ---- recurrences */
 
-/* The number of a kernel that does the same, or that of this one: entries have recurrences in
- * common. */
+/* The number of an equal kernel that exists already, else that of this one: entries share
+ * recurrences. */
 static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
   uint64_t key[2];
   neo_kernel_key(k, key);
@@ -92,7 +92,8 @@ static neo_plan_tree plan_tree(neo_compilation *c, const neo_kernel_tree *from) 
   return out;
 }
 
-/* Notes which kernel of the compilation has which segments; `first`: that of schedule 0. */
+/* Notes for each segment the kernel that contains it; `first`: index of the segment with schedule
+ * 0. */
 static void place_segments(neo_compilation *c, const neo_kernel_tree *from,
                            const neo_plan_tree *tree, size_t first) {
   for (size_t k = 0; k < from->kernels.n; k++)
@@ -104,7 +105,7 @@ typedef struct {
   neo_compilation *c;
   const neo_group *of;
   size_t first;             /* segment of the recurrence's schedule 0 */
-  const neo_segment *other; /* which has another schedule; null: none has */
+  const neo_segment *other; /* segment that gets another schedule; null: none */
   bool reference;
 } lowering;
 
@@ -135,7 +136,7 @@ static const neo_schedule *schedules_with(neo_compilation *c, const neo_segment 
   return all;
 }
 
-/* Have all segments kernels, those of rows that run alone too? */
+/* Whether every segment of the group has a kernel, including segments of rows that run alone. */
 static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
   bool all = true;
   for (size_t k = 0; k < c->segments.n; k++)
@@ -143,7 +144,8 @@ static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
   return all;
 }
 
-/* Loops are divided by the first schedules. */
+/* Notes the time that a segment saves. Only the first run prices segments, as it decides how loops
+ * are divided. */
 static double price_segment(void *ctx, uint32_t choice, double saved_s) {
   lowering *x = ctx;
   neo_segment *s = &x->c->segments.at[x->first + choice];
@@ -235,7 +237,7 @@ static size_t count_segments(const neo_compilation *c, const neo_group *of) {
   return n;
 }
 
-/* Have two kernels buffers of the same types, but for scratch? */
+/* Whether two kernels have buffers of the same types, not counting scratch. */
 static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
   size_t k = 0;
   for (; k < a->bufs.n && !(a->bufs.at[k].use & NEO_BUF_SCRATCH); k++)
@@ -264,7 +266,7 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
 
 /* ---- groups */
 
-/* A concatenation whose parts are in its memory: no steps. */
+/* Notes a concatenation whose parts are computed in its memory: it has no steps. */
 static neo_status note_parts(neo_compilation *c) {
   neo_tree *none = NEO_NEW(&c->arena, neo_tree);
   none->kind = NEO_TREE_SEQUENCE;
@@ -308,8 +310,8 @@ void neo_compile_price(neo_compilation *c, size_t g) {
   x->cost.products *= share;
 }
 
-/* A group whose kernel exists already: equal keys say the same up to names, also which buffers may
- * be the same memory. */
+/* Uses the kernel of an earlier group with an equal key. Equal keys mean equal groups up to names,
+ * including which buffers may overlap. */
 bool neo_compile_share(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {

@@ -17,7 +17,7 @@ typedef struct {
   const Elf64_Sym *symbols;
   size_t n_symbols;
   const char *symbol_names;
-  uint32_t *section; /* old number -> new one; 0: it is left out */
+  uint32_t *section; /* by old number: the new one; 0: left out */
   uint32_t *symbol;
 } input;
 
@@ -94,7 +94,7 @@ static bool is_special(const Elf64_Sym *s) {
   return s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE;
 }
 
-/* With its section's new number. */
+/* The symbol with the new number of its section. */
 static Elf64_Sym placed(const input *in, const Elf64_Sym *s) {
   Elf64_Sym out = *s;
   if (!is_special(s))

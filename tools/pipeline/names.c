@@ -1,4 +1,4 @@
-/* Names that a library of ours must not have, since others have them. */
+/* Names that a compiled library must not define, because other libraries do. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include "codegen/plan/plan.h"
 #include "tools/pipeline/compile.h"

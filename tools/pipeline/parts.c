@@ -36,7 +36,7 @@ struct part {
   neo_plan_kernel kernel; /* else */
   size_t weight;
   bool taken;
-  neo_arena arena, kept; /* while it is made; of the object */
+  neo_arena arena, kept; /* for working memory; for the finished object */
   jmp_buf on_fail;
   neo_llvm *llvm;
   neo_code_part made;
@@ -46,12 +46,12 @@ struct part {
 
 struct neo_parts {
   const neo_compilation *c;
-  part *first, **last; /* of those that may be taken */
-  size_t n, seen;      /* parts; kernels that are in them */
+  part *first, **last; /* queue of parts that are ready */
+  size_t n, seen;      /* number of parts; number of kernels in them */
   pthread_mutex_t mutex;
   pthread_cond_t more;
-  shared *shared; /* that were claimed, the last one first */
-  bool closed;    /* no part follows */
+  shared *shared; /* shared functions claimed so far, the last one first */
+  bool closed;    /* no more parts will be added */
   pthread_t thread[MOST_THREADS];
   int n_threads, most_threads;
 };
@@ -72,7 +72,7 @@ static size_t block_weight(const neo_block *b, size_t copies) {
   return w;
 }
 
-/* About how much code a kernel becomes. */
+/* An estimate of a kernel's amount of code. */
 static size_t kernel_weight(const neo_plan_kernel *x) {
   const neo_kernel *k = x->kernel, *fast = x->fast;
   size_t more = fast ? fast->nodes.n + block_weight(&fast->body, 1) : 0;

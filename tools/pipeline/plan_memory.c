@@ -36,7 +36,8 @@ static void grow(neo_plan_memory *x, neo_plan_region *r, neo_tensor like, int64_
   r->n = n;
 }
 
-/* A tensor may be put in the place of another one: there is room for the longer one. */
+/* Makes the region of a buffer long enough for tensor t: tensors of different length may share a
+ * buffer. */
 void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t) {
   int32_t whole = x->plan->bufs.at[buf].whole - 1;
   neo_plan_region **r = &x->region[whole];
@@ -135,7 +136,7 @@ neo_memory_state neo_plan_memory_read(neo_plan_memory *x, neo_plan_region *r, in
   return NEO_MEMORY_HELD;
 }
 
-/* The elements of another region that have bytes in common with this one are lost. */
+/* Marks as lost the elements of other regions that share bytes with this element. */
 static void overwrite(const neo_plan_memory *x, const neo_plan_region *r, int64_t at,
                       neo_tensor t) {
   int64_t size = neo_type_bytes(r->type), from = r->offset + at * size;

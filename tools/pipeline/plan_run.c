@@ -1,7 +1,7 @@
 /* See plan_run.h. */
 #include "tools/pipeline/plan_run.h"
 
-enum { ORDER = 0x5eed }; /* of the threads of a GPU's block: any but the one they are counted in */
+enum { ORDER = 0x5eed }; /* seed for the order of a block's threads, which must not matter */
 
 neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_entry *e,
                               const int64_t *sizes, uint64_t seed, neo_str *why) {
@@ -19,7 +19,7 @@ neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_ent
   return x;
 }
 
-/* Sizes of loops at the same depth have one number. */
+/* Sets a size, in all loops of the same depth: they share one number. */
 static void set_size(neo_plan_run *x, int32_t number, int64_t value) {
   const neo_module *m = x->c->module;
   x->size[number] = value;

@@ -19,8 +19,8 @@
 enum { DEPFILE_LIMIT_BYTES = 64 << 20 };
 
 typedef struct {
-  const char *from, *to, *old; /* old: where the earlier file is meanwhile */
-  bool kept, moved;            /* the earlier file is there; `to` is ours */
+  const char *from, *to, *old; /* old: temporary name of the earlier file */
+  bool kept, moved;            /* the earlier file was kept; `to` is the new file */
 } output;
 
 typedef struct {
@@ -39,7 +39,8 @@ static neo_status fail(neo_compilation *c, const char *path) {
 
 /* ---- one file */
 
-/* A second name for the earlier file costs nothing; where the file system has none, it is moved. */
+/* Keeps the earlier file under a second name, by a link; on a file system without links it is
+ * moved. */
 static neo_status keep(neo_compilation *c, output *o) {
   struct stat st;
   if (lstat(o->to, &st) != 0)
@@ -101,7 +102,7 @@ static void restore_depfile(const publisher *p) {
   if (!p->before)
     unlink(path);
   else if (neo_file_write(&neo_io_default, path, p->before, p->before_bytes))
-    unlink(path); /* none at all makes its user build again */
+    unlink(path); /* without a depfile, make builds again */
 }
 
 /* ---- all */

@@ -111,7 +111,8 @@ neo_status neo_compile_read_records(neo_compilation *c) {
 
 /* ---- describing a group */
 
-/* All processors of a level share its records, whichever of them was named; a profile has its own. */
+/* The text that names the machine in records. All processors of a level share it, whichever was
+ * given; a profile has its own. */
 const char *neo_record_target_text(neo_arena *a, const neo_target *t) {
   const neo_machine *m = neo_machine_named(t->level);
   return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld%s%s%s%s", t->level, m->vector_bytes,
@@ -147,8 +148,8 @@ static void not_used(neo_compilation *c, const neo_group *g, const char *why) {
   neo_diag(c->diags, at, NEO_D_RECORD_NOT_USED, g->name, why);
 }
 
-/* Is there one that would be for this group, but for the machine or the compiler? Shipped ones are
- * no business of the user. */
+/* Counts the user's records that fit the group except for the machine or the compiler. Shipped
+ * records do not concern the user. */
 static void count_foreign(neo_compilation *c, const neo_record *group) {
   for (size_t k = c->shipped_records; k < c->records.all.n; k++) {
     const neo_record *r = &c->records.all.at[k];

@@ -80,7 +80,7 @@ static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t ran
     by[d] = end.coef[d];
 }
 
-/* List 0 has no elements, as none would be below 0. */
+/* Fills in the lists of an edge tensor. List 0 is empty: its elements would have to be below 0. */
 static void add_lists(neo_module *m, neo_tensor t, const int64_t *sizes, neo_ends_at *e) {
   neo_tensor offsets = neo_tensor_at(m, t)->offsets;
   if (!offsets.i)

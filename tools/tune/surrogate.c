@@ -59,8 +59,8 @@ static void point_of_blocks(const neo_surrogate *b, const neo_schedule *s, doubl
   f[4] = logarithm(k * n, 3);
 }
 
-/* The feature of another parameter: lengths are logarithmic; of other kinds only equality
- * matters. */
+/* The feature for a parameter of another kind: the logarithm of a length. Values of other kinds
+ * have no order: only equality matters. */
 static double feature(neo_param_kind kind, double x) {
   static const double plain = 1.5, units = 1.0 / 8;
   switch (kind) {

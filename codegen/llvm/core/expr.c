@@ -1,9 +1,12 @@
-/* Expressions: each node is emitted once a statement, scalar where no lane matters.
+/* Expressions: each node is emitted once in a statement, as a scalar if it does not depend on the lane.
  *
- * Guards instead of control flow: what a SELECT, a LOADIF or a conditional STORE does not evaluate
- * must not touch memory, and only loads touch memory; so the condition joins the guard under which
- * loads are emitted, and everything else, which is total, is evaluated anyway. Values made under a
- * narrower guard are forgotten when it ends. */
+ * Guards replace control flow. The side of a SELECT, LOADIF or conditional STORE that is not evaluated must not access
+ * memory. Only loads do, so the condition joins the guard of the side's loads, and all other operators, which are
+ * total, are evaluated anyway:
+ *
+ *   select(c, x[i] + 1, y)    ->    t = (load x[i] if c, else 0) + 1;  select(c, t, y)
+ *
+ * Values that were computed under a narrower guard are forgotten at its end. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <string.h>
@@ -98,8 +101,8 @@ static bool masks_are_vectors(const neo_llvm *l) {
   return l->target.isa == NEO_ISA_AVX2;
 }
 
-/* x where the condition without lanes holds, else 0: bits of all lanes, which stay in a register
- * from before a loop. A vector of conditions would be made anew in each iteration. */
+/* x if the condition without lanes holds, else 0, by a mask of all lanes that stays in a register from before a loop. A
+ * vector of conditions would be computed again in each iteration. */
 static LLVMValueRef or_zero(neo_ll_gen *g, LLVMValueRef cond, LLVMValueRef x) {
   LLVMBuilderRef b = g->l->b;
   uint32_t w = neo_ll_width(x);

@@ -1,5 +1,5 @@
-/* Facts about index expressions: what divides them, their sign, their largest value. Arithmetic that may wrap
- * stands under a STOP (transform/wrapping.c), of which nothing is known. */
+/* Facts about index expressions: divisors, the sign, the largest value. Arithmetic that may wrap is under a STOP
+ * (transform/wrapping.c), about which there are no facts. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 

@@ -52,8 +52,8 @@ static LLVMErrorRef define_one(LLVMOrcJITDylibRef dylib, LLVMOrcSymbolStringPool
   return LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1));
 }
 
-/* Called with the names that are looked up and not there; what stays undefined is an error of
- * the lookup. */
+/* The generator of missing symbols: LLVM calls it with names that are not defined yet. Names that stay undefined are an
+ * error of the lookup. */
 static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
                            LLVMOrcLookupStateRef *state, LLVMOrcLookupKind kind,
                            LLVMOrcJITDylibRef dylib, LLVMOrcJITDylibLookupFlags flags,
@@ -71,7 +71,7 @@ static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
 
 /* ---- errors */
 
-/* The error of a lookup says what is not there, and a report why. */
+/* Is there an error? The error of a lookup names the missing symbols, and a report has the reason. */
 static bool failed(neo_arena *a, const neo_jit *j, LLVMErrorRef error, const char **why) {
   if (!error)
     return false;

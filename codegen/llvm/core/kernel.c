@@ -1,4 +1,5 @@
-/* Kernels: `int32_t symbol(const neo_rt_args *)`, or what a GPU launches (llvm/nvptx/kernel.c). */
+/* The function of a kernel: `int32_t symbol(const neo_rt_args *)`, or the entry of a GPU's kernel
+ * (llvm/nvptx/kernel.c). */
 #include "codegen/llvm/gen.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include "neo/neo_rt.h"

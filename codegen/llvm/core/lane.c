@@ -1,10 +1,11 @@
-/* Stores of one lane are stores of an element.
+/* Masked stores of a single lane become stores of an element.
  *
- * The last step of a loop may have a single element left, and its store a mask of one lane that is
- * known. With AVX-512 LLVM 22 makes a store of that lane of it, but where the value is narrowed
- * first (trunc <16 x i32> to <16 x i16>), of the lane before it is narrowed: more bytes than there
- * are elements, over whatever follows. So no such store of integers is left to it. It is done last:
- * until then masks become constants. */
+ *   masked.store(v, p, mask of lane 3)    ->    store v[3], p + 3
+ *
+ * The last step of a loop may have a single element, with a store whose mask is a constant of one lane. With AVX-512,
+ * LLVM 22 turns it into a store of that lane. But if the value is truncated first (trunc <16 x i32> to <16 x i16>), it
+ * stores the lane before truncation: more bytes than the element has, over the data that follow. So this pass replaces
+ * such stores of integers. It is the last pass, because masks become constants until then. */
 #include "codegen/llvm/gen.h"
 #include <string.h>
 

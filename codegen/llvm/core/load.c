@@ -79,7 +79,7 @@ static LLVMValueRef load_run(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard) 
   return p->lin.step == 1 ? v : neo_ll_reversed(g, v);
 }
 
-/* Which of the elements [first, first + width), counted from lane 0's, are read by some lane. */
+/* The mask of the elements [first, first + width), counted from lane 0's, that some lane reads. */
 static LLVMValueRef pairs_mask(neo_ll_gen *g, LLVMValueRef lanes, uint32_t first) {
   LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef order[1024];

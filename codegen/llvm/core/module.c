@@ -123,9 +123,8 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
   LLVMSetValueName2(made, symbol, strlen(symbol));
 }
 
-/* A loop of a kernel keeps its place in the lines of the instruction cache, whatever kernels stand
- * before its own: of a convolution that moved by half a line, 10 % more or less time was measured.
- * */
+/* The alignment of functions. A loop of a kernel then has the same position in the lines of the instruction cache for
+ * any kernels before its own: a move by half a line changed the time of a convolution by 10 %. */
 enum { LINE_BYTES = 64 };
 
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
@@ -152,7 +151,7 @@ static void shared_attributes(neo_llvm *l, LLVMValueRef fn) {
     LLVMSetVisibility(fn, LLVMHiddenVisibility);
   neo_ll_enum_attribute(l, fn, "noinline");
   neo_ll_enum_attribute(l, fn, "willreturn");
-  neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */
+  neo_ll_enum_attribute(l, fn, "memory"); /* none: no code reads errno */
 }
 
 static void begin_body(neo_llvm *l, LLVMValueRef fn) {
@@ -172,7 +171,8 @@ static void begin_outlined(neo_llvm *l, const char *name, LLVMTypeRef type, neo_
   begin_body(l, f->body);
 }
 
-/* Otherwise every module that needs it has it, and a linker keeps one of those of a model. */
+/* Begins a function in a module of its own, if shared functions are outlined. Otherwise every module that needs the
+ * function has a copy, and the linker uses one for the model. */
 neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type) {
   const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
   neo_ll_shared f = {.fn = LLVMGetNamedFunction(l->mod, name), .mod = l->mod};

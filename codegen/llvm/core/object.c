@@ -81,7 +81,7 @@ static neo_status write_text(neo_llvm *l, const char *path, const char *text, si
   return NEO_IO;
 }
 
-/* The text of what the object has. */
+/* The object's code as assembly text. */
 static neo_status make_asm(neo_llvm *l, LLVMMemoryBufferRef *out, const char **why) {
   char *text = NULL;
   *why = "";

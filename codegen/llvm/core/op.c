@@ -1,5 +1,5 @@
-/* The arithmetic rows of ops.def. f16 and bf16 arguments come as f32 values and the result is
- * rounded. Nothing here is undefined for any input: divisors are made safe before they divide. */
+/* The arithmetic rows of ops.def. f16 and bf16 arguments are f32 values, and the result is rounded. The code is defined
+ * for all inputs: a select replaces divisors that would trap. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 

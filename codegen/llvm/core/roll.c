@@ -1,15 +1,15 @@
-/* UNROLL loops that are emitted as loops after all: the ends of large tiles.
+/* UNROLL loops that are emitted as loops: the epilogues of large tiles.
  *
- * A tile's rows are unrolled so that its sums stay in registers. What is done with the sums at the
- * end stands in such loops too; where that is much (an optimizer's update, strided
- * lanes), copies of it for each row are the greater part of a kernel's code, and of the
- * time to compile it, for instructions that run once a tile.
+ * A tile's rows are unrolled so that its sums stay in registers. Its epilogue is in UNROLL loops, too. If the epilogue
+ * is long (an optimizer's update, strided lanes), its copies for each row are the greater part of a kernel's code and
+ * of the time to compile it, for instructions that run once in a tile.
  *
- * An UNROLL loop rolls if a copy of its body is long, no index divides by its variable, and all
- * that its iterations have in common in registers is read: registers that it writes are declared in
- * it, or are mentioned nowhere else and indexed by its variable. Of registers indexed by the
- * variable the body sees one row, the window: where they come from before the loop, they are put
- * into an array on the stack, from which each iteration takes its row. */
+ *   for r in 0..14 unroll: Y[r] = f(acc[r])    ->    for r in 0..14: Y[r] = f(stack[r])
+ *
+ * An UNROLL loop is rolled if a copy of its body is long, no index divides by its variable, and its iterations share
+ * registers only for reading: a register that the loop writes is declared in it, or is used nowhere else and indexed by
+ * the variable. The body sees one row of a register that the variable indexes, the window. Rows from before the loop
+ * are stored to an array on the stack, from which each iteration loads its row. */
 #include "codegen/llvm/gen.h"
 
 /* Counts of instructions: the least of a body that may roll, and of all its copies; the price of a
@@ -30,7 +30,7 @@ typedef struct {
   } * row; /* by register */
 } roll;
 
-/* ---- what a body is */
+/* ---- the analysis of a body */
 
 /* Instructions of a memory access. An offset that is not linear in the lane counts as contiguous. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
@@ -93,7 +93,7 @@ static void see_loop(roll *r, const neo_ls *s) {
   else if (s->loop.kind == NEO_LOOP_UNROLL)
     trips = neo_ls_trips(s);
   else
-    r->refused = true; /* what it does is no end of a tile */
+    r->refused = true; /* the body is no epilogue of a tile */
   see_block(r, &s->loop.body);
   r->weight = before + trips * (r->weight - before);
   if (s->loop.kind == NEO_LOOP_VECTOR)
@@ -137,7 +137,7 @@ static void see_statement(roll *r, const neo_ls *s) {
   case NEO_LS_PREFETCH:
     see(r, s->prefetch.of.offset);
     break;
-  default: /* what matrix units do, and GPUs, which roll nothing */
+  default: /* statements of matrix units, and of GPUs, whose loops are not rolled */
     r->refused = true;
   }
 }
@@ -155,7 +155,7 @@ static roll look_at(neo_ll_gen *g, const neo_block *b, uint32_t var) {
   return r;
 }
 
-/* How often each register is mentioned in the kernel. */
+/* The number of uses of each register in the kernel. */
 static const uint32_t *mentions(neo_ll_gen *g) {
   if (!g->mentions) {
     roll all = look_at(g, &g->k->body, UINT32_MAX);
@@ -217,7 +217,7 @@ static void put_into_array(roll *r, uint32_t reg) {
   }
 }
 
-/* In the loop: what the body takes for row 0 is row x. */
+/* In the loop: loads row x of the register into the window, which the body reads as row 0. */
 static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
   LLVMBuilderRef b = r->g->l->b;
   LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);

@@ -1,4 +1,4 @@
-/* Stores: runs as vectors, masked where a guard has lanes, all others lane by lane. */
+/* Stores: contiguous runs as vectors, masked if the guard has lanes; all others lane by lane. */
 #include "codegen/llvm/core/access.h"
 
 /* Reports a store to memory that asynchronous instructions read to an emulated device: "neo_gpu_wrote(at, bytes)".

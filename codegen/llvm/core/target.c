@@ -198,7 +198,8 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
   take_row(out, row ? row : neo_machine_named(v->cpu));
 }
 
-/* The processor's instructions, what else is said of the GPU. */
+/* Makes the target an emulated GPU: the instructions of this machine's processor, and all other properties of the
+ * GPU. */
 static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   neo_target host;
   neo_status s = neo_target_choose(a, NULL, NULL, &host, why);

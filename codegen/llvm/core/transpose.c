@@ -32,7 +32,7 @@ typedef struct {
   uint32_t n_regs;
 } tile;
 
-/* ---- what can be transposed */
+/* ---- the tiles that can be transposed */
 
 /* A perfect loop nest around a single store: UNROLL loops, then a VECTOR loop. */
 static bool is_tile(const neo_ls *s, tile *t) {
@@ -156,7 +156,7 @@ static shuffle interleaved(uint32_t n, uint32_t block, uint32_t e) {
   return s;
 }
 
-/* The blocks of even numbers of both, those of odd ones. */
+/* The shuffle that takes the even blocks of two vectors, and the odd ones. */
 static shuffle blocks_parted(uint32_t n, uint32_t block) {
   shuffle s;
   for (uint32_t k = 0; k < n; k++)

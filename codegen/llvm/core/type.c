@@ -1,9 +1,9 @@
 /* Types, constants, and conversions between element types.
  *
- * f16 and bf16 live in float registers. With F16C (or on aarch64, on a GPU) f16 uses the machine's
- * conversions; without, integer arithmetic: LLVM would call a support library that need not exist.
- * bf16 is rounded by integer arithmetic: add half of the last place, ties to even; on GPUs from
- * sm_80 on by the machine. There what was read as such, and is written again, is not converted. */
+ * f16 and bf16 values are in float registers. With F16C (or on aarch64, on a GPU) f16 uses the machine's conversions;
+ * otherwise integer arithmetic, because LLVM would call a support library that may not exist. bf16 is rounded by
+ * integer arithmetic: add half of the last place, ties to even; on GPUs from sm_80 on by the machine. There, a value
+ * that was read as bf16 and is written again is not converted. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <math.h>

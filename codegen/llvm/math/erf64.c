@@ -2,8 +2,8 @@
  *
  * Near 0 each is an odd polynomial: erf(x)/x - 1 in x^2, |x| <= 0.875, degree 12, error of erf
  * 2^-56; (Phi(x) - 1/2 - x/sqrt(2 pi))/x^3 in x^2, |x| <= 1, degree 9, error of Phi 2^-55. Beyond,
- * both are made of t e^(t^2/2) Phi(-t), which changes slowly, in (t - 5)/(t + 5), t in [1, 40],
- * degree 21, error 2^-55; t^2 is taken as a sum of two, so that gelu is near to x*Phi(x) in its
+ * both follow from t e^(t^2/2) Phi(-t), which changes slowly, in (t - 5)/(t + 5), t in [1, 40],
+ * degree 21, error 2^-55; t^2 is a sum of two numbers, so that gelu is near to x*Phi(x) in its
  * negative tail too, where 1 + erf would have cancelled. The polynomials are minimax (Remez
  * exchange with 60 digits, then each coefficient rounded to f64; the errors are of the rounded
  * ones, relative to the function). Measured: erf within 1.3 ulp, gelu 2.8, phi 3.1, bell 0.8. */

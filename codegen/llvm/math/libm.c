@@ -84,7 +84,7 @@ static LLVMValueRef by_libm(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef
   }
 }
 
-/* Has the target a libm? An emulated GPU has none, so that it runs what a GPU runs. */
+/* Does the target have a libm? An emulated GPU has none, so that it runs the same code as a GPU. */
 static bool has_libm(const neo_llvm *l) {
   return !l->target.sm && !l->target.own_math;
 }

@@ -2,8 +2,8 @@
  * branches.
  *
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
- * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
- * are exact, but for exp, whose first one alone is. The polynomials are minimax in relative error
+ * n*head is exact without a fused multiply-add); the remainder is the argument of a polynomial whose leading terms
+ * are exact, except for exp, where only the first one is. The polynomials are minimax in relative error
  * (Remez exchange, 40 digits, then rounded to f32); their errors are given beside them. Measured,
  * denormal results included: gelu 3.1 ulp, bell 2.8, phi and sigmoid 2.7, the others 2.4 at most (the
  * tests bound all by 4). gelu is that near to x*Phi(x) in its negative tail too, where 1 + erf would

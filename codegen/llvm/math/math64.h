@@ -64,7 +64,7 @@ typedef struct {
 
 /* e^(x + more) for a tiny `more` (null: 0); below -820 it is 0 even times 820. llvm/math/exp64.c */
 scaled64 neo_ll_exp_parts64(neo_llvm *l, val x, val more);
-val neo_ll_exp64(neo_llvm *l, neo_op op, val x);        /* and what is made of exponentials */
+val neo_ll_exp64(neo_llvm *l, neo_op op, val x);        /* exp, and functions of exponentials */
 val neo_ll_log64(neo_llvm *l, neo_op op, val x, val y); /* log, log1p, softplus, pow */
 val neo_ll_trig64(neo_llvm *l, neo_op op, val x);       /* sin, cos, tan */
 val neo_ll_erf64(neo_llvm *l, neo_op op, val x);        /* erf, gelu, phi, bell */

@@ -1,11 +1,11 @@
 /* sin, cos, tan for f64.
  *
- * x = q*pi/2 + r, where r is a sum of two numbers and |r| <= pi/4. Below 2^20 q*pi/2 is taken away
+ * x = q*pi/2 + r, where r is a sum of two numbers and |r| <= pi/4. Below 2^20, q*pi/2 is subtracted
  * in four parts (33 + 33 + 33 + 53 bits, the first three products exact, the differences exact as
- * sums of two). Beyond, a table gives the 192 bits of 2/pi that x's exponent asks for (Payne and
- * Hanek): bits before would add multiples of 4 to x*2/pi, bits after less than 2^-137, while no f64
- * is nearer than 2^-62 to a multiple of pi/2. A vector with such an element takes this way, lane by
- * lane, in a function of its own.
+ * sums of two). Above, a table has the 192 bits of 2/pi that x's exponent needs (Payne and Hanek):
+ * earlier bits would add multiples of 4 to x*2/pi, later bits less than 2^-137, while no f64 is
+ * nearer than 2^-62 to a multiple of pi/2. A function of its own does this for a vector with such an
+ * element, lane by lane.
  *
  * Polynomials (minimax by Remez exchange with 60 digits, then each coefficient rounded to f64):
  * (sin(r)/r - 1)/r^2 in r^2, degree 5, error of sin 2^-57; (cos(r) - 1 + r^2/2)/r^4 in r^2, degree

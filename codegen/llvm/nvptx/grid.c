@@ -393,7 +393,8 @@ neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64
   make_parts(&x, symbol);
   give(&x);
   neo_ll_gpu_most_threads(&x.gen[0], threads);
-  if (!l->target.emulated) /* one block a multiprocessor will do: its threads have what they need */
+  if (!l->target
+           .emulated) /* one block on a multiprocessor is enough, so registers are not scarce */
     neo_ll_text_attribute(l, x.fn, "nvvm.minctasm", "1");
   if (neo_target_waits(&l->target))
     neo_ll_gpu_wait(&x.gen[0]);

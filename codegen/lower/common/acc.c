@@ -1,7 +1,7 @@
 /* The accumulators of a stage: registers, initial values, combination with a body, and payloads.
  *
- * A reducer with a payload, (value, index), has two accumulators: a body's payload is taken where
- * its value wins. The payload of an accumulator that took nothing yet is INT64_MIN. */
+ * A reducer with a payload, (value, index), has two accumulators: the payload of a body replaces that of the
+ * accumulator if its value wins. The payload of an empty accumulator is INT64_MIN. */
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 
@@ -202,7 +202,7 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   const neo_lx *cond = neo_lower_cond(l, where);
   if (s->where
-          .i) /* loads may also rely on what became a bound or a branch: they are inside of it */
+          .i) /* loads may also rely on conditions that became bounds or branches around them */
     l->guard = lx_and(l, outer, cond);
   neo_lower_combine(l, inner, s, cond);
   l->guard = outer;

@@ -1,5 +1,5 @@
-/* The reduction loops of a stage. Its condition narrows their ranges; what is left of the condition
- * is a branch or a mask. */
+/* The reduction loops of a stage. Its condition narrows their ranges; the rest of the condition is a branch or a
+ * mask. */
 #include "codegen/lower/common/acc.h"
 
 /* Does something that uses these axes change inside the tile? */
@@ -24,8 +24,8 @@ static bool uses_own_axes(const lowering *l, neo_expr e) {
   return neo_form_axes(l->m, l->f, e) >> l->f->axes.n;
 }
 
-/* The conjuncts of the condition that change inside the tile, whatever the stage's own axes are, or those
- * that do not; 0: none. */
+/* The conjuncts of the condition that change inside of the tile, for fixed own axes of the stage, or those that do not;
+ * 0: none. */
 static neo_expr conjuncts(const lowering *l, neo_expr where, bool change) {
   neo_node n = *neo_expr_node(l->m, where);
   if (n.op == NEO_OP_AND) {

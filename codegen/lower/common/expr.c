@@ -1,15 +1,14 @@
-/* Expressions of a form to expressions of the loop IR.
+/* Expressions of a form as expressions of the loop IR.
  *
- * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so
- * that what a loop does not change is computed outside of it. A load is guarded by the conditions
- * around it (select, and, or, where, lanes that do not exist), unless it is proved to stay inside
- * its buffer anyway. */
+ * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that loop-invariant parts
+ * can be computed outside of loops. The conditions around a load (select, and, or, where, dead lanes) guard it, unless
+ * it is proved to be inside of its buffer. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-/* ---- what is known here */
+/* ---- facts at this point */
 
 /* ---- sums */
 
@@ -39,7 +38,7 @@ static const neo_lx *zero_of(lowering *l, neo_type t) {
   return neo_lx_const(l->k, t, v);
 }
 
-/* Does the load stay inside its buffer wherever the axes are in their ranges? */
+/* Is the load inside of its buffer for all values of the axes in their ranges? */
 static bool is_safe(lowering *l, neo_expr load) {
   uint64_t known;
   if (neo_map_get(&l->safe, load.i, &known))
@@ -244,8 +243,8 @@ static bool is_sum(neo_op op) {
   return op == NEO_OP_ADD || op == NEO_OP_SUB || op == NEO_OP_NEG || op == NEO_OP_MUL;
 }
 
-/* A product with packed operands must not become a linear form: that of a*(b + c) is a*b + a*c,
- * which would not read the packed copy of b + c, nor the zeros in it that stand for the condition. */
+/* Does the product have packed operands? It must not become a linear form then: that of a*(b + c) is a*b + a*c, which
+ * would not read the packed copy of b + c, nor the zeros in it that replace the condition. */
 static bool preserves_factors(const lowering *l, neo_op op) {
   return l->tile && l->n_packs && op == NEO_OP_MUL;
 }

@@ -74,7 +74,7 @@ static products multiply(lowering *l, const factor *x, uint32_t n) {
   return p;
 }
 
-/* Three sides become two: what varies with rows alone goes to what varies with both. */
+/* Three sides become two: factors that vary with rows alone join those that vary with both. */
 static uint32_t join_sides(lowering *l, products *p, uint32_t *side) {
   uint32_t n = 0;
   if (p->of[ROWS] && p->of[COLUMNS] && p->of[BOTH]) {

@@ -70,7 +70,7 @@ uint32_t neo_gpu_source_buffer(lowering *l, neo_expr from) {
   return (uint32_t)buf;
 }
 
-/* The conjunction of all and c, without what all implies; null: true. */
+/* The conjunction of all and c, without conjuncts that all implies; null: true. */
 static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
   if (!all)
     return c;

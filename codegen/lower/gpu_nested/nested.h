@@ -106,7 +106,7 @@ void neo_ln_end_points(nested_kernel *x);
 
 /* Own axes [from, to) of a stage, as bits. */
 uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to);
-/* How threads divide the points of a dimension. */
+/* The division of a dimension's points among threads. */
 neo_gpu_tile_dim neo_ln_dim_of(const tile_dim *s);
 
 /* ---- lower/gpu_nested/fma.c: acc += a * b over n steps of the block */

@@ -1,12 +1,12 @@
-/* Which steps the rows of a block need (lower/gpu_nested/nested.c). Conditions that are affine in a step
- * and in rows bound the block's loop over steps, so that steps which no row needs are not computed.
+/* The steps that the rows of a block need (lower/gpu_nested/nested.c). Conditions that are affine in a step and in rows
+ * bound the block's loop over steps, so that steps which no row needs are not computed.
  *
  *   sum[j where j <= i] ...         rows i in [lo, last]:  steps from 0 to last + 1
  *
- * In [0, lo + 1) all rows need all steps, and nothing is tested.
+ * In [0, lo + 1) all rows need all steps, and there is no test.
  *
- * A product whose factor of rows is zero elsewhere, select(j <= i, x, 0), has such bounds too. The
- * other factor is not read there, where an infinity in it would have made a NaN. */
+ * A product whose factor of rows is zero elsewhere, select(j <= i, x, 0), has such bounds too. The other factor is not
+ * read there, so that an infinity in it makes no NaN. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 typedef struct {

@@ -1,12 +1,11 @@
 /* Rows that are reduced over inner sums (lower/gpu_nested/nested.c).
  *
- * Each stage that reduces rows has its own loop over steps (a maximum, then what needs it), which
- * computes the inner sums again. A logsumexp needs one loop for its maximum and its sum (online
- * softmax):
+ * Each stage that reduces rows has its own loop over steps (a maximum, then a sum that needs it), which computes the
+ * inner sums again. A logsumexp needs one loop for its maximum and its sum (online softmax):
  *
  *   e = exp(min(m, x) - max(m, x));  s = x > m ? s*e + 1 : s + e;  m = max(m, x)
  *
- * Two of its parts are combined alike. */
+ * Two of its parts are combined in the same way. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Sums by keys whose threads take terms. One block adds them, after the barrier that stands between loops of threads:
+/* Segmented integer sums whose threads take terms. One block clears the rows and, after a barrier, adds the terms:
  *
  *   for u in 0..1 unit
  *     for t in 0..n thread
@@ -6,7 +6,7 @@
  *     for t in 0..n thread
  *       for i in t..terms step n: v = key[i]; if 0 <= v < V and rest: Z[v] += body(i)
  *
- * A term's number is counted along the own axes first, then along the shared ones next to the rows. */
+ * The terms are numbered along the own axes first, then along the shared axes other than the rows. */
 #include "codegen/lower/gpu_scatter/gpu_scatter.h"
 #include "codegen/lower/segment/segment.h"
 #include "schedule/gpu_scatter/gpu_scatter.h"
@@ -66,7 +66,7 @@ static void go_to(lowering *l, const numbering *y, const neo_lx *at) {
   }
 }
 
-/* ---- what a thread does with a number */
+/* ---- the work of a thread on a row or a term */
 
 typedef void scatter_body(const scatter *c, neo_block *in);
 

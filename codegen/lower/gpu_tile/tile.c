@@ -87,7 +87,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
     o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
 }
 
-/* Divides the condition into what the copies test and what is left. */
+/* Splits the condition into the part that the copies test and the rest. */
 static void take_conditions(block_tile *x) {
   lowering *l = x->p.l;
   uint64_t reach[NEO_MAX_FACTORS], rows = x->p.o[0].axes, columns = x->p.o[1].axes;

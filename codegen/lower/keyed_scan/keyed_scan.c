@@ -1,11 +1,11 @@
-/* Running reductions by keys (schedule/keyed_scan/keyed_scan.h):
+/* Keyed scans (schedule/keyed_scan/keyed_scan.h):
  *
- *     for i: table[i] = what a reduction of nothing is
+ *     for i: table[i] = the identity
  *     for u: key = key[u]; P[u] = finish(u, table[key])
  *            if 0 <= key: table[key] = reduce(table[key], body(u))
  *
- * The loop runs from the last u down where the reduction goes over the elements after u. This order of
- * a key's elements alone decides the result's rounding. */
+ * If the reduction is over the elements after u, the loop runs from the last u down. The order of a key's elements
+ * alone determines the rounding of the result. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/common/acc.h"
 #include "schedule/keyed_scan/keyed_scan.h"

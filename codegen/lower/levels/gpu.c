@@ -92,7 +92,8 @@ static void add_passes(const window *y, neo_block *in) {
   add_pass(y, lv_if(x, in, again));
 }
 
-/* now[t] becomes the block, -1 where there is no vertex, and what counts vertices and parents begins with 0. */
+/* Stores the levels: now[t] becomes the block of the vertex, or -1 without a vertex, and counters of vertices and
+ * parents become 0. */
 static void store_levels(const window *y, neo_block *in) {
   const level_kernel *x = &y->k;
   int64_t kinds = x->rows->kinds;

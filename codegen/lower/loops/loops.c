@@ -23,7 +23,7 @@ typedef struct {
   int32_t m_axis, n_axis;
   needed_range needed;
   neo_expr asked
-      [2]; /* where the results differ from what is there, and where they are needed; 0: not known */
+      [2]; /* conditions: results differ from the old content; results are needed; 0: unknown */
   neo_form_flags flags;
 } outer_loops;
 

@@ -1,11 +1,11 @@
-/* Prefetches of rows that data name, where a kernel does little but copy them:
+/* Prefetches of gathered rows, for kernels that do little except copying them:
  *
  *     for i: prefetch l2 X[row[min(i + 32, n - 1)]*64 + j]; Y[i*64 + j + lane] = X[row[i]*64 + j + lane]
  *
- * No hardware prefetcher knows which row is next, nor follows rows in order into the next page, and what a processor
- * looks ahead is a few rows. So each iteration of the innermost loop around a row prefetches the row of some iterations
- * later. The table that names it must be safe to read there: either every index of the loop is inside of the table, or
- * every iteration reads the table anyway. A prefetch changes no result. */
+ * Hardware prefetchers cannot predict the next row, and do not follow consecutive rows into the next page; a processor
+ * executes only a few rows ahead. So each iteration of the innermost loop around a row prefetches the row of some
+ * iterations later. The table of row numbers must be safe to read there: either every index of the loop is inside of
+ * the table, or every iteration reads the table anyway. A prefetch changes no result. */
 #include "codegen/lower/loops/loops.h"
 
 enum {
@@ -18,7 +18,7 @@ enum {
 typedef struct {
   lowering *l;
   const tile *t;
-  const neo_lx *value; /* what the stage computes */
+  const neo_lx *value; /* the value of the stage */
   uint32_t step;       /* the axis whose later iteration is prefetched */
   neo_expr load;       /* 0: none is gathered */
   bool safe;

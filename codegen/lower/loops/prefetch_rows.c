@@ -1,9 +1,9 @@
 /* Prefetches of elements of large tensors.
  *
  * Rows (softmax, the images of a channel): the first stage that reads a row waits for memory, and
- * the stages after it compute or write. So the one of these that computes longest prefetches what
- * the first one reads in the next iteration of the innermost loop around the row. The prefetch is to
- * L2, since L1 holds the current row and has few line fill buffers, which loads and stores need too.
+ * the stages after it compute or write. So the longest of these prefetches the row that the first stage reads in the
+ * next iteration of the innermost loop around the row. The prefetch is to L2, because L1 holds the current row and has
+ * few line fill buffers, which loads and stores need too.
  *
  * Columns (sums of a matrix's rows, lanes along the rows): each step of the sum reads a piece of
  * another row, and the hardware prefetcher does not cross pages. So a step prefetches the pieces of

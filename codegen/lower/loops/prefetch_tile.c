@@ -1,4 +1,4 @@
-/* Prefetches of what register tiles read next (schedule/tile/prefetch.h), an element of each line.
+/* Prefetches of the data that the next register tiles read (schedule/tile/prefetch.h), an element of each line.
  *
  * Each step of a tile prefetches for the same step of the next tile of columns. Only a block's first
  * tile of rows does so, because all its tiles of rows read the same columns:

@@ -1,4 +1,4 @@
-/* Loops over the terms of a reduction by keys, which call f with the row v of each:
+/* Loops over the terms of a segmented reduction, which call f with the row v of each:
  *
  *     if before: v = key(e)
  *       if 0 <= v < V: for w in max(0, from(e)) .. min(W, end(e)): if rest: f(v, w, e)

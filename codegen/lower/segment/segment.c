@@ -28,7 +28,7 @@ struct segment {
   segment_body *body;
   uint32_t terms[NEO_SEGMENT_ACCS]; /* buffers of the terms of a vector */
   const neo_lx *term; /* which of them is taken; null: it is computed where it is taken */
-  bool registers;     /* what is done with a row goes through registers */
+  bool registers;     /* rows are read, changed and written by way of registers */
 };
 
 static void over_source(segment *c, neo_block *in, uint32_t k);
@@ -89,7 +89,7 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
   f(c, in);
 }
 
-/* ---- what is done with a row */
+/* ---- the work on a row */
 
 static const neo_lx *load_acc(segment *c, uint32_t k) {
   return neo_lx_load(lowering_of(c)->k, c->t.buf[k], neo_lower_table_at(&c->t, k));
@@ -118,8 +118,7 @@ static void take_winner(segment *c, neo_block *in, uint32_t k) {
   store_acc(c, in, acc, neo_acc_where(l, take, x, old));
 }
 
-/* Combines the accumulators of a pass with the bodies. Those of a second pass may read what the
- * first one left. */
+/* Combines the accumulators of a pass with the bodies. Bodies of a second pass may read the results of the first. */
 static void take_term(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   l->acc_value = c->pass ? load_acc(c, 0) : NULL;

@@ -81,7 +81,7 @@ static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_l
 
 typedef struct {
   const neo_lx *lo, *hi;
-  neo_expr value, zero, rest; /* rest: what is left of the condition; 0: nothing */
+  neo_expr value, zero, rest; /* rest: of the condition; 0: none */
 } inside;
 
 /* Tightens the range of an axis by the condition, with the axis moved to the end: bounds of an axis may only use the

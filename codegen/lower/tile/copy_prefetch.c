@@ -1,6 +1,6 @@
-/* Prefetches of rows that a copy gathers: H[child[v], j] for the steps v of a sum. No hardware prefetcher knows which
- * row is next, and there is no arithmetic in a copy to hide the latency, so each step of the loop around a row's
- * elements prefetches the row of some steps later. A prefetch changes no result. */
+/* Prefetches of rows that a copy gathers: H[child[v], j] for the steps v of a sum. Hardware prefetchers cannot predict
+ * the next row, and a copy has no arithmetic to hide the latency, so each step of the loop around a row's elements
+ * prefetches the row of some steps later. A prefetch changes no result. */
 #include "codegen/lower/tile/copy.h"
 
 enum { STEPS = 12, LINE_BYTES = 64, MOST_LINES = 16 };
@@ -33,7 +33,7 @@ static void look(void *ctx, neo_expr e) {
   neo_expr_visit(l->m, at, look_at_index, x);
 }
 
-/* How many elements of a row the loops inside copy at most. */
+/* The most elements of a row that the inner loops copy. */
 static int64_t row_elements(const copier *c, uint32_t k) {
   int64_t all = 1, n, block = c->l->s->loops.block_m;
   for (uint32_t i = k + 1; i < c->n; i++)

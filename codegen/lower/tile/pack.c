@@ -1,5 +1,5 @@
-/* Packing of a contraction's operands: which are copied into scratch, their layout there, and blocks
- * of the reduction.
+/* Packing of a contraction's operands: the choice of operands that are copied into scratch, their layout there, and
+ * blocks of the reduction.
  *
  * A packed operand has the order in which the register tiles read it, so that a tile's reads are
  * contiguous:
@@ -15,12 +15,11 @@
  * defined (padding, conditions) are zero in scratch, so that the inner loops have no conditions.
  * Elements beyond the end of a block are never used for a result.
  *
- * The layout depends on the operand and the tile alone: one kernel may copy what another reads.
+ * The layout depends on the operand and the tile alone: one kernel may copy an operand that another kernel reads.
  *
  * Blocks of the reduction are the innermost of the outer loops, or, if the schedule says so, the
- * outermost in a unit. Then all iterations of the other loops reuse what a block reads (in the
- * gradient of a convolution's weights: an image, for each tap), and scratch holds partial sums of
- * all of them:
+ * outermost in a unit. Then all iterations of the other loops reuse the data of a block (in the gradient of a
+ * convolution's weights: an image, for each tap), and scratch holds partial sums of all of them:
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
@@ -111,8 +110,8 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
       scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
 }
 
-/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some of
- * them. A copy cannot test such a range. Does the operand's safety depend on one? */
+/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some
+ * of them. A copy cannot test such a range. Does the operand's safety depend on one? */
 static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
                                const neo_factor *x, neo_expr cond) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
@@ -126,8 +125,8 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
   return false;
 }
 
-/* May a part of a factor be copied? Zeros in it would not stand for a condition: a sum with something
- * else is no zero. So the copy tests none, and all of what it reads exists. */
+/* May a part of a factor be copied? A zero in a part does not replace a condition, because its sum with another part is
+ * not zero. So the copy tests no condition, and all elements that it reads must exist. */
 static bool part_stands(lowering *l, const neo_stage *s, const stage_bounds *b,
                         const neo_factor *x) {
   return neo_lower_safe_under(l, x->e, (neo_expr){0}) &&
@@ -182,8 +181,8 @@ void neo_lower_plan_packs(lowering *l) {
   if (drop && b->where_original.i) {
     neo_condition_context known = neo_lower_condition_context(l);
     neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
-    if (!left.i ||
-        neo_lower_safe_under(l, left, (neo_expr){0})) /* else its reads may need what was dropped */
+    if (!left.i || neo_lower_safe_under(
+                       l, left, (neo_expr){0})) /* else its reads may need dropped conjuncts */
       b->where_original = left;
     b->where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
   }

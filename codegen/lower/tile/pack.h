@@ -8,7 +8,7 @@
 #pragma once
 #include "codegen/lower/common/scope.h"
 
-/* Fills l->packs, and removes from the bounds' conditions what the copies test. */
+/* Fills l->packs, and removes the conjuncts that the copies test from the bounds' conditions. */
 void neo_lower_plan_packs(lowering *l);
 /* ---- lower/tile/copy.c */
 /* Copies the block of rows [range[0], range[1]) and columns [range[2], range[3]) of an operand. s is
