@@ -156,7 +156,7 @@ static neo_expr read_of(ad_batch_state *b, const access *a, uint32_t from) {
 
 typedef struct {
   ad_batch_state *b;
-  uint32_t shift; /* of axes, which come after those of the points */
+  uint32_t shift; /* added to axis numbers: axes come after those of the points */
 } copying;
 
 static neo_expr copy_node(void *ctx, neo_module *m, neo_expr e) {

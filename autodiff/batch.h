@@ -5,9 +5,9 @@
 /* The parts that a tensor plays in the request, as bits. */
 enum {
   AD_ASKED = 1, /* one of the request's `wrt` */
-  AD_HELD = 2,  /* one of its `hold`: no gradient flows through it */
+  AD_HELD = 2,  /* held by the request: no gradient flows through it */
   AD_PATH = 4,  /* a float on a path: it depends on a `wrt`, and y depends on it */
-  AD_LIFTED = 8 /* its copy has the dimensions of the points before its own ones */
+  AD_LIFTED = 8 /* the copy has the dimensions of the points before its own */
 };
 
 typedef struct {

@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
   const ad_conditions *c;
-  bool known;  /* it reads a tensor, and no accumulator or random number */
+  bool known;  /* reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
   bool rounds; /* every tensor read belongs to a recurrence */
 } reads_of;

@@ -201,7 +201,7 @@ typedef struct {
   ad_system *s;
   neo_expr node; /* the quotient or remainder; 0: none found */
   uint32_t axis;
-  int64_t sign, by; /* of sign*axis + rest, by */
+  int64_t sign, by; /* sign and divisor of (sign*axis + rest) / by */
   neo_expr rest;    /* over sizes */
 } radix;
 

@@ -16,7 +16,7 @@
 typedef struct {
   void (*f)(void *ctx);
   void *ctx;
-  sigset_t mask;   /* of the caller's signals */
+  sigset_t mask;   /* signal mask of the caller */
   locale_t locale; /* how the caller reads and prints numbers */
 } call;
 

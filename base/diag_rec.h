@@ -13,7 +13,7 @@ typedef struct {
   neo_span at;
   neo_diag_id id;
   const char *text;
-  uint32_t order; /* of reporting; the last key of the sort */
+  uint32_t order; /* position in the order of reports; last key of the sort */
   NEO_VEC(neo_span) ranges;
   NEO_VEC(neo_diag_remark) remarks;
 } neo_diag_rec;
@@ -35,7 +35,7 @@ typedef struct {
   const char *text;
   uint32_t n, number, file;
   uint32_t from, to; /* to may lie beyond the line */
-  uint32_t offset;   /* of the span in the file */
+  uint32_t offset;   /* position of the span in the file */
 } neo_line;
 neo_line neo_span_line(const neo_sources *s, neo_span span);
 

@@ -20,7 +20,7 @@ enum { NEO_GPU_NAME = 16 }; /* bytes of a level's or device's name */
 typedef struct {
   const neo_gpu_level *level;
   char device[NEO_GPU_NAME]; /* "sm_120": ptxas makes machine code for it; a level's: its name */
-  int64_t shared_bytes;      /* of a block, if it asks for them */
+  int64_t shared_bytes;      /* most shared memory of a block, if it asks for it */
 } neo_gpu_choice;
 
 /* False: there is no such level or device. */

@@ -42,7 +42,7 @@ typedef struct {
 
 /* A multiprocessor of a GPU, in cycles, and what it holds. */
 typedef struct {
-  double threads, registers, shared_bytes; /* that can be resident at a time */
+  double threads, registers, shared_bytes; /* numbers that can be resident at a time */
   double lanes;                            /* multiply-adds of f32 per cycle */
   double tf32, halves; /* products by warps, as multiples of that: of tf32, of bf16 and f16; 0: it
                           has none */

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "frontend/sema/parts.h"
 
-enum { KNOWN = UINT32_MAX }; /* of a name that is declared */
+enum { KNOWN = UINT32_MAX }; /* number for a declared name */
 
 typedef struct {
   neo_arena *arena;

@@ -10,9 +10,9 @@ enum { NEO_RANK_UNKNOWN = -1 };
 typedef struct {
   const char *name; /* "A"; "nn.softmax" in a module that is not imported */
   int rank;         /* number of subscripts; 0 for a bare name used as an element, else unknown */
-  neo_span at;      /* its first read */
-  bool callable;    /* it is called */
-  bool size;        /* it occurs in an extent or a bound */
+  neo_span at;      /* span of the first read */
+  bool callable;    /* called */
+  bool size;        /* occurs in an extent or a bound */
   bool subscript;   /* each read is a whole subscript, as k in x[i, k] */
 } neo_name_read;
 

@@ -7,7 +7,7 @@ typedef struct {
   const char *prefix; /* prefix of its name, before the name of `like` */
   neo_tensor like;    /* gives name and region */
   neo_type type;
-  neo_expr bound;        /* of integer elements; 0: none */
+  neo_expr bound;        /* bound of integer elements; 0: none */
   neo_expr least, below; /* ends over the tensor's own indices (ir/ir.h) */
 } neo_temp;
 

@@ -19,7 +19,7 @@ struct neo_interp {
   uint64_t noise, work;
   neo_status init_status;
   neo_str init_why;
-  NEO_VEC(neo_values *) outputs; /* of the last run */
+  NEO_VEC(neo_values *) outputs; /* outputs of the last run */
 };
 
 /* ---- sizes */

@@ -8,7 +8,10 @@
 #include "ir/interp.h"
 #include "ir/tree/tree.h"
 
-enum { NEO_INTERP_AXES = 64, NEO_FACTOR_MAPS = 4 /* of a read, before it is multiplied */ };
+enum {
+  NEO_INTERP_AXES = 64,
+  NEO_FACTOR_MAPS = 4 /* conversions of a read before it is multiplied */
+};
 
 /* The memory of a tensor while a tree that computes it runs; each cell knows which element it
  * holds. */
@@ -26,7 +29,7 @@ typedef struct {
 typedef struct {
   neo_values v;
   double *error;           /* while tracking; null: all 0 */
-  size_t cap;              /* of v.at and error */
+  size_t cap;              /* capacity of v.at and error */
   bool error_valid;        /* `error` belongs to the values */
   neo_interp_cells *cells; /* null: no tree that computes the tensor is running */
 } neo_interp_store;
@@ -42,7 +45,7 @@ typedef struct {
   uint8_t op, type, arg_type, level;
   uint32_t n_arg, attr;
   const uint32_t *arg;          /* nodes */
-  const neo_interp_store *from; /* of loads */
+  const neo_interp_store *from; /* tensor of a load */
   uint64_t stamp;               /* the time of its last evaluation */
   neo_value v;
   double error;
@@ -50,7 +53,7 @@ typedef struct {
 
 typedef struct neo_interp_frame {
   neo_module *m;
-  neo_arena *arena; /* of the run */
+  neo_arena *arena; /* arena of the run */
   const neo_interp_env *env;
   const int64_t *size;
   neo_interp_store *store; /* by tensor */
@@ -75,7 +78,7 @@ typedef struct neo_interp_frame {
 /* ---- interp_expr.c */
 neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node);
 double neo_interp_frame_error(const neo_interp_frame *f,
-                              uint32_t node); /* of the last evaluation */
+                              uint32_t node); /* error of the last evaluation */
 /* Moves axis k to x: values that depend on it, or on axes inside of it, become stale. */
 void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
 void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
@@ -103,7 +106,7 @@ void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
 void neo_interp_frame_run_part(neo_interp_frame *f);
 /* Prepares a frame for expressions alone, over AXIS k up to NEO_INTERP_AXES. */
 void neo_interp_frame_prepare_exprs(neo_interp_frame *f);
-uint32_t neo_interp_frame_add(neo_interp_frame *f, neo_expr e); /* its node */
+uint32_t neo_interp_frame_add(neo_interp_frame *f, neo_expr e); /* returns its node */
 
 /* ---- tree/interp.c: runs the tree, whose instances are of `defs`, in frame k for defs[k].
  * NEO_INTERNAL, with a text: a read of a tensor that they compute finds another element than it

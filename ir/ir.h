@@ -87,7 +87,7 @@ typedef struct {
   uint32_t name;   /* name id */
   int64_t lo, hi;  /* lo <= value <= hi */
   bool loop_index; /* the index of a loop of a recurrence (fusion/recurrence.h) */
-  uint8_t depth;   /* of that loop: the number of loops around it */
+  uint8_t depth;   /* number of loops around that loop */
   bool has_usual;
   int64_t usual;  /* the value that cost models assume; set where it is far from both bounds */
   neo_expr value; /* DERIVED: over other sizes. Affine solving knows lo and hi of it only */

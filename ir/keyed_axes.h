@@ -11,7 +11,8 @@ enum { NEO_KEYED_AXES = 64 };
 
 typedef struct {
   uint64_t axes;   /* bit k: an equation determines axis k */
-  uint64_t within; /* those of them whose key is in range at every point, and uses no output axis */
+  uint64_t within; /* subset of `axes`: the key is in range at every point, and uses no output
+                      axis */
   neo_expr key[NEO_KEYED_AXES]; /* by axis: the key, which uses no keyed axis; 0: not keyed */
   neo_expr rest;   /* the condition without the equations of `within`; 0: nothing is left */
   neo_expr others; /* the condition without the equations of `axes` */

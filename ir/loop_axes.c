@@ -5,7 +5,7 @@
 
 typedef struct {
   const neo_module *m;
-  const uint32_t *number; /* of recurrences, by definition */
+  const uint32_t *number; /* number of the recurrence, by definition */
   uint32_t own;
   bool by_data;
 } data_look;

@@ -10,8 +10,8 @@ enum { MAX_TEXT = 1 << 28, MAX_RANK = 16, MAX_SITES = 1 << 24 };
 
 typedef struct {
   size_t at, stop;
-  uint32_t id; /* of a size or tensor */
-  bool bad;    /* its name was wrong and is reported: ignore the rest */
+  uint32_t id; /* id of a size or tensor */
+  bool bad;    /* the name was wrong and has been reported: ignore the rest */
 } statement;
 
 typedef struct {

@@ -23,7 +23,7 @@ typedef struct neo_ir_parser {
   size_t at, stop;       /* the statement's tokens still to read */
   bool failed;           /* this statement has been reported */
   int depth;
-  NEO_VEC(uint16_t) height;  /* of nodes, as written: a name counts as a leaf */
+  NEO_VEC(uint16_t) height;  /* height of nodes as written: a name counts as a leaf */
   neo_map sizes, tensors;    /* name id -> id */
   NEO_VEC(bool) bad_tensors; /* by id: the declaration was wrong, say nothing more about it */
   /* scope of the definition */
@@ -42,7 +42,7 @@ bool neo_parse_is(const neo_ir_parser *p, const char *text); /* punctuation or a
 bool neo_parse_accept(neo_ir_parser *p, const char *text);
 void neo_parse_expect(neo_ir_parser *p, const char *text);
 void neo_parse_expected(neo_ir_parser *p, const char *what);  /* reports */
-uint32_t neo_parse_text_name(neo_ir_parser *p, token t);      /* of a T_NAME or T_STRING */
+uint32_t neo_parse_text_name(neo_ir_parser *p, token t);      /* for a T_NAME or T_STRING */
 uint32_t neo_parse_name(neo_ir_parser *p, const char *what);  /* 0 when it failed */
 uint32_t neo_parse_label(neo_ir_parser *p, const char *what); /* may be a reserved word */
 uint32_t neo_parse_tag(neo_ir_parser *p, token t);            /* the number of $n, @n, ?n */

@@ -18,7 +18,7 @@ typedef enum {
 typedef struct {
   uint32_t gpu_threads; /* threads that run at once; 0: the target is a processor */
   bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
-  int64_t l2_bytes;     /* of a core's second-level cache; 0: not known, or the target is no
+  int64_t l2_bytes;     /* size of a core's second-level cache; 0: not known, or the target is no
                            processor */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as
    * the costs say. */

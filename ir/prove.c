@@ -5,7 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FEW_OPERATIONS = 500 }; /* of isl, before a domain of few points is gone through */
+/* Operations of isl before the points of a small domain are enumerated. */
+enum { FEW_OPERATIONS = 500 };
 
 neo_module *neo_prover_module(const neo_prover *p) {
   return p->m;

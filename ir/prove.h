@@ -61,7 +61,7 @@ neo_prover_stats neo_prover_statistics(const neo_prover *p);
  * question, and the sum of their statistics, to which a prover adds its own when it is freed. */
 enum { NEO_PROOF_QUOTA = 300000 };
 void neo_proofs_limit(neo_module *m, uint64_t max_operations); /* 0: NEO_PROOF_QUOTA */
-uint64_t neo_proofs_most(const neo_module *m);                 /* that quota */
+uint64_t neo_proofs_most(const neo_module *m);                 /* the quota */
 neo_prover_stats neo_proofs_total(const neo_module *m);
 void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 

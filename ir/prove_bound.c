@@ -44,7 +44,7 @@ typedef struct {
   neo_prover_scope *s;
   const neo_poly *g, *a, *b;
   uint32_t v;
-  int sign; /* of a */
+  int sign; /* sign of a */
   int64_t goal, best;
 } step;
 

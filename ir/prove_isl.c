@@ -18,7 +18,7 @@
 struct neo_isl {
   isl_ctx *ctx;
   neo_arena *arena;
-  neo_arena_cleanup *cleanup; /* of the context, for when its prover is not freed */
+  neo_arena_cleanup *cleanup; /* frees the context if its prover is not freed */
 };
 
 typedef struct { /* reads the words */

@@ -271,7 +271,7 @@ static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_e
     int64_t c = g->term[k].coef;
     if ((c > 0) != positive)
       continue;
-    bool subtract = c < 0 && c != INT64_MIN; /* which has no opposite */
+    bool subtract = c < 0 && c != INT64_MIN; /* INT64_MIN has no opposite */
     neo_expr t = term_expr(m, &g->term[k], subtract ? -c : c);
     y = neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, t);
   }

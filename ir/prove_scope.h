@@ -35,7 +35,7 @@ typedef struct neo_prover_scope {
   const neo_axis_rec *axes;
   const neo_expr *assume;
   uint32_t n_axes, n_assume;
-  struct neo_prover_scope *next; /* of equal hash */
+  struct neo_prover_scope *next; /* next with equal hash */
   NEO_VEC(neo_fact) facts;
   NEO_VEC(neo_literal) known;
   neo_map forms, ranges; /* expression -> neo_poly *, neo_range * */
@@ -44,7 +44,7 @@ typedef struct neo_prover_scope {
   uint64_t maybe_empty;  /* axes that may have no points, */
   bool knows_empty;      /* set once the question was asked */
   uint32_t pushed;       /* conditions pushed */
-  uint32_t depth;        /* of forms being built */
+  uint32_t depth;        /* depth of the forms being built */
   uint32_t eliminations; /* nested ones; too many use up the fuel, which bounds the stack */
   int32_t fuel;          /* steps left for this question */
   bool never;            /* the facts contradict each other: no point is in the domain */
@@ -108,7 +108,8 @@ void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
 bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g);
 /* The atom without conversions that preserve its value. */
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
-bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */
+bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* whether e has an integer type, not
+                                                              bool */
 
 /* ---- prove_digits.c */
 /* Whether n >= 1 wherever e, which divides by it, has a value. If e depends on an axis, that axis

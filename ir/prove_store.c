@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct answer {
-  struct answer *next; /* of equal hash */
+  struct answer *next; /* next with equal hash */
   size_t n;
   const int64_t *words, *point;
   uint64_t quota;

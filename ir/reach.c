@@ -10,7 +10,7 @@ typedef struct {
 
 /* A bound that no loop reaches that counts from a small number. */
 static const int64_t FAR = (int64_t)1 << 48;
-static const int64_t STEPS = (int64_t)1 << 62; /* of training */
+static const int64_t STEPS = (int64_t)1 << 62; /* most steps of a training */
 static const neo_reach everything = {INT64_MIN, INT64_MAX};
 
 static neo_reach type_reach(neo_type t) {

@@ -9,7 +9,7 @@ typedef struct {
   neo_arena *arena;
   NEO_VEC(uint32_t) work; /* definitions found and not yet looked at; later the heap */
   NEO_VEC(neo_dependence) edges;
-  uint32_t *first, *next; /* of a definition its readers: edge number + 1 */
+  uint32_t *first, *next; /* lists of each definition's readers: edge number + 1; 0: end */
   uint32_t *waiting;      /* by unit: reads that are not computed yet */
   uint32_t
       *unit; /* by definition: the first one of its unit: definitions that depend on each other */

@@ -19,7 +19,7 @@ bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((forma
 /* The leaves that an expression may use. */
 typedef struct {
   uint32_t n_axes, n_accs;
-  neo_type acc;    /* of the first body */
+  neo_type acc;    /* type of the first body element */
   bool sizes_only; /* constants and sizes only */
 } neo_verify_scope;
 /* Whether e exists, has this type, and all its nodes obey the type rules and the scope. */

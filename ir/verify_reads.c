@@ -20,7 +20,7 @@ typedef struct {
   neo_prover *p;
   neo_str *why;
   const bool *all; /* by tensor: check its reads */
-  uint64_t key;    /* of the present definition */
+  uint64_t key;    /* key of the present definition */
 } reads_check;
 
 /* ---- memo of proofs */

@@ -18,7 +18,7 @@ typedef struct walk {
 
 struct neo_walks {
   walk *first;
-  walk **next; /* where the marks of the next nested walk are, or are to be put */
+  walk **next; /* points to the pointer to the marks of the next nested walk */
 };
 
 static walk *walk_begin(const neo_module *m, uint32_t n) {

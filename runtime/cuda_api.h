@@ -68,7 +68,7 @@ typedef union { /* CUlaunchAttributeValue */
   char bytes[64];
 } cuda_node_value;
 
-typedef struct { /* of CUDA_MEMCPY3D */
+typedef struct { /* layout of CUDA_MEMCPY3D */
   size_t x_bytes, y, z, level;
   unsigned memory; /* CUDA_MEMORY_OF_DEVICE */
   const void *host;

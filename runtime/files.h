@@ -44,7 +44,7 @@ typedef struct {
   const char *name;   /* NUL-terminated; may not contain NUL */
   uint8_t type, rank; /* type: enum neo_rt_type or neo_rti_file_type */
   int64_t extent[NEO_RTI_MAX_RANK];
-  size_t begin, end; /* its bytes within the file's data: row-major, little endian, not aligned */
+  size_t begin, end; /* range in the file's data: row-major, little endian, not aligned */
 } neo_rti_file_tensor;
 
 typedef struct { /* a file's tensors; text and tables are owned, data are the file's own bytes */
@@ -71,9 +71,9 @@ typedef struct { /* a file in memory, and a buffer for the message of a failure 
 } neo_rti_source;
 
 typedef struct {      /* the position of an array's elements in a file; they are contiguous */
-  neo_rt_array array; /* its data are null */
+  neo_rt_array array; /* its `data` is null */
   uint64_t begin;     /* bytes before the first element */
-  uint8_t bytes;      /* of an element in the file */
+  uint8_t bytes;      /* bytes of an element in the file */
   char kind;          /* NumPy's letter; 0: elements are as in memory */
   bool swap;
   uint64_t whole, whole_bytes; /* the bytes that `crc` covers; 0 bytes: none */
@@ -82,7 +82,7 @@ typedef struct {      /* the position of an array's elements in a file; they are
 
 typedef struct {      /* a null function: the format does not support it */
   const char *name;   /* the row's: "npz" */
-  const char *title;  /* its name in messages: ".npz" */
+  const char *title;  /* name in messages: ".npz" */
   const char *member; /* the separator of a path and a member's name: ".npz:" in x.npz:W */
   /* Whether these are the first bytes of a file of this format. */
   bool (*detect)(const unsigned char *p, size_t n);

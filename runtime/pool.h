@@ -13,7 +13,7 @@ typedef void neo_rti_job(void *user, int32_t worker, int32_t n);
  * destroys it (neo_rt_pool_destroy). NEO_ARGUMENT, NEO_MEMORY. */
 neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc,
                                   neo_rt_pool **out) NEO_MUST_CHECK;
-typedef struct { /* of a region, by the monotonic clock */
+typedef struct { /* times of a region, by the monotonic clock */
   int32_t threads;
   int64_t ns;
   int64_t waited_ns; /* the part in which the calling thread waited for workers, without very short

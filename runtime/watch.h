@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 typedef struct {       /* a kernel, before it runs */
-  int32_t step;        /* its number among the model's steps */
+  int32_t step;        /* number among the model's steps */
   bool in_loop;        /* in a loop of the plan: it runs once per iteration */
-  void *const *buf;    /* its buffers, as in neo_rt_args */
+  void *const *buf;    /* buffers, as in neo_rt_args */
   const int64_t *size; /* run-time sizes, with the indices of the loops around */
   int64_t units;
 } neo_rti_watched;

@@ -9,6 +9,7 @@ typedef struct {
   size_t n, most;
 } neo_ranking;
 
+/* An empty ranking with room for the `most` cheapest schedules, in the arena. */
 neo_ranking neo_ranking_new(neo_arena *a, size_t most);
-/* Schedules of equal cost stay in the order in which they were added. */
+/* Offers a schedule. Schedules of equal cost stay in the order in which they were added. */
 void neo_ranking_add(neo_ranking *r, const neo_schedule *s, double cost);

@@ -60,6 +60,7 @@ typedef struct {
 #include "schedule/strategy.def"
 #undef X
 
+/* The row of a strategy. */
 const neo_strategy_row *neo_strategy_row_of(neo_strategy s);
 /* Do the tables allow a kernel of that strategy for this form on the machine? */
 bool neo_strategy_fits(const neo_space *x, neo_strategy s);

@@ -151,6 +151,23 @@ tools/sphinx
 tools/tune
 '
 
+# Words that begin no comment of a field or a line of code, in the same way.
+no_noun='of|which|whose|Which'
+fields_clean='
+autodiff
+base
+frontend
+include
+ir
+runtime
+tools/cache
+tools/library
+tools/measure
+tools/neoc
+tools/pipeline
+tools/tune
+'
+
 left() { # the words of a list
   printf '%s' "$1" | sed -n 's/:.*//p'
 }
@@ -199,6 +216,13 @@ without_subject() { # file or folder...
 found=$(without_subject $comments_clean)
 [ -z "$found" ] || fail "comments do not begin with their subject: $found"
 
+without_noun() { # file or folder...
+  grep -rnE --include='*.[ch]' --include='*.def' "/\* ?($no_noun) " "$@" || true
+}
+# shellcheck disable=SC2086
+found=$(without_noun $fields_clean)
+[ -z "$found" ] || fail "comments of fields do not begin with a noun: $found"
+
 pattern=$(left "$terms" | paste -sd'|' | sed 's/^|*//')
 private_terms() { # file...
   grep -nE "$pattern" "$@" || true
@@ -217,6 +241,8 @@ printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
   fail "the reader of names sees other names"
 echo "small kernels whose grid stays" >"$work/a.md"
 [ -n "$(private_terms "$work/a.md")" ] || fail "a private term goes unnoticed"
+echo "int x; /* of the loop */" >"$work/c.c"
+[ -n "$(without_noun "$work/c.c")" ] || fail "a field's comment without noun goes unnoticed"
 echo "int x; /* What x is. */" >"$work/b.c"
 [ -n "$(without_subject "$work/b.c")" ] || fail "a comment without subject goes unnoticed"
 exit "$status"

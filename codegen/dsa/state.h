@@ -24,19 +24,20 @@ typedef struct {
   int64_t *offset; /* if it is not */
   bool *placed;
   int32_t *watched; /* a column that it watches; -1: none */
-  /* changes to be taken back; columns to be looked at */
+  /* changes that an undo takes back; the range of columns whose floors must be computed again */
   NEO_VEC(dsa_change) trail;
   int32_t dirty_begin, dirty_end;
   bool *is_dirty;
   int32_t *heap, n_heap; /* scratch: free buffers of a column */
 } dsa_state;
 
+/* The state without placed buffers; floors are not settled yet. Memory is the instance's arena. */
 void dsa_state_init(dsa_state *s, const dsa_instance *in);
 /* Settles the floors of all columns; false: there is no plan. */
 bool dsa_state_settle(dsa_state *s);
 /* Puts a free buffer at its lowest offset; false: the rest does not fit. */
 bool dsa_state_place(dsa_state *s, int32_t buffer);
-/* No free buffer of the column begins below `floor`; false: the rest does not fit. */
+/* Raises the floor of a column: no free buffer of it begins below `floor`. False: the rest does not fit. */
 bool dsa_state_raise(dsa_state *s, int32_t column, int64_t floor);
 /* Takes changes back until the trail is as long as it was. */
 void dsa_state_undo(dsa_state *s, size_t mark);

@@ -19,6 +19,7 @@ void neo_llvm_leave(void);
 void neo_llvm_fork_begin(void);
 void neo_llvm_fork_end(void);
 
+/* A module for the target; `name` is the prefix of its shared functions. *why has the reason of a failure. */
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) NEO_MUST_CHECK;
 void neo_llvm_free(neo_llvm *l);

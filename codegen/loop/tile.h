@@ -32,5 +32,6 @@ typedef struct {
   uint32_t at[NEO_TILE_ROWS][NEO_TILE_CELLS];
 } neo_tile;
 
+/* The references: c += a . b of tiles of pairs of bf16, and c plus the dot product of two pairs. */
 void neo_tile_dot(neo_tile *c, const neo_tile *a, const neo_tile *b);
 float neo_pair_dot(float c, uint32_t a, uint32_t b);

@@ -123,6 +123,8 @@ typedef struct {
       frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
 } neo_plan_input;
 
+/* Builds the plan of all entries of m; memory is the arena's. prefix: of the library's functions; source_hash: of the
+ * model's text, for the record. */
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
 

@@ -109,7 +109,7 @@ neo_val neo_val_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_v
     return neo_val_poison();
   if (is_unit(f, op, a, b, &same))
     return same;
-  if (op == NEO_AST_POW) { /* of sizes that are known: 2^levels */
+  if (op == NEO_AST_POW) { /* known sizes: 2^levels */
     a = neo_val_known(f, a);
     b = neo_val_known(f, b);
   }

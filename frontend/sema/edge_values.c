@@ -74,7 +74,7 @@ static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
 typedef struct {
   edge_values *x;
   neo_tensor own;
-  bool recurrent, self; /* it reads scattered values; it reads itself */
+  bool recurrent, self; /* reads scattered values; reads itself */
 } read_look;
 
 static void look_at_read(void *ctx, neo_expr e) {

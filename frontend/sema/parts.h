@@ -87,8 +87,8 @@ const char *neo_val_shape_text(neo_fe *fe, const neo_val *v); /* "[B, 4]", "a sc
 /* A constant i64 or bool expression as a literal, else v itself. */
 neo_val neo_val_known(const neo_frame *f, neo_val v);
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
-neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* of a tensor that `in`
-                                                                               defines */
+/* A view of a tensor that `in` defines. */
+neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank);
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
 bool neo_view_is_whole(const neo_view *v);
@@ -191,7 +191,7 @@ neo_expr neo_frame_linear(neo_frame *f);
 neo_expr neo_rand_make(neo_frame *f); /* with a new site; 0 after a report */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
 const char *
-neo_owners_name(neo_fe *fe); /* of the index over owners of edges, which no text names */
+neo_owners_name(neo_fe *fe); /* name of the index over owners of edges, which programs cannot use */
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* an upper bound of e, over sizes alone; 0:
                                                       none */
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements are in [0, this); 0: not known */
@@ -295,7 +295,7 @@ typedef struct { /* grad(y, wrt …; seed) */
   bool seeded;
   uint32_t n;
   neo_view *wrt;
-  neo_span *at; /* of each wrt */
+  neo_span *at; /* by wrt */
 } neo_grad_asked;
 bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) NEO_MUST_CHECK;
 bool neo_grad_check(neo_grad_asked *q) NEO_MUST_CHECK;
@@ -324,7 +324,7 @@ neo_val neo_train_step(neo_inst *in);
 bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn); /* a call that gives tensors */
 bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v);  /* training, step, … */
 neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);
-const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e); /* of a call without a name */
+const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e); /* for a call without a name */
 /* Reports a wrong number of subscripts (neo_check_count), or a tensor without subscripts. */
 void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
 neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v);

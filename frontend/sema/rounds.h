@@ -6,7 +6,7 @@ typedef struct {
   const neo_ast_name *name;
   int carry;           /* the carry whose value at the end of the iteration is collected; -1:
                           none */
-  bool now;            /* it was named in the present iteration */
+  bool now;            /* has been named in the present iteration */
   NEO_VEC(neo_val) at; /* one per iteration */
 } neo_collected;
 

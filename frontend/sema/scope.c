@@ -337,7 +337,7 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   if (s->prefix)
     return owned_find(in, s, path, quiet);
   neo_sym *within = owned_symbol(in, neo_fe_join(in->fe, in->prefix, neo_path_text(in->fe, path)));
-  if (within) /* of a call in the expression for it */
+  if (within) /* a call within the name's own expression */
     return within;
   if (!quiet)
     guess_owned(in, path->span, neo_path_text(in->fe, path));

@@ -75,7 +75,7 @@ typedef enum {
 typedef struct {
   neo_sym_kind kind;
   const char *name; /* interned */
-  neo_span span;    /* where it was declared */
+  neo_span span;    /* span of the declaration */
   neo_val value;
   const char *prefix;     /* full name of the call that defined it; NULL */
   const neo_ast_stmt *fn; /* FN, OPTIMIZER, VERTEX */
@@ -119,7 +119,7 @@ typedef struct {
   const char *path;
   const neo_module_source *source; /* a module in memory; NULL: a file, or the main text */
   bool read;
-  uint32_t file;    /* its number among the sources, once it is read */
+  uint32_t file;    /* number among the sources, once the file is read */
   neo_scope *scope; /* NULL while it is being read */
 } neo_file_rec;
 
@@ -164,8 +164,7 @@ struct neo_inst {
   neo_fe *fe;
   neo_scope *scope;
   const char *prefix; /* "" in the main file */
-  neo_map prefixes;   /* of calls in the instance; each iteration starts anew, so that names are the
-                         same */
+  neo_map prefixes;   /* prefixes of calls so far; reset in each iteration, so that names repeat */
   uint32_t n_ambient;
   neo_axis_rec ambient[NEO_MAX_AXES];
   bool has_pack;       /* the parameters have a `..`, with one shape */
@@ -261,7 +260,7 @@ typedef struct {
 
 typedef struct { /* arguments of a call */
   uint32_t n;
-  neo_val *at; /* one per parameter of the signature */
+  neo_val *at; /* by parameter of the signature */
   neo_span *span;
 } neo_actuals;
 

@@ -7,7 +7,7 @@ typedef struct {  /* edges <= 4096: children in lists of any length */
   neo_tensor
       begin; /* G.begin[G.vertices + 1]: vertex v has the edges begin[v] .. begin[v + 1] - 1 */
   neo_tensor child; /* G.child[e], before the vertex in whose list e is */
-  neo_tensor owner; /* that vertex; 0: not made yet */
+  neo_tensor owner; /* G.owner[e]: the vertex in whose list e is; 0: not made yet */
 } neo_edge_list;
 
 struct neo_graph { /* graph G(children <= 2, vertices <= 4096) */

@@ -122,8 +122,8 @@ typedef NEO_AST_LIST(neo_ast_axis) neo_ast_axes;
 
 typedef struct {           /* `: i32 < V`, `: -1 <= i32 < v`, `: real`, `: wide(real)` */
   bool given;              /* false: nothing below is set */
-  neo_type type;           /* where `variable` is absent */
-  neo_ast_name variable;   /* of types, which the signature around names */
+  neo_type type;           /* the type, if `variable` is absent */
+  neo_ast_name variable;   /* a type variable of the enclosing signature */
   bool wide;               /* wide(variable) */
   neo_ast_rel rel, lo_rel; /* NONE: no such bound */
   neo_ast_expr *bound, *lo;
@@ -178,7 +178,7 @@ struct neo_ast_expr {
     } guard;
     struct {
       neo_ast_reducer reducer;
-      neo_span word;       /* of `sum` */
+      neo_span word;       /* span of the reducer, as `sum` */
       neo_ast_axes axes;   /* PACK and INDEX; at least one */
       neo_ast_expr *where; /* NULL = none */
       neo_ast_expr *body;
@@ -311,7 +311,7 @@ const char *neo_ast_stmt_word(neo_ast_stmt_kind kind);
 
 /* children <= most, edges <= most, type.edges <= most */
 typedef struct {
-  neo_ast_name type; /* of edges that have one */
+  neo_ast_name type; /* type of the edges, if they have one */
   bool lists;        /* edges in lists of any length; false: children in a fixed number of slots */
   neo_ast_expr *most;
 } neo_ast_edge;
@@ -392,7 +392,7 @@ typedef struct {
   neo_ast_stmts stmts;
   NEO_AST_LIST(neo_ast_comment) comments; /* in order */
   bool had_errors;                        /* something was reported; some statements are BROKEN */
-  bool asks_gradients;                    /* it contains a `grad(…)` */
+  bool asks_gradients;                    /* contains a `grad(…)` */
 } neo_ast_file;
 
 /* ---- walking (ast.c) */

@@ -36,7 +36,7 @@ const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind) {
 
 const char *neo_foreign_near(const char *word) {
   const char *best = NULL;
-  int least = (int)(strlen(word) / 3); /* of short words anything would be near */
+  int least = (int)(strlen(word) / 3); /* any word would be near a short one */
   least = least > 2 ? 2 : least;
   for (size_t k = 0; k < N_WORDS; k++) {
     int d = least > 0 ? neo_str_distance(word, words[k].word, least) : 1;

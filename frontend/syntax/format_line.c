@@ -104,9 +104,9 @@ void neo_f_trail(neo_f *f, const char *text, uint32_t n) {
 /* ---- breaking
  * ---------------------------------------------------------------------------------- */
 
-typedef struct {  /* of a break: the columns from after it to the next one */
-  uint32_t chunk; /* of the same or an outer group */
-  uint32_t piece; /* of any */
+typedef struct {  /* columns from after a break to the next break */
+  uint32_t chunk; /* to the next break of the same or an outer group */
+  uint32_t piece; /* to the next break of any group */
 } reach;
 
 typedef struct {

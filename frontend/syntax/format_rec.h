@@ -24,7 +24,7 @@ typedef struct {
   uint8_t kind;
   bool reluctant; /* BREAK: taken only if the next piece would not fit */
   bool alone;     /* COMMENT: on a line of its own */
-  uint32_t width; /* of the text, or as said above */
+  uint32_t width; /* columns of the text, or the number described above */
   uint32_t n;     /* bytes of the text */
   const char *text;
 } neo_f_item;
@@ -43,9 +43,9 @@ typedef struct {
   neo_str out; /* without trailing comments */
   NEO_VEC(neo_f_trailer) trailers;
   NEO_VEC(neo_f_item) items;
-  NEO_VEC(uint32_t) indents; /* of the open groups */
+  NEO_VEC(uint32_t) indents; /* indents of the open groups */
   uint32_t comment;          /* the next one to print */
-  uint32_t indent;           /* of the block */
+  uint32_t indent;           /* indent of the block */
   uint32_t line, column;
   bool in_line;     /* the current line has text */
   bool flat;        /* within a block on one line */

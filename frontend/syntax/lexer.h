@@ -78,7 +78,7 @@ static inline bool neo_token_joins(neo_tok kind) /* a line continues after it */
 {
   return kind >= NEO_TOK_ADD && kind <= NEO_TOK_DOT;
 }
-const char *neo_tok_text(neo_tok kind); /* of a sign or reserved word, else NULL */
+const char *neo_tok_text(neo_tok kind); /* text of a sign or reserved word; else NULL */
 /* The reducer of that name, or NEO_AST_RED_COUNT. */
 neo_ast_reducer neo_reducer_named(const char *text);
 

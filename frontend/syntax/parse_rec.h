@@ -24,15 +24,16 @@ typedef struct {
   neo_tokens tokens;
   size_t at;
   locale_t c_locale; /* numbers do not depend on the program's locale */
-  int depth;         /* of statements and brackets */
+  int depth;         /* number of statements and brackets around */
   bool panic;        /* the statement being parsed is in panic */
-  bool broken;       /* it has an error, but parsing goes on */
-  bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
+  bool broken;       /* the statement has an error, but parsing goes on */
+  bool quiet;        /* the statement has an unclosed bracket or a foreign sign, which has been
+                        reported */
   bool had_errors, asks_gradients;
   NEO_VEC(neo_ast_name) defined;        /* by the statement so far */
-  NEO_VEC(neo_ast_name) type_variables; /* of the function being parsed */
+  NEO_VEC(neo_ast_name) type_variables; /* variables of the function being parsed */
   bool in_signature;                    /* the signature is being parsed */
-  size_t first_token;                   /* of that signature */
+  size_t first_token;                   /* first token of the signature */
 } neo_parser;
 
 /* ---- parse_token.c --------------------------------------------------------------------------- */

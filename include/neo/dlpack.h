@@ -37,7 +37,7 @@ typedef struct {
 
 typedef struct {
   uint8_t code;   /* NEO_DL_INT, ... */
-  uint8_t bits;   /* of an element: 32 for f32 */
+  uint8_t bits;   /* bits of an element: 32 for f32 */
   uint16_t lanes; /* 1: elements are no vectors */
 } neo_dl_type;
 

@@ -56,7 +56,7 @@ typedef struct {
 /* A request to compile. Either `path` or `text` is required; all other fields may be zero (null:
  * the default). The request and everything it points to are read during the call only. */
 typedef struct {
-  size_t struct_size;              /* sizeof(neo_request); 0 is taken as that. Fields are only
+  size_t struct_size;              /* sizeof(neo_request), or 0 for it. Fields are only
                                        added at the end: those beyond it are taken as 0 */
   const char *path;                /* the model, .expr or textual IR */
   const char *const *import_paths; /* folders of imported modules, null-terminated; the shipped
@@ -64,12 +64,12 @@ typedef struct {
   const neo_define *defines;
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
-  const char *prefix;     /* of symbols and files: the model's name */
+  const char *prefix;     /* prefix of symbols and files: the model's name */
   const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory see below */
   const char *target;     /* cpu, x86_64, aarch64: cpu */
   const char *mcpu;       /* native, x86-64-v3, ...: native */
   int32_t static_runtime; /* not 0: libneort inside the library */
-  const char *lib_dir;    /* where libneort is: beside libneo */
+  const char *lib_dir;    /* folder of libneort: that of libneo */
   int32_t json;           /* not 0: messages as one JSON object */
   const char *records;    /* records of schedules besides the shipped ones: a list of files, `user`,
                              `none` (docs/records.md); null: the shipped ones */

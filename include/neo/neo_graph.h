@@ -53,12 +53,13 @@ typedef struct {
   int32_t *from;  /* [most_vertices]: the vertex's number in its graph */
   int64_t *start; /* [most_graphs + 1]: graph b has the vertices start[b] .. start[b + 1) */
   int32_t *work;  /* [most_vertices] */
-  int64_t vertices, graphs; /* of the batch so far: 0 at first, and again for the next batch */
+  int64_t vertices, graphs; /* numbers in the batch so far: 0 at first, and again for the next
+                               batch */
   /* Lists of children; all are 0 if vertices have slots. */
   int32_t *begin;     /* [most_vertices + 1]: G_begin */
   int64_t *edge;      /* [most_edges]: the edge's index in its graph's `child`; may be null */
   int64_t most_edges; /* E at most */
-  int64_t edges;      /* of the batch so far, as vertices */
+  int64_t edges;      /* number in the batch so far, as `vertices` */
 } neo_rt_graph_batch;
 
 /* Appends a graph, in the order of neo_rt_graph_order: so the data of vertex v of the batch are
@@ -86,7 +87,7 @@ typedef struct {
   const char **text;      /* [words]: distinct words, in order of first occurrence */
   int64_t *count;         /* [words]: number of occurrences */
   int32_t most_children;
-  int64_t most_vertices; /* of a tree */
+  int64_t most_vertices; /* vertices of the largest tree */
   void *memory;          /* the block that has all of it */
 } neo_rt_trees;
 

@@ -202,7 +202,7 @@ enum neo_rt_step_op {
 };
 /* flags */
 enum {
-  NEO_RT_STEP_KEYLESS = 1, /* its kernel does not read seed, step and call */
+  NEO_RT_STEP_KEYLESS = 1, /* the kernel does not read seed, step and call */
   /* On a GPU: its kernel accesses memory only after the kernels launched before it have ended
    * (griddepcontrol.wait), so it may be launched while they are running. */
   NEO_RT_STEP_WAITS = 2,
@@ -272,7 +272,7 @@ typedef struct {
                     alone in its phase */
   /* It has at most one block, or is a loop of such steps. The lone steps of a phase run in turn. */
   int32_t lone;
-  int32_t meets; /* of a loop: all blocks meet between two iterations */
+  int32_t meets; /* a loop only: all blocks meet between two iterations */
 } neo_rt_grid_part;
 
 enum neo_rt_entry_kind {
@@ -308,7 +308,7 @@ typedef struct {
 typedef struct neo_rt_model {
   uint32_t abi;
   const char *name, *prefix;
-  const char *source_hash; /* of (source, options, target, compiler build) */
+  const char *source_hash; /* hash of (source, options, target, compiler build) */
   const char *target;      /* e.g. "x86_64-linux-gnu" */
   const char *features;    /* CPU features needed, "avx2,fma,f16c"; checked at create */
   int32_t n_sizes, n_tensors, n_bufs, n_kernels, n_steps, n_entries;
@@ -354,14 +354,14 @@ typedef struct {
   size_t struct_size; /* sizeof(neo_rt_config); 0 is taken as that */
   const char *device; /* null, "cpu"; for a model for GPUs null, "cuda" or "cuda:<number>" */
   int32_t threads;    /* 0: one per core this process may use; ignored with `pool` */
-  uint64_t seed;      /* of initial values and rand() */
+  uint64_t seed;      /* seed for initial values and rand() */
   void *arena; /* for all memory: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated, as
                   calls need it at their sizes */
   size_t arena_bytes;
   neo_rt_pool *pool; /* shared with other contexts; null: the context's own */
   void (*log)(void *user, int level, const char *text);
   void *log_user;
-  void *stream; /* of a model for GPUs: CUstream of the primary context; null: the context's own */
+  void *stream;   /* for a GPU model: a CUstream of the primary context; null: the context's own */
   uint32_t flags; /* enum neo_rt_flags */
   /* Another thread, or a signal handler, writes 1: on a processor the running call ends soon,
    * between two steps, with NEO_RT_E_INTERRUPTED, if its entry updates nothing; an entry with

@@ -23,7 +23,7 @@ typedef struct {
   const neo_schedule_tree *tree;
   neo_str *out;
   neo_arena scratch;
-  const char *name[MOST_BANDS]; /* of the bands around */
+  const char *name[MOST_BANDS]; /* names of the enclosing bands */
   neo_size index[MOST_BANDS];
   uint32_t depth; /* bands around */
 } printer;

@@ -38,7 +38,8 @@ typedef enum {
 typedef enum {
   NEO_BLOCKS_ALL,
   NEO_BLOCKS_WIDE,  /* the blocks before the last run of blocks with one row each */
-  NEO_BLOCKS_SERIAL /* that run, as one block, whose rows run one after another in an inner loop */
+  NEO_BLOCKS_SERIAL /* these last blocks as one, whose rows run one after another in an inner
+                       loop */
 } neo_block_range;
 
 /* Blocks of rows that do not depend on each other, as the iterations of a band: iteration b has the
@@ -67,7 +68,7 @@ typedef struct { /* a definition at the point of the bands around */
 
 typedef struct {
   NEO_VEC(neo_instance) instances;
-  uint32_t number; /* of the kernel or step, in a table of the tree's owner */
+  uint32_t number; /* number of the kernel or step in a table of the tree's owner */
 } neo_tree_leaf;
 
 typedef struct neo_tree neo_tree;
@@ -86,7 +87,7 @@ struct neo_tree {
 typedef struct { /* memory for elements of a tensor */
   neo_tensor tensor;
   const neo_tree *scope; /* the memory lives while this node runs */
-  uint32_t rank;         /* of the cells */
+  uint32_t rank;         /* rank of the cells */
   const neo_expr *at; /* coordinates of the cell of an element, over its indices AXIS k and sizes */
   const neo_expr *extent;
 } neo_store;

@@ -30,7 +30,7 @@ typedef struct { /* the entries of `ptr` that are the caller's tensors, for one 
 typedef struct { /* an entry's frame */
   bool known;    /* `bytes`, and the offsets of its buffers, are valid for its sizes in
                     frame_sizes */
-  bool resolved; /* its addresses are valid, too */
+  bool resolved; /* addresses are valid, too */
   int64_t bytes;
 } neo_rti_frame;
 
@@ -88,8 +88,8 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] the tensor that gave the size, or -1 */
 
-  uint32_t flags;                 /* of the configuration */
-  const volatile int32_t *cancel; /* of the configuration; null: none */
+  uint32_t flags;                 /* flags of the configuration */
+  const volatile int32_t *cancel; /* flag of the configuration; null: none */
   neo_rti_trace *trace;           /* null: none */
   const neo_rti_watch *watch;     /* null: none */
 

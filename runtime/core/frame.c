@@ -170,7 +170,7 @@ static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
     ok = b->mem == NEO_RT_MEM_FRAME && b->offset == x->offset && b->whole == x->buf + 1 &&
          b->offset + b->size_bytes <= e->frame_bytes &&
          x->bytes >= 0 && neo_rti_eval(m, x->bytes, NULL) >= 0;
-  for (int32_t i = 0; ok && i < x->n_below; i++) { /* it ends at the beginning of x, or before */
+  for (int32_t i = 0; ok && i < x->n_below; i++) { /* ends at the beginning of x, or before */
     int32_t under = m->places_below[x->below + i];
     const neo_rt_place *y = under >= 0 && under < k ? &m->places[e->places + under] : NULL;
     int64_t bytes = y && y->buf >= 0 ? neo_rti_round_up(m->bufs[y->buf].size_bytes) : 0;

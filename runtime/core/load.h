@@ -5,7 +5,7 @@
 #include "runtime/core/ctx.h"
 
 typedef struct {
-  unsigned char *bytes; /* of the whole file */
+  unsigned char *bytes; /* bytes of the whole file */
   neo_rti_file_tensors file;
   neo_rt_pair *meta;          /* a copy of the file's metadata, in one block */
   uint64_t seed, step, calls; /* the file's, if they are wanted and present; else the context's */

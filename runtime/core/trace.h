@@ -6,12 +6,12 @@ typedef struct {
   const char *name, *kind; /* "entry", "kernel", "copy" */
   int row;                 /* row of the viewer; 0: the host */
   int64_t from, to;        /* ns, by neo_rti_now_ns */
-  int32_t step;            /* of the entry; -1: none */
+  int32_t step;            /* step of the entry; -1: none */
   int64_t bytes;           /* -1: not known */
   int64_t busy;            /* ns within from..to in which it ran; 0: not known */
 } neo_rti_event;
 
-int64_t neo_rti_now_ns(void); /* of the monotonic clock */
+int64_t neo_rti_now_ns(void); /* time of the monotonic clock */
 const char *neo_rti_step_name(const neo_rt_ctx *ctx, int32_t step);
 void neo_rti_trace_event(neo_rti_trace *t, const neo_rti_event *e);
 /* Names a row of the viewer. */

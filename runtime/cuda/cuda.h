@@ -55,7 +55,7 @@ typedef struct { /* c->state */
   void *library;
   cuda_api api;
   cuda_device device;
-  int number, processors; /* of the device; its multiprocessors */
+  int number, processors; /* number of the device; number of its multiprocessors */
   char name[128];
   bool retained;
   cuda_context context;

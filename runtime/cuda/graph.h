@@ -4,7 +4,7 @@
 
 typedef struct {
   cuda_node node;
-  int32_t step;  /* of the entry; for a grid its first step */
+  int32_t step;  /* number in the entry; for a grid, of its first step */
   int32_t round; /* steps of equal number are in one iteration, or in no loop */
 } cuda_at;
 
@@ -26,7 +26,7 @@ typedef struct {
 enum { CUDA_ROUNDS_ARE_DATA = -2 };
 
 typedef struct {
-  int32_t first, n; /* of the entry's steps */
+  int32_t first, n; /* range of the entry's steps */
 } cuda_part;
 
 /* The positions of the caller's tensors among the arguments of the entry's steps. */

@@ -9,7 +9,7 @@ typedef struct {
   const int64_t *grid; /* by step of the entry, as in cached_graph */
   cuda_visit *visit;
   void *ctx;
-  int32_t rounds; /* so far */
+  int32_t rounds; /* iterations so far */
 } walker;
 
 static cuda_result walk_steps(walker *w, int32_t first, int32_t end, int32_t round);

@@ -5,11 +5,11 @@
 #include "runtime/cuda/cuda.h"
 #include <string.h>
 
-enum { DEVICE_ROW = 1024 }; /* of the viewer */
+enum { DEVICE_ROW = 1024 }; /* row of the GPU in the trace viewer */
 
 typedef struct {
   cuda_event from, to;
-  int32_t step; /* of the model; -1: a copy between host and device */
+  int32_t step; /* step of the model; -1: a copy between host and device */
   neo_rti_way way;
   int64_t bytes;
 } mark;

@@ -4,7 +4,7 @@
 #include "runtime/files/format.h"
 
 typedef struct {
-  uint8_t type, bytes; /* of the array in memory; of the file */
+  uint8_t type, bytes; /* type of the array in memory; bytes of an element in the file */
   char kind;           /* NumPy's letter */
   bool swap, fortran;  /* big-endian; column-major */
   uint8_t rank;

@@ -28,7 +28,7 @@ typedef struct {
   int64_t n_open, n_waiting, edges;
   uint32_t *slot; /* words by their hash: number + 1 */
   size_t n_slots;
-  char *text; /* where the next word goes */
+  char *text; /* position of the next word */
   char *error;
   size_t error_bytes;
 } reader;

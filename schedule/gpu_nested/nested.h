@@ -40,6 +40,7 @@ int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum 
 bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_factors *x,
                             uint64_t points, uint64_t steps);
 
+/* Is the schedule legal for a form with nested reductions? If not, *why (may be null) gets the reason. */
 bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why);
 /* An estimate in cycles; 0 for a schedule without threads. */

@@ -37,6 +37,7 @@ neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c
 /* The same for one factor, which becomes an operand of the product. */
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e);
 
+/* Is the schedule legal for a contraction? If not, *why (may be null) gets the reason. */
 bool neo_gpu_tile_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
 

@@ -32,8 +32,10 @@ typedef struct {
   bool own_lanes, columns_first, prefetches;
 } geometry;
 
+/* The geometry of a schedule: extents, steps and shares of its loops and tiles. */
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s);
 
+/* The iterations of a leading loop. */
 double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o);
 /* Does an operand depend on the loop? */
 bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
@@ -48,6 +50,7 @@ typedef struct {
   double bytes, conflicts[2];
 } reuse;
 
+/* The distance for contiguous data of `bytes` bytes. */
 reuse neo_tile_reuse(double bytes);
 /* The distance for runs of `lines` lines with a stride of `stride` bytes. */
 reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride);
@@ -61,6 +64,7 @@ typedef enum {
   THROUGHPUT = NEO_LINE_THROUGHPUT
 } line_access;
 
+/* The cycles of a line that is accessed again at this distance. */
 double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
 /* The mean over `times` passes, of which the first one has a longer distance than later ones. */
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,
@@ -79,17 +83,18 @@ const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, n
 /* Elements of a packed block of rows or columns, for `steps` steps of the reduction. */
 double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double steps);
 
-/* The cycles of reading in a step beyond its share of issue: for all rows of the tile, and for its
- * columns. */
+/* The cycles of reads in a step, beyond their issue slots: for all rows of the tile, and for its columns. */
 typedef struct {
   double rows, columns;
   double throughput; /* the least cycles of the lines of columns */
 } reads;
 
+/* The reads with lanes over a shared axis: rows are read as numbers, columns as vectors. */
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g);
-/* The same with lanes over the last own axis, where both operands are read as vectors. */
+/* The reads with lanes over the last own axis: both operands are read as vectors. */
 reads neo_tile_own_reads(neo_tiles *q, const geometry *g);
 
+/* The units of work of a schedule. */
 neo_tile_units neo_tile_units_of(const neo_tiles *q, const geometry *g, const neo_schedule *s);
 
 /* Cycles of all copies of packed operands. */

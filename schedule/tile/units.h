@@ -1,5 +1,5 @@
-/* The units of work of a contraction's schedule, and how evenly cores share them. Private to
- * schedule/tile and its tests. */
+/* The units of work of a contraction's schedule, and their balance among cores. Private to schedule/tile and its
+ * tests. */
 #pragma once
 #include "fusion/form.h"
 
@@ -13,6 +13,7 @@ typedef struct {
   double total, size; /* iterations of all loops together; of a unit */
 } neo_tile_units;
 
+/* The number of units. */
 double neo_tile_units_count(const neo_tile_units *u);
 /* The time that `cores` cores are idle, relative to the time that they are busy. */
 double neo_tile_units_idle(const neo_tile_units *u, double cores);

@@ -24,7 +24,7 @@ static neo_status read_at(neo_records_lock *w, int64_t from, char *to, size_t n)
   return (size_t)got == n ? NEO_OK : neo_records_fail(w, NEO_IO, "it was cut while it was locked");
 }
 
-/* A file without a first line is ours if there is a record in it. */
+/* Checks that a file without a first line is one of ours: it must contain a record. */
 static neo_status has_records(neo_records_lock *w) {
   size_t n = (size_t)w->size;
   char *text = neo_arena_alloc(w->a, n + 1);
@@ -76,7 +76,8 @@ static neo_status find_tail(neo_records_lock *w, int64_t *at) {
   return s;
 }
 
-/* How much of the tail is a record that lacks its newline. */
+/* *keep: the length of the tail's record, if the tail is a record that lacks only its newline; else
+ * 0. */
 static neo_status whole_tail(neo_records_lock *w, int64_t at, int64_t *keep) {
   size_t n = (size_t)(w->size - at), json_bytes;
   *keep = 0;
@@ -90,7 +91,7 @@ static neo_status whole_tail(neo_records_lock *w, int64_t at, int64_t *keep) {
   return s;
 }
 
-/* *open: the file ends in a whole record that has no newline yet. */
+/* Repairs the end of the file. *open: it ends in a whole record without a newline. */
 static neo_status mend_tail(neo_records_lock *w, bool *open) {
   int64_t at, keep = 0;
   neo_status s = find_tail(w, &at);
@@ -117,7 +118,7 @@ static neo_status write_line(neo_records_lock *w, const neo_str *line) {
   return s;
 }
 
-/* A new file is on the disk when its folder is. */
+/* Flushes the file and, for a new file, its folder, which has the name. */
 static neo_status sync_all(neo_records_lock *w, bool fresh) {
   if (w->io->fsync(w->io->ctx, w->fd) != 0)
     return neo_records_fail_errno(w);

@@ -44,7 +44,7 @@ void neo_code_close(neo_code_cache *x) {
     neo_code_count(x);
 }
 
-/* With those above it, for the user alone. */
+/* Makes the folder and missing parent folders, accessible to the user alone. */
 static bool make_folder(const char *folder) {
   char above[PATH_MAX];
   const char *slash = strrchr(folder, '/');
@@ -93,7 +93,8 @@ static bool is_whole(neo_code_key key, const char *text, size_t n) {
 
 /* ---- reading */
 
-/* Null where memory ends: the file is open, and nothing may be left by a jump. */
+/* Allocates n bytes; null if memory ends. A file is open here, so the arena's jump must not leave
+ * this function. */
 static char *room(neo_arena *a, size_t n) {
   jmp_buf here;
   jmp_buf *volatile outer = a->on_fail;
@@ -110,7 +111,7 @@ static bool usable(int fd, struct stat *st) {
          (size_t)st->st_size >= head_bytes();
 }
 
-/* The whole file; it has been used just now. */
+/* Reads a whole file, and marks it as used now. */
 static char *read_file(neo_code_cache *x, const char *path, neo_arena *a, size_t *n) {
   struct stat st;
   int fd = x->io->open(x->io->ctx, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);

@@ -68,7 +68,7 @@ const char *neo_code_failure(neo_code_cache *x, neo_arena *a);
 
 typedef struct {
   size_t entries[NEO_CODE_KINDS];
-  int64_t bytes[NEO_CODE_KINDS]; /* of files, in blocks of 4096 */
+  int64_t bytes[NEO_CODE_KINDS]; /* bytes of files, in blocks of 4096 */
   uint64_t hits, misses;         /* since the folder was made, or cleared */
   int64_t oldest; /* the time of use of the entry that was not used for longest; 0: no entry */
 } neo_code_usage;

@@ -124,7 +124,7 @@ static void add_entry(walk *w, const char *name) {
   entry e;
   if (!is_entry(name, &e.kind) || fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return;
-  memcpy(e.name, name, strlen(name) + 1); /* an entry's fits */
+  memcpy(e.name, name, strlen(name) + 1); /* the name of an entry fits */
   e.bytes = blocks_of(st.st_size);
   e.used_s = st.st_mtim.tv_sec;
   e.used_ns = st.st_mtim.tv_nsec;
@@ -136,7 +136,7 @@ static void close_folder(void *d) {
   closedir(d);
 }
 
-/* Runs `work` while the folder is open; memory that ends closes it with the arena. */
+/* Runs `work` with the folder open; the arena closes the folder if memory ends. */
 static neo_status walk_through(neo_arena *a, const char *folder, walk *w, void work(walk *, void *),
                                void *ctx) {
   *w = (walk){.arena = a};
@@ -156,7 +156,7 @@ static neo_status walk_through(neo_arena *a, const char *folder, walk *w, void w
 
 /* ---- removing */
 
-/* The one that was not used for longest first. */
+/* Orders entries by their last use, the earliest first. */
 static int by_use(const void *x, const void *y) {
   const entry *a = x, *b = y;
   if (a->used_s != b->used_s)

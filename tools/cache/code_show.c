@@ -67,7 +67,7 @@ static void put_text(neo_arena *a, const char *folder, const neo_code_usage *u) 
   printf("oldest     last used %s\n", date(a, u->oldest));
 }
 
-/* A folder that is not there has nothing. */
+/* Shows the folder's usage; a missing folder is empty. */
 static cache_exit show(const cache_cli *cli, const char *folder) {
   neo_code_usage u;
   if (neo_code_survey(cli->arena, folder, &u) && errno != ENOENT)

@@ -28,7 +28,8 @@ typedef struct {
   char **args;
   int n_args;
   bool json;
-  double most_ratio; /* of a record's time to the default's, by --gain; infinite without it */
+  double most_ratio; /* most ratio of a record's time to the default's, by --gain; infinite without
+                        it */
 } cache_cli;
 
 #define X(id, name, args, function, meaning) cache_exit function(cache_cli *cli);

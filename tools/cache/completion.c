@@ -41,7 +41,7 @@ static void put_choices(const char *value, FILE *out) {
     fprintf(out, "%s%.*s", between, (int)n, word);
 }
 
-/* Inside of '...', with a backslash before the characters of `special`. */
+/* Writes a text for inside of '...', with a backslash before the characters of `special`. */
 static void put_quoted(const char *text, const char *special, FILE *out) {
   for (; *text; text++) {
     if (*text == '\'')

@@ -18,7 +18,7 @@ static cache_exit failed(const cache_cli *cli, neo_status s, const char *why) {
 typedef struct {
   cache_cli *cli;
   const neo_records *from;
-  const bool *best; /* of `from` */
+  const bool *best; /* by record of `from` */
   size_t added, known;
   bool dry;
 } merging;
@@ -59,7 +59,7 @@ static cache_exit load_sources(cache_cli *cli, neo_records *from) {
   return e;
 }
 
-/* Without changing it: a file that is missing is not made. */
+/* Checks a merge without changing a file: a missing file is not created. */
 static neo_status try_merge(cache_cli *cli, const char *path, merging *m, const char **why) {
   neo_records s;
   neo_records_init(&s, cli->arena);
@@ -172,7 +172,7 @@ static int64_t length(const neo_records *s, const bool *keep) {
   return (int64_t)text.n;
 }
 
-/* The oldest that is kept; of equals the first. */
+/* The oldest of the records that are kept; the first of equals. */
 static size_t oldest(const neo_records *s, const bool *keep) {
   size_t at = s->all.n;
   for (size_t k = 0; k < s->all.n; k++)
@@ -222,7 +222,7 @@ static cache_exit read_limits(cache_cli *cli, pruning *p) {
 static cache_exit prune_file(pruning *p, const char *path) {
   const char *why = NULL;
   cache_cli *cli = p->cli;
-  if (!neo_path_exists(path)) /* or it would be made */
+  if (!neo_path_exists(path)) /* the rewrite would create it */
     return cache_fail(cli, CACHE_IO, "%s: No such file or directory", path);
   neo_status s = neo_records_rewrite(&neo_io_default, cli->arena, path, cache_flags(cli, path),
                                      prune, p, &why);

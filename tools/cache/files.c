@@ -1,4 +1,4 @@
-/* Which files the commands read, and which of their records. */
+/* Finds the files that a command reads, and the records in them that it uses. */
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"

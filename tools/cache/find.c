@@ -46,7 +46,8 @@ static double distance(const neo_record *r, const int64_t *sizes) {
   return sum;
 }
 
-/* An order that does not depend on that of reading. */
+/* Orders candidates by distance, and equal ones independently of the order in which they were
+ * read. */
 static int compare(const candidate *a, const candidate *b) {
   if (a->distance != b->distance)
     return a->distance < b->distance ? -1 : 1;
@@ -59,7 +60,7 @@ static int compare(const candidate *a, const candidate *b) {
   return 0;
 }
 
-/* Into the list of the nearest, which is sorted and has each key once. */
+/* Inserts a candidate into the list of the nearest, which is sorted and has each key once. */
 static size_t insert(const neo_record **out, double *far, size_t n, size_t most, candidate x) {
   size_t at = 0;
   for (size_t k = 0; k < n; k++)

@@ -58,7 +58,7 @@ static const char *whole_at(const neo_records_reader *r, size_t at, size_t *json
   return at < r->n ? neo_record_unline(r->text + at, r->n - at, json_bytes) : NULL;
 }
 
-/* Over the newline that ends a whole line, or over the byte that took its place. */
+/* Moves past the newline that ends a whole line, or past the byte that replaced it. */
 static void end_line(neo_records_reader *r) {
   size_t ignored;
   if (r->at >= r->n)

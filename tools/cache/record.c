@@ -117,7 +117,7 @@ static void put_text(neo_str *out, const char *member, const char *text) {
   neo_str_addc(out, ',');
 }
 
-/* 500 rather than 5e+02. */
+/* Writes a number; whole ones as 500, not 5e+02. */
 static void put_real(neo_str *out, const char *member, double x) {
   neo_str_addf(out, "\"%s\":", member);
   if (x == floor(x) && x < 1e15)
@@ -145,7 +145,7 @@ void neo_record_json(const neo_record *r, neo_str *out) {
   if (r->against && *r->against)
     put_text(out, "against", r->against);
   put_text(out, "schedule", r->schedule);
-  out->at[out->n - 1] = '}'; /* for the last comma */
+  out->at[out->n - 1] = '}'; /* replaces the last comma */
 }
 
 /* ---- parsing */
@@ -173,8 +173,8 @@ static bool read_count(const neo_json *j, const char *member, int64_t *x) {
   return !k || neo_json_integer(k, x);
 }
 
-/* The texts go to `room`, which has as many bytes as the JSON: no text is longer than it was there.
- */
+/* Copies a text to `room`, which is as large as the JSON: a text is never longer than its
+ * source. */
 static const char *read_text(const neo_json *j, const char *member, char **room) {
   const char *text = neo_json_text(neo_json_get(j, member));
   if (!text)
@@ -213,7 +213,8 @@ static const char *read_members(const neo_json *j, char *room, int64_t *sizes, n
   return what_is_wrong(r);
 }
 
-/* Nothing is taken from the arena while the JSON is there: it would leak if memory ended. */
+/* Parses a record. The arena is not used while the JSON exists: the JSON would leak if memory
+ * ended. */
 neo_status neo_record_parse(neo_arena *a, const char *json, size_t n, neo_record *out,
                             const char **why) {
   neo_json *j;

@@ -16,13 +16,13 @@
 #include <stdbool.h>
 
 enum {
-  NEO_RECORD_VERSION = 1,      /* of the file format; part of every checksum */
+  NEO_RECORD_VERSION = 1,      /* version of the file format; part of every checksum */
   NEO_RECORD_MAX_SIZES = 64,   /* further ones are in the key alone */
-  NEO_RECORD_MAX_BYTES = 65536 /* of a line */
+  NEO_RECORD_MAX_BYTES = 65536 /* most bytes of a line */
 };
 
 typedef struct neo_record {
-  uint64_t key[2];      /* of the canonical IR with types and sizes */
+  uint64_t key[2];      /* key of the canonical IR with types and sizes */
   uint64_t family[2];   /* the same with sizes left out */
   const int64_t *sizes; /* the sizes left out of `family`, each >= 0, in canonical order */
   uint32_t n_sizes;     /* at most NEO_RECORD_MAX_SIZES */
@@ -33,8 +33,8 @@ typedef struct neo_record {
   const char *name;     /* name of the group, for people; may be "" */
   const char *schedule; /* as neo_schedule_print writes it */
   double time_ns;       /* median of one run of the kernel; > 0 */
-  double default_ns;    /* of the analytic model's schedule, measured in the same run; > 0 */
-  const char *against;  /* that schedule; null or "": not known */
+  double default_ns;    /* time of the default schedule, measured in the same run; > 0 */
+  const char *against;  /* the default schedule; null or "": not known */
   int64_t trials;       /* candidates measured so far, >= 0 */
   int64_t when;         /* seconds since 1970; 0: not known */
 } neo_record;

@@ -10,7 +10,8 @@ void neo_records_print(const neo_records *s, neo_str *out) {
     neo_record_line(&s->all.at[k], out);
 }
 
-/* The text is made before a file is: memory may end. */
+/* Writes the records to a new file. The text is complete before the file is created, since memory
+ * may end. */
 static neo_status write_all(const neo_io *io, neo_arena *a, const char *path, uint32_t mode,
                             const neo_records *s) {
   neo_str text = neo_str_in(a);

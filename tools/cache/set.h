@@ -47,7 +47,7 @@ neo_status neo_record_append(const neo_io *io, neo_arena *scratch, const char *p
 
 typedef struct {
   const char *path;
-  size_t first, records; /* of the set's `all` */
+  size_t first, records; /* range in the set's `all` */
   size_t bad_lines;      /* lines with a wrong checksum, or with a right one but invalid contents */
   size_t torn_bytes;     /* after the last line */
   const char *first_bad; /* "line 7: checksum"; null if there is none */

@@ -49,7 +49,7 @@ static const char *processor(neo_arena *a, const char *target) {
 
 static void put_json_record(neo_str *out, const neo_records *s, const neo_record *r) {
   neo_record_json(r, out);
-  out->n--; /* members follow in place of the brace */
+  out->n--; /* members replace the brace */
   neo_str_add(out, ",\"ratio\":");
   neo_str_add_f64(out, neo_record_ratio(r));
   neo_str_add(out, ",\"file\":");
@@ -181,7 +181,7 @@ typedef struct {
   double log_ratio; /* sum */
 } figures;
 
-/* Texts and keys that are counted once are found again by their hash. */
+/* 1 if the text or key is new, else 0. It is recognised by its hash. */
 static size_t new_text(neo_map *m, const void *p, size_t n, uint64_t kind) {
   uint64_t h = neo_hash(p, n, kind);
   bool known = neo_map_get(m, h, NULL);

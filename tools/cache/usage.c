@@ -116,7 +116,7 @@ static void put_man_option(const neo_usage_option *o) {
   put_man_line(o->meaning);
 }
 
-/* Lines as they are. */
+/* Writes lines to the man page without filling. */
 static void put_man_note(const char *text) {
   printf(".PP\n.nf\n");
   put_man_text(text);

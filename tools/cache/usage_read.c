@@ -18,7 +18,7 @@ static neo_usage_found end(neo_usage_reader *r, const char *value) {
   return NEO_USAGE_OPTION;
 }
 
-/* By its whole name, or by the beginning of one name alone. */
+/* Finds a long option by its whole name, or by a prefix that fits one name only. */
 static bool find_long(neo_usage_reader *r, const char *name, size_t n) {
   size_t near = 0;
   for (size_t k = 0; k < r->usage->n_options; k++) {

@@ -4,7 +4,7 @@
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
 
-/* Reading moves the words. */
+/* Runs the program on a copy of the words, since reading options reorders them. */
 static int run(int argc, const char *const *argv) {
   char **words = calloc((size_t)argc + 1, sizeof *words);
   if (!words)

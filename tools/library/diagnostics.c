@@ -15,7 +15,7 @@ static neo_note note_at(const copier *x, neo_span span) {
                     .text = ""};
 }
 
-/* The notes, then the other places. */
+/* Copies the notes, then the other places of a diagnostic. */
 static void copy_notes(const copier *x, const neo_diag_item *item, neo_diagnostic *d) {
   neo_note *n = NEO_NEW_ARRAY(x->arena, neo_note, item->n_notes + item->n_ranges + 1);
   d->notes = n;

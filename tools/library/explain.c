@@ -17,7 +17,8 @@ typedef struct {
   char *out;
 } explainer;
 
-/* "groups" is --groups of `neoc explain`; "ir" asks for nothing. */
+/* Reads what is asked for: "groups" as the option --groups of `neoc explain`; "ir", "html" and
+ * "memory" need no option. */
 static neoc_exit read_what(explainer *x, neoc_cli *cli, const char *what) {
   char *word = neo_arena_printf(&x->arena, "--%s", what);
   bool none = neo_streq(what, "ir") || neo_streq(what, "html") || neo_streq(what, "memory");
@@ -26,7 +27,7 @@ static neoc_exit read_what(explainer *x, neoc_cli *cli, const char *what) {
   return !e && after ? neoc_pass_check(cli, "after", after, "front") : e;
 }
 
-/* Files that a path leads to may have changed. */
+/* Checks that the sources have not changed since the build. */
 static neo_status compare(const explainer *x) {
   const neo_plan *p = x->c.plan;
   return p && x->build->source_hash && !neo_streq(p->source_hash, x->build->source_hash) ? NEO_STATE

@@ -6,7 +6,7 @@
 
 static const char nameless[] = "model.expr";
 
-/* A caller that was compiled with an earlier header has a shorter request. */
+/* Copies a request. A caller that was compiled with an earlier header gives a shorter one. */
 const char *neo_request_copy(const neo_request *given, neo_request *r) {
   size_t n = given && given->struct_size ? given->struct_size : sizeof *r;
   memset(r, 0, sizeof *r);

@@ -14,7 +14,7 @@
 
 enum {
   LEAST_SAMPLE_NS = 20000,
-  LEAST_COLD_NS = 5000 /* of one run after others; shorter runs are repeated */
+  LEAST_COLD_NS = 5000 /* time of a run after other memory was read; shorter runs are repeated */
 };
 
 typedef struct {

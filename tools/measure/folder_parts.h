@@ -15,17 +15,17 @@ typedef enum {
 
 typedef struct {
   long id;
-  size_t line;       /* its line "try ..." */
-  bool measured, ok; /* it has a result; the result is ok */
+  size_t line;       /* the line "try ..." */
+  bool measured, ok; /* a result is there; the result is ok */
   bool raced;        /* the result is that of a race */
   double ratio;      /* ratio of the last result */
 } folder_candidate;
 
 typedef struct {
-  size_t first, end; /* its lines: from "task ..." to the one after its last */
+  size_t first, end; /* lines from "task ..." to the one after the last */
   folder_candidate *at;
   size_t n;
-  bool failed; /* its base gave a wrong answer */
+  bool failed; /* the base gave a wrong answer */
 } folder_task;
 
 typedef struct {

@@ -39,7 +39,7 @@ typedef struct {
   const Elf64_Phdr *segment;
   const Elf64_Shdr *section;
   const Elf64_Sym *symbols;
-  const char *names; /* of the symbols; the last byte is 0 */
+  const char *names; /* names of the symbols; the last byte is 0 */
   uint64_t n_symbols, names_bytes;
 } library;
 

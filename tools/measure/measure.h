@@ -84,7 +84,7 @@ typedef struct {
   double rtol, atol, loose, rare;
   char *path;     /* a file with its elements; null: they are drawn */
   char *data;     /* the kernels' buffer, between guard pages */
-  char *start;    /* of one that is read and written: what is in it before; else null */
+  char *start;    /* buffer that is read and written: its first content; else null */
   char *answer;   /* shared memory to which the child copies its answer */
   char *plain;    /* the elements that `plain` computed; null: none */
   char *expected; /* null before `base` */

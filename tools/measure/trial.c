@@ -130,7 +130,7 @@ static void take_times(trial *t, measure_message *m) {
 }
 
 typedef struct {
-  bool of[2], whole; /* whose answers were right; the candidate's was of all units */
+  bool of[2], whole; /* by kernel: its answer was right; the candidate's answer was of all units */
 } verdicts;
 
 /* Checks an answer. Each kernel answers once; then it gets its time again for the measurement. */

@@ -26,7 +26,8 @@ typedef struct {
   neoc_exit exit;
 } command_call;
 
-/* The jump out of an allocation that fails must end on the thread that it began on. */
+/* Runs a command. An allocation that fails jumps out of it: the jump must end on the thread on
+ * which it began. */
 static void run_command(void *ctx) {
   command_call *c = ctx;
   neo_arena *a = c->cli->arena;

@@ -42,9 +42,9 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path; /* of the model; for a model given as text, its name in
+  const char *path; /* file of the model; for a model given as text, its name in
                                       messages */
-  const char *text; /* of the model; null: read it from the file */
+  const char *text; /* text of the model; null: read it from the file */
   size_t text_bytes;
   const neo_module_source *modules; /* modules that are found before files */
   int n_modules;
@@ -69,7 +69,8 @@ typedef struct {
   bool check_facts;          /* compare the results of passes and kernels with interpreters
                               (facts.h) */
   neo_fuse_options fusion;   /* profile null: that of the target */
-  neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
+  neo_precision math, store; /* precision of contractions' operands; of intermediate tensors in
+                                memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
   bool pure;                 /* entries have no state (pure.c) */
@@ -84,10 +85,10 @@ typedef struct {
   /* Chooses a group's schedule instead of records and model, for tests; may be null. */
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
   neo_segment_schedule *segment_schedule; /* inside of recurrences; null: the model's */
-  void *schedule_ctx;                     /* of both */
+  void *schedule_ctx;                     /* for both functions */
   bool
       every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
-  neo_loops loops; /* of recurrences, in the plan */
+  neo_loops loops; /* kind of loops for recurrences in the plan */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
    * costs say. */
   uint32_t tile_rounds;
@@ -141,7 +142,7 @@ typedef struct { /* a kernel of a recurrence, by what it does */
  * larger one. */
 typedef struct {
   const neo_group *of; /* the recurrence */
-  uint32_t number;     /* of the schedule, among those of the recurrence */
+  uint32_t number;     /* number among the schedules of the recurrence */
   const neo_group *g;
   const neo_machine *machine; /* as the group may use it */
   neo_schedule schedule;
@@ -166,7 +167,7 @@ typedef struct neo_compilation {
   const char *prefix;
   neo_module *module;
   neo_target target;
-  neo_target host; /* of the record and the thin entries: the target, or a GPU's host */
+  neo_target host; /* target of the record and the thin entries: the target, or a GPU's host */
   NEO_VEC(neo_plan_image) images;
   neo_machine machine;
   neo_grouping grouping;
@@ -184,7 +185,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_loop_kernel) loop_kernels; /* kernels of recurrences */
   NEO_VEC(neo_segment) segments;         /* groups in recurrences */
   struct neo_searched *searched; /* results of the model's search; null: none (searched.h) */
-  neo_decisions decisions;       /* of fusion */
+  neo_decisions decisions;       /* decisions of fusion */
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: facts are not checked */
   neo_llvm *llvm;

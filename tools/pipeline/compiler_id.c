@@ -1,6 +1,6 @@
-/* Which compiler this is: the identities that the linker gave to the files with its code, LLVM's,
- * isl's and that of the C library's functions of numbers, which constants are folded with. Another
- * build has another identity. */
+/* The identity of this compiler: the build IDs that the linker gave to the files with its code,
+ * with LLVM's, with isl's and with the C library's mathematical functions, which fold constants.
+ * Another build has another identity. */
 #define _GNU_SOURCE 1 /* dl_iterate_phdr */
 #include "base/file.h"
 #include "base/hash.h"

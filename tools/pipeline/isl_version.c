@@ -1,4 +1,4 @@
-/* Which isl runs; its text ends with a newline. */
+/* The version of isl that runs. isl's own text ends with a newline. */
 #include "tools/pipeline/compile.h"
 #include <isl/version.h>
 

@@ -1,4 +1,4 @@
-/* Which LLVM runs. */
+/* The version of LLVM that runs. */
 #include "tools/pipeline/compile.h"
 #include <llvm-c/Core.h>
 

@@ -13,7 +13,7 @@ typedef struct {
   const neo_object *object;
   const Elf64_Ehdr *head;
   const Elf64_Shdr *sections; /* head->e_shnum */
-  const char *names;          /* of sections */
+  const char *names;          /* names of sections */
   const Elf64_Sym *symbols;
   size_t n_symbols;
   const char *symbol_names;

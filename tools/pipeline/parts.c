@@ -33,7 +33,7 @@ typedef struct part part;
 struct part {
   part *next; /* in order */
   bool is_record;
-  neo_plan_kernel kernel; /* else */
+  neo_plan_kernel kernel; /* unless is_record */
   size_t weight;
   bool taken;
   neo_arena arena, kept; /* for working memory; for the finished object */

@@ -49,7 +49,7 @@ static neo_status keep(neo_compilation *c, output *o) {
     errno = EISDIR;
     return fail(c, o->to);
   }
-  if (S_ISREG(st.st_mode)) /* its user may have changed who may read it */
+  if (S_ISREG(st.st_mode)) /* the user may have changed its permissions */
     (void)chmod(o->from, st.st_mode & 0777);
   o->kept = link(o->to, o->old) == 0 || rename(o->to, o->old) == 0;
   return o->kept ? NEO_OK : fail(c, o->to);

@@ -15,7 +15,7 @@ struct neo_target;
 
 typedef struct {
   const char *path; /* null: the end of a list */
-  unsigned flags;   /* of neo_records_load */
+  unsigned flags;   /* flags for neo_records_load */
   bool optional;    /* may be missing; any other failure to read it is a remark */
 } neo_records_source;
 

@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
   neo_schedule schedule;
-  bool reference; /* what others are compared with: it adds up in any order */
+  bool reference; /* the reference kernel: it adds in any order */
   bool ok;
   char why[96];
   char path[512], symbol[32];

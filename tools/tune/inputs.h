@@ -3,8 +3,8 @@
 #pragma once
 #include "tools/pipeline/compile.h"
 
-typedef struct {                     /* of a kernel */
-  bool seen;                         /* it ran */
+typedef struct {                     /* inputs of a kernel */
+  bool seen;                         /* the kernel ran */
   int64_t number[NEO_RT_MOST_SIZES]; /* sizes as it reads them, with indices of loops around */
   double rounds; /* number of runs, equal to this one, that the kernel's time in the entry is made
                     of: more than 1 in a loop */

@@ -110,7 +110,7 @@ static void add_task(neo_tune *t, neo_task x, const runs *all) {
 }
 
 typedef struct {
-  regex_t name; /* of the groups that are tuned */
+  regex_t name; /* names of the groups that are tuned */
   bool all;
 } wanted;
 

@@ -52,7 +52,7 @@ typedef struct {
   int64_t own_count;          /* this kernel, of several that have the record */
   const char *entry;          /* an entry that runs it; null: none that can be run */
   int32_t step;               /* the model's step that does */
-  bool in_loop;               /* of the plan */
+  bool in_loop;               /* the step is in a loop of the plan */
   int64_t between_bytes;      /* bytes that other kernels of a step touch between two runs */
   neo_record record;
   bool contraction;
@@ -65,7 +65,7 @@ typedef struct {
   const int64_t *numbers;  /* the same as kernels read them */
   const char **input;      /* [buffer] as in neo_job_options */
   double rounds;           /* as in neo_input */
-  double seen_ns;          /* of a run of the kernel in a run of its entry; 0: not known */
+  double seen_ns;          /* time of a run of the kernel within its entry; 0: not known */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */

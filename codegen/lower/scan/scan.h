@@ -1,4 +1,4 @@
-/* Scans: reductions whose domain grows with a shared axis (schedule/scan/scan.h), for columns
+/* Lowering of scans, reductions whose domain grows with a shared axis (schedule/scan/scan.h), for columns
  * [n_lo, n_hi).
  *
  * Private to codegen/lower. */

@@ -1,4 +1,4 @@
-/* Reductions by keys (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
+/* Lowering of segmented reductions (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
  *
  * Private to codegen/lower. */
 #pragma once
@@ -7,8 +7,8 @@
 
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
                        const neo_lx *n_lo, const neo_lx *n_hi);
-/* The block in which the term at the own axes belongs to a row in [lo, hi), at which the axis of
- * the equation is then. seg: of one equation (neo_segment_is_sum). */
+/* Opens the block for terms whose row is in [lo, hi): the term at the current own axes, with the axis of the equation
+ * at its row. seg: of one equation (neo_segment_is_sum). */
 neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment *seg,
                                   const neo_lx *lo, const neo_lx *hi);
 
@@ -16,14 +16,13 @@ neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment 
 
 /* The body of the loops over terms: it adds statements at one point of all axes but the columns. */
 typedef void neo_lower_keyed_body(void *ctx, neo_block *in);
-/* Calls f where the term at the own axes belongs to rows, in [lo, hi) along `row`, at which the
- * keys' axes are then. It is within a loop along each key that is an interval. */
+/* Calls f in the block for the term at the current own axes and its rows in [lo, hi) along `row`, with the keys' axes
+ * at the row. Each key that is an interval opens a loop along its axis. */
 void neo_lower_keyed_term(lowering *l, neo_block *in, const neo_segment_pass *p, uint32_t row,
                           const neo_lx *lo, const neo_lx *hi, neo_lower_keyed_body *f, void *ctx);
 
-/* For keys that are equations: sets their axes to the keys, in lanes too, and returns where the
- * term belongs to a row; null: everywhere. Until the caller resets l->guard and l->exact, loads
- * are guarded by that. */
+/* For keys that are equations: sets their axes to the keys, in lanes too, and returns the condition under which the
+ * term belongs to a row; null: always. The condition guards loads until the caller resets l->guard and l->exact. */
 const neo_lx *neo_lower_keyed_condition(lowering *l, const neo_segment_pass *p, uint32_t row,
                                         const neo_lx *lo, const neo_lx *hi);
 
@@ -33,7 +32,7 @@ typedef struct {
   lowering *l;
   neo_segment seg;
   const neo_stage *store;
-  uint32_t buf[NEO_SEGMENT_ACCS]; /* of each accumulator */
+  uint32_t buf[NEO_SEGMENT_ACCS]; /* [accumulator] */
   int64_t columns;                /* elements of a row of a table */
   int32_t n_axis;                 /* -1: there are no columns */
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
@@ -43,6 +42,5 @@ typedef struct {
 void neo_lower_add_tables(neo_lower_tables *t);
 /* The index, in its buffer, of accumulator k of the current row and column. */
 const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k);
-/* Sets all elements of an accumulator to the reducer's identity, where they are contiguous. False: they
- * are not. */
+/* Sets all elements of an accumulator to the reducer's identity, if they are contiguous. False: they are not. */
 bool neo_lower_fill_table(neo_lower_tables *t, neo_block *in, uint32_t k);

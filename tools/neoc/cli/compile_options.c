@@ -148,7 +148,8 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
                     math ? ", 3xtf32, tf32 and" : " and");
 }
 
-/* Commands that check compiled code have no such option, and compile anew. */
+/* Reads the options of the code cache. Commands that check compiled code have none, and always
+ * compile. */
 static void read_cache(neoc_cli *cli, neo_compile_options *o) {
   static const char *const words[] = {"compile", "run", "train", "tune", "explain"};
   const char *folder = neoc_text(cli, NEOC_O_CACHE, NULL);

@@ -4,7 +4,8 @@
 #include "tools/neoc/neoc.h"
 #include <dlfcn.h>
 
-/* The compute capability, 10 * major + minor; or why it cannot be known. */
+/* Asks the driver for the compute capability, 10 * major + minor. Returns null, or why it is
+ * unknown. */
 static const char *ask(const cuda_api *cuda, int *capability, char text[CUDA_TEXT]) {
   cuda_device device;
   int n = 0, major = 0, minor = 0;

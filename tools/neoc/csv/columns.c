@@ -1,5 +1,5 @@
-/* COLUMNS: `age+height`, `1..4`, `a..d+f`, and `-species+id` for all others. An item is a name of the
- * first line, else a number from 1 on; a range has both of its ends. */
+/* COLUMNS: `age+height`, `1..4`, `a..d+f`, and `-species+id` for all other columns. An item is a
+ * name of the first line, else a number from 1; a range includes both ends. */
 #include "tools/neoc/csv/parts.h"
 #include <string.h>
 

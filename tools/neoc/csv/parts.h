@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
   NEO_VEC(neoc_csv_field) fields;
-  int64_t line; /* where it begins, from 1 */
+  int64_t line; /* line in which it begins, from 1 */
 } neoc_csv_record;
 
 typedef struct {

@@ -11,13 +11,13 @@ typedef struct {
   const neoc_csv_wish *wish;
   neoc_csv_options o;
   neoc_csv_text text;
-  neoc_csv_record first, second, record; /* of the file's beginning; the present one */
+  neoc_csv_record first, second, record; /* first two records of the file; the present one */
   neoc_csv_table table;
   neoc_csv_columns columns;
   neoc_csv_field fill;
   neo_rt_array x; /* its first extent is the room; `rows` rows are filled */
   int64_t rows;
-  neoc_csv_cells cells; /* the names, if fields are such */
+  neoc_csv_cells cells; /* the fields, if they are names */
   bool any_number;
 } reading;
 
@@ -57,8 +57,8 @@ static bool has_number(const neoc_csv_record *r, const neoc_csv_record *below) {
   return false;
 }
 
-/* Has the first line names? Not if a field of it is a number. If the second has none either, there is
- * nothing to tell it by. */
+/* Decides whether the first line has names: not if one of its fields is a number. If the second
+ * line has no number either, it cannot be decided. */
 static neoc_exit find_names(reading *r, bool has_second) {
   bool names = r->o.head == NEOC_CSV_HEADER;
   if (r->o.head == NEOC_CSV_GUESS) {
@@ -102,7 +102,8 @@ static neoc_exit put_name(reading *r, uint32_t column, neoc_csv_field f) {
   return NEOC_OK;
 }
 
-/* Names and numbers are not mixed: a slip of the pen would be a class. */
+/* Stores a field. A column must not mix names and numbers, since a typing error would become a
+ * class. */
 static neoc_exit put_field(reading *r, uint32_t column, int64_t at) {
   neo_arena *a = r->cli->arena;
   neoc_csv_field f = r->record.fields.at[column];

@@ -65,7 +65,8 @@ static void count(doc_entries *list) {
     }
 }
 
-/* The blocks between two statements; the last one may belong to the second. */
+/* Adds the comment blocks between two statements; the last block may belong to the second
+ * statement. */
 static void add_gap(doc_page *p, const char *at, const char *end, const neo_ast_stmt *next) {
   doc_block b;
   while (next_block(&at, end, &b)) {

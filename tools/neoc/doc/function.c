@@ -39,7 +39,7 @@ static void for_each(const neo_ast_stmts *list, each_stmt *each, void *ctx) {
 
 typedef struct {
   const char *name;
-  const neo_ast_stmt *found; /* the first with indices or a type, else the first */
+  const neo_ast_stmt *found; /* the first definition with indices or a type, else the first */
 } definition;
 
 static bool is_full(const neo_ast_stmt *s) {
@@ -74,7 +74,8 @@ static bool is_variable(const neo_ast_sig *sig, const char *name) {
   return found;
 }
 
-/* The result with the indices and the type of its definition, or of the tensor that it is; else its name. */
+/* Adds a result with the indices and type of its definition, or of the tensor that it renames; if
+ * neither has any, its name. */
 static void add_result(doc_page *p, const neo_ast_stmt *fn, uint32_t k) {
   const char *name = fn->u.fn.results.at[k].text, *conversion = NULL, *other, *text = name;
   definition d = {name, NULL};
@@ -115,7 +116,7 @@ static void add_results(doc_page *p, const doc_entry *e) {
 typedef struct {
   doc_page *page;
   neo_ast_stmt_kind kind;
-  const char *title; /* before the first; null after it */
+  const char *title; /* heading for the first statement; null afterwards */
 } kept;
 
 static void look_kept(void *ctx, const neo_ast_stmt *s) {
@@ -135,7 +136,7 @@ static void add_kept(doc_page *p, const neo_ast_stmt *fn, neo_ast_stmt_kind kind
     neo_str_addc(&p->out, '\n');
 }
 
-/* For each type variable the parameter, or option, whose argument decides it. */
+/* Adds, for each type variable, the parameter or option whose argument determines it. */
 static void add_types(doc_page *p, const neo_ast_sig *sig) {
   const char *seen = NULL;
   for (uint32_t k = 0; k < sig->params.n + sig->options.n; k++) {

@@ -3,7 +3,7 @@
 #include "tools/neoc/doc/doc.h"
 #include <string.h>
 
-/* nn.linear is the heading's text; the links of Markdown leave its point out. */
+/* Adds a link to the heading "nn.linear"; the anchors of Markdown omit the point. */
 static void add_link(doc_page *p, const char *name) {
   doc_add_word(p, neo_arena_printf(p->cli->arena, "[%s](#%s%s)", name, p->module, name));
 }
@@ -21,7 +21,7 @@ static void add_contents(doc_page *p) {
   neo_str_addc(&p->out, '\n');
 }
 
-/* Without blank lines in front. */
+/* Adds a block without its leading blank lines. */
 static void add_introduction(doc_page *p, doc_block b) {
   while (b.n && (b.n == 1 || b.at[1] == '\n'))
     doc_line(&b);

@@ -120,7 +120,8 @@ static const char *tool(doctor *d, const char *name) {
   return in_path(d->cli->arena, name, &found) ? found : NULL;
 }
 
-/* Compiling proves nothing about linking: the C compiler links an empty library. */
+/* Tests the linker by linking an empty library with the C compiler: that it compiles proves nothing
+ * about linking. */
 static const char *linker(doctor *d, const char *cc) {
   const char *folder;
   neo_arena *a = d->cli->arena;

@@ -26,7 +26,7 @@ static double worked(void) {
   return neo_clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Three digits are more than a shared machine repeats. */
+/* Rounds to three digits, more than a shared machine reproduces. */
 static double rounded(double x) {
   double unit = pow(10, floor(log10(x)) - 2);
   return round(x / unit) * unit;
@@ -136,7 +136,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A tenth of the regions are quicker: others may have waited for a core that somebody else used. */
+/* Measures the time of a region of the pool: the lowest decile of many times, because other regions may
+ * have waited for a core that somebody else used. */
 static void measure_pool(neo_machine *m) {
   enum { REGIONS = 4000, PART = 10 };
   static const double least_s = 100e-9, most_s = 20e-6, budget_s = 1;
@@ -159,7 +160,8 @@ static void measure_pool(neo_machine *m) {
 
 /* ---- caches */
 
-/* The last cache is not asked for: virtual machines report that of the whole processor. */
+/* Asks the system for cache sizes, except the last one: virtual machines report that of the whole
+ * processor. */
 static void ask_caches(neo_machine *m) {
   long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
   if (l1 >= 4096 && l1 <= 1 << 24)

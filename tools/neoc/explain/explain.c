@@ -72,7 +72,7 @@ static neo_status explain(explainer *x) {
 
 neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
                            neo_str *out) {
-  explainer *x = NEO_NEW(cli->arena, explainer); /* the passes tell it, later too */
+  explainer *x = NEO_NEW(cli->arena, explainer); /* passes refer to it later */
   const char *after = neoc_text(cli, NEOC_O_AFTER, NULL);
   *x = (explainer){cli, c, out};
   if (after && !neo_streq(after, "front")) {

@@ -15,7 +15,8 @@ static bool *made_by(neo_compilation *c, neo_arena *a, const neo_tensor *roots, 
   return made;
 }
 
-/* Does the group make something that the loss does not need? */
+/* Whether the group computes something for a training step that is not part of the forward
+ * computation. */
 static bool is_backward(const neo_group *g, const bool *forward, const bool *needed) {
   bool backward = false;
   for (size_t k = 0; k < g->roots.n; k++)
@@ -75,7 +76,7 @@ static void put_band(const neo_module *m, const neo_tree_band *b, neo_str *out) 
   neo_str_add(out, b->down ? " down" : "");
 }
 
-/* The loops of a recurrence, those in the plan, and the kernels in them. */
+/* Adds the loops of a recurrence, in the groups and in the plan, and their kernels. */
 static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const neo_tree *t,
                      int depth, neo_str *out) {
   bool deeper = t->kind != NEO_TREE_SEQUENCE;

@@ -21,7 +21,7 @@
 
 typedef struct {
   uint32_t file, line; /* line from 1 */
-  double part;         /* of the group's time: see page_facts.c */
+  double part;         /* share of the group's time: see page_facts.c */
 } page_line;
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
                                those of the model first */
   NEO_VEC(const neo_decision *) decisions;
   bool init;       /* makes an initial value: it has no price */
-  double share;    /* of the time of the main entry */
+  double share;    /* share of the main entry's time */
   double measured; /* seconds in the main entry; 0: not in the trace */
 } page_group;
 
@@ -41,9 +41,9 @@ typedef struct {
   page_group *group;         /* by number */
   const neo_rt_entry *entry; /* the main one: the first training entry, else the first */
   neo_rt_model model;
-  const int64_t *sizes;   /* of --size, by number in the model; null: none was given */
+  const int64_t *sizes;   /* sizes given by --size, by number in the model; null: none */
   double *measured_step;  /* seconds of each step of the plan; null: there is no trace */
-  double *measured_entry; /* of each entry; 0: not in the trace */
+  double *measured_entry; /* seconds of each entry; 0: not in the trace */
 } page;
 
 /* ---- page_facts.c */

@@ -25,7 +25,7 @@ static bool same_line(const page *p, neo_span a, neo_span b) {
   return x.file_id == y.file_id && x.line == y.line;
 }
 
-/* A function that calls itself is on a line once. */
+/* Adds the lines of the calls. A recursive function counts once for each line. */
 static void add_calls(page *p, page_group *g, neo_span span, double part) {
   for (neo_span at = span; at; at = neo_span_caller(p->c->sources, at)) {
     bool before = false;
@@ -65,7 +65,7 @@ static void find_lines(page *p, size_t g) {
 
 /* ---- decisions */
 
-/* Does the group compute the tensor; for a copy, at any place? */
+/* Whether the group computes the tensor. copies: also if it is recomputed inline. */
 static bool has_tensor(const neo_module *m, const neo_group *g, neo_tensor t, bool copies) {
   for (size_t k = 0; k < g->members.n; k++) {
     neo_list out = neo_def_at(m, g->members.at[k].def)->out;
@@ -76,7 +76,8 @@ static bool has_tensor(const neo_module *m, const neo_group *g, neo_tensor t, bo
   return false;
 }
 
-/* A copy concerns those that have the value, the others both groups. */
+/* Whether a decision concerns the group: a copy concerns the groups that compute the value, also
+ * inline; any other decision the groups that it names. */
 static bool concerns(const neo_module *m, const neo_decision *d, const neo_group *g) {
   bool copies = d->verb == NEO_DECISION_COPY;
   bool any = has_tensor(m, g, d->of, copies);

@@ -138,7 +138,8 @@ void page_put_groups(page *p) {
 
 /* ---- a kernel */
 
-/* A recurrence runs kernels in loops, in place of one. */
+/* Whether the group runs the kernel. A recurrence runs several kernels in loops, other groups
+ * one. */
 static bool group_runs(const page *p, size_t g, uint32_t kernel) {
   const neo_plan_tree *tree = &p->c->tree_of_group.at[g];
   bool runs = !tree->root && p->c->kernel_of_group.at[g] == kernel;
@@ -181,7 +182,7 @@ static void put_loops(page *p, const neo_kernel *k, const char *symbol) {
   neoc_html_leaf(p->out, "pre", neo_str_text(&s), "class", "loops", NULL);
 }
 
-/* The first group that runs the kernel; as many as there are: none does. */
+/* The first group that runs the kernel; the number of groups if none does. */
 static size_t first_group_of(const page *p, uint32_t kernel) {
   size_t g = 0;
   while (g < p->c->grouping.groups.n && !group_runs(p, g, kernel))

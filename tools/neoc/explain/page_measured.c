@@ -92,7 +92,7 @@ static int by_seconds(const void *x, const void *y) {
   return (a > b) - (a < b);
 }
 
-/* The events of one step, call by call: the slowest worker of each, and the median of these. */
+/* The median time of a step's calls; each takes as long as its slowest worker. */
 static double median_of(const trace *t, const event *e, size_t n) {
   double *call = NEO_NEW_ARRAY(t->p->a, double, n + 1);
   size_t calls = 0;

@@ -17,8 +17,8 @@
 typedef struct {
   page *p;
   const neo_rt_entry *e;
-  int32_t number;     /* of the entry */
-  neoc_passes passes; /* of a training entry; else null */
+  int32_t number;     /* number of the entry */
+  neoc_passes passes; /* passes of a training entry; else null */
   double *alive;      /* bytes at each step */
   double top;         /* bytes at the upper edge */
 } picture;
@@ -53,7 +53,7 @@ static void put_line(const picture *f, const char *class, double x0, double y0, 
 
 /* ---- axes */
 
-/* A power of two, so that at most six are in the frame. */
+/* The distance of tick marks in bytes: a power of two, so that there are at most six. */
 static int64_t byte_tick(double top) {
   int64_t tick = 1;
   while ((double)tick * 6 < top)
@@ -61,7 +61,8 @@ static int64_t byte_tick(double top) {
   return tick;
 }
 
-/* 1, 2 or 5 times a power of ten, so that at most twenty are in the entry. */
+/* The distance of tick marks in steps: 1, 2 or 5 times a power of ten, so that there are at most
+ * twenty. */
 static int32_t step_tick(int32_t n) {
   int32_t tick = 1;
   for (int k = 0; tick * 20 < n; k++)

@@ -60,7 +60,7 @@ static const char *model_file(neoc_cli *cli, const char *name) {
   return neo_arena_printf(cli->arena, "%s.expr", name);
 }
 
-/* The folder, which is not there yet. */
+/* Makes the folder, which must not exist. */
 static neoc_exit make_folder(neoc_cli *cli, const char *folder) {
   if (neo_path_exists(folder))
     return neoc_fail(cli, NEOC_IO, "%s exists already", folder);
@@ -93,7 +93,7 @@ static neoc_exit copy_imports(neoc_cli *cli, const char *folder, const char *fro
     char *module;
     size_t n;
     if (!neo_path_exists(source) || neo_path_exists(neo_path_join(cli->arena, folder, file)))
-      continue; /* shipped in the library, or copied */
+      continue; /* shipped in the library, or copied before */
     if (neo_file_read(&neo_io_default, cli->arena, source, 0, &module, &n))
       return neoc_fail(cli, NEOC_IO, "%s: %s", source, strerror(errno));
     e = copy_text(cli, folder, file, module);

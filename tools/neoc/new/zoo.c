@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR = 3, MOST_NEAR = 3 }; /* letters that may differ; names that are suggested */
+enum { NEAR = 3, MOST_NEAR = 3 }; /* most letters that may differ; most suggestions */
 
 /* ---- texts */
 
@@ -113,7 +113,7 @@ const neoc_zoo_model *neoc_zoo_find(const neoc_zoo *zoo, const char *name) {
   return NULL;
 }
 
-/* How far it is from a name: 0 if the name contains it. */
+/* The distance of what was given from a name; 0 if the name contains it. */
 static int distance(const char *name, const char *given) {
   return *given && strstr(name, given) ? 0 : neo_str_distance(name, given, NEAR);
 }

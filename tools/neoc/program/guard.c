@@ -74,7 +74,7 @@ neoc_exit neoc_guard(neoc_cli *cli) {
   if (child == 0)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (child <= 0)
-    return run(cli); /* no process left: without the guard then */
+    return run(cli); /* no process is available: run without the guard */
   int status = wait_for(child, &set);
   sigprocmask(SIG_SETMASK, &before, NULL);
   bool ended = WIFEXITED(status);

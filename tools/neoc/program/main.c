@@ -6,7 +6,6 @@
 
 int main(int argc, char **argv) {
   static const neoc_program program = {neoc_guard, neoc_reproducer};
-  signal(SIGXFSZ,
-         SIG_IGN); /* a limit of a file's size is an error of writing, not an end by a signal */
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes must be a write error, not a signal */
   return neoc_execute(argc, argv, &program);
 }

@@ -40,7 +40,7 @@ void neoc_array_put(neo_rt_array *x, int64_t k, double v) {
   neo_value_write(t, neo_value_cast(t, NEO_F64_T, (neo_value){.f = v}), element(x, k));
 }
 
-/* Is the integer one of the array's type? */
+/* Stores an integer; false if the array's type lacks it. */
 static bool put_int(neo_rt_array *x, int64_t k, int64_t v) {
   neo_type t = (neo_type)x->type;
   neo_value_write(t, neo_value_cast(t, NEO_I64_T, (neo_value){.i = v}), element(x, k));
@@ -109,7 +109,7 @@ const char *neoc_element_text(neo_arena *a, const neo_rt_array *x, int64_t k) {
 }
 
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed) {
-  const int64_t MANY = INT64_C(1) << 52; /* f64 has those below */
+  const int64_t MANY = INT64_C(1) << 52; /* f64 has all integers below */
   int64_t n = neoc_array_count(x);
   bool is_float = neo_type_is_float((neo_type)x->type);
   if (x->type == NEO_BOOL_T)

@@ -16,7 +16,7 @@ static void put_number(const neo_rt_array *x, int64_t k, neo_str *out) {
     neo_str_addf(out, x->type == NEO_F64_T ? "%.10g" : "%.7g", neoc_printed(v));
 }
 
-/* Dimension d of the elements from `at` on; `step` elements an index. */
+/* Prints dimension d of the elements from `at` on; `step`: elements that it spans. */
 static void put_dim(const neo_rt_array *x, int d, int64_t at, int64_t step, bool shorten,
                     neo_str *out) {
   int64_t n = x->extent[d], inner = n > 0 ? step / n : 0;

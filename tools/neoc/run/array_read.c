@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "[8,10]" -> extents; false if it is none. */
+/* Parses "[8,10]" as extents; false if the text is no shape. */
 static bool read_shape(const char *text, uint8_t *rank, int64_t extent[16]) {
   int64_t n = 1;
   *rank = 0;
@@ -32,7 +32,7 @@ static bool read_shape(const char *text, uint8_t *rank, int64_t extent[16]) {
   }
 }
 
-/* The shape that ends `text` after its last ':', or that of `like`. */
+/* Makes an array with the shape of the word, or that of `like` if the word has none. */
 static neoc_exit shape_of(neoc_cli *cli, const char *name, const char *shape,
                           const neo_rt_array *like, neo_type type, neo_rt_array *out) {
   uint8_t rank;
@@ -46,7 +46,7 @@ static neoc_exit shape_of(neoc_cli *cli, const char *name, const char *shape,
   return NEOC_OK;
 }
 
-/* A row of a table is a row of the input, whatever shape that has. */
+/* Gives rows of a table the shape of the input's rows, if the number of elements fits. */
 static void shape_rows(const neo_rt_array *like, neo_rt_array *x) {
   int64_t own = x->rank > 1 ? x->extent[1] : 1, want = 1;
   for (int d = 1; like && d < like->rank; d++)
@@ -105,12 +105,12 @@ static bool read_scalar(const char *text, neoc_number *v) {
   return neoc_parse_real(text, &v->f);
 }
 
-/* ---- WORD, WORD:NUMBER, and after them :[SHAPE] */
+/* ---- WORD or WORD:NUMBER, with an optional :[SHAPE] */
 
 typedef struct {
   enum { ZEROS, ONES, FULL, RANDOM } what;
-  neoc_number value; /* of full */
-  uint64_t seed;     /* of random */
+  neoc_number value; /* for FULL */
+  uint64_t seed;     /* for RANDOM */
   const char *shape; /* null: none */
 } filling;
 

@@ -8,7 +8,8 @@ static neoc_exit wrong_shape(const neoc_runner *r, neo_tensor t, const neo_rt_ar
                    neoc_shape_text(a, x->rank, x->extent), neoc_shape_text(a, rank, want));
 }
 
-/* The size that is, but for a constant, the extent, and its value where that is n; 0: it is not of one size. */
+/* The size that an extent is, up to a constant. *value: the size's value if the extent is n. 0: the
+ * extent is not a single size. */
 static uint32_t size_in(neo_module *m, neo_expr extent, int64_t n, int64_t *value) {
   neo_linear l;
   if (!neo_linear_of(m, extent, &l) || l.n != 1 || l.term[0].coef != 1)
@@ -20,7 +21,7 @@ static uint32_t size_in(neo_module *m, neo_expr extent, int64_t n, int64_t *valu
   return is ? size->attr : 0;
 }
 
-/* Sizes that an array's shape tells. */
+/* Derives sizes from the shape of an array. */
 static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x) {
   neo_module *m = r->c.module;
   uint32_t rank = neo_tensor_rank(m, t);

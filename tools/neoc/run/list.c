@@ -7,10 +7,10 @@ enum { MAX_RANK = 16 };
 
 typedef struct {
   neoc_cli *cli;
-  const char *name, *at; /* of the tensor; the rest of the text */
+  const char *name, *at; /* name of the tensor; rest of the text */
   int rank;              /* nesting of numbers; -1: none was read */
   int64_t extent[MAX_RANK];
-  bool known[MAX_RANK]; /* a list at this depth has ended */
+  bool known[MAX_RANK]; /* the length of lists at this depth is known */
   NEO_VEC(neoc_number) values;
 } list_reader;
 
@@ -34,7 +34,7 @@ static neoc_exit read_number(list_reader *r, int depth) {
     x.f = (double)(x.i = 1);
   else if (!take_word(r, "false") && !neoc_read_number(r->at, &r->at, &x))
     return no_list(r);
-  if (*r->at && !strchr(" \n\t,[]", *r->at)) { /* 1-2 and 1.2.3 are no two numbers */
+  if (*r->at && !strchr(" \n\t,[]", *r->at)) { /* 1-2 and 1.2.3 are not two numbers */
     r->at = begin;
     return no_list(r);
   }
@@ -46,7 +46,7 @@ static neoc_exit read_number(list_reader *r, int depth) {
   return NEOC_OK;
 }
 
-/* The list at `depth` has `n` elements, as have all others there. */
+/* Ends the list at `depth`, which has `n` elements: all lists at that depth must. */
 static neoc_exit close_list(list_reader *r, int depth, int64_t n) {
   if (r->known[depth] && r->extent[depth] != n)
     return neoc_usage(r->cli, "%s: lists of %lld and of %lld elements stand side by side", r->name,
@@ -77,7 +77,8 @@ static neoc_exit read_elements(list_reader *r, int depth) {
   }
 }
 
-/* Depths that lists were seen at; without numbers the innermost lists are empty. */
+/* The number of depths at which lists were seen; if there are no numbers, the innermost lists are
+ * empty. */
 static int rank_of(const list_reader *r) {
   int rank = 0;
   while (rank < MAX_RANK && r->known[rank])

@@ -6,7 +6,7 @@
 typedef struct {
   neoc_runner r;
   int entry;
-  NEO_VEC(int) grads; /* entries that give gradients asked for */
+  NEO_VEC(int) grads; /* entries that compute requested gradients */
   NEO_VEC(neoc_output) results, gradients;
 } run_state;
 
@@ -72,7 +72,7 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set)
     neo_tensor t = neo_tensor_find(m, name);
     neo_role role = t.i ? (neo_role)neo_tensor_at(m, t)->role : NEO_ROLE_TEMP;
     if (role == NEO_ROLE_INPUT && k >= n_set)
-      continue; /* it has its value */
+      continue; /* already set */
     if (role == NEO_ROLE_INPUT)
       return neoc_usage(r->cli, "--set: %s is an input: %s, without --set", name, pairs->at[k]);
     if (role != NEO_ROLE_PARAM && role != NEO_ROLE_STATE && role != NEO_ROLE_SETTING)
@@ -211,7 +211,7 @@ static void tell_empty(run_state *s) {
   }
 }
 
-/* Inputs of the entry, and of those that give gradients. */
+/* The inputs of the entry and of the entries that compute gradients. */
 static neoc_tensors all_inputs(run_state *s) {
   neoc_tensors all = {NEO_NEW_ARRAY(s->r.cli->arena, neo_tensor, s->r.c.module->tensors.n), 0};
   for (size_t g = 0; g <= s->grads.n; g++) {
@@ -264,7 +264,7 @@ static neoc_exit evaluate(run_state *s) {
   for (size_t k = 0; k < n && !e; k++)
     NEO_PUSH(cli->arena, &s->results, out[k]);
   for (size_t k = 0; k < s->gradients.n && !e; k++)
-    if (!is_result(s, s->gradients.at[k].name)) /* of an entry that gives gradients itself */
+    if (!is_result(s, s->gradients.at[k].name)) /* not one that the entry itself returned */
       NEO_PUSH(cli->arena, &s->results, s->gradients.at[k]);
   return e;
 }

@@ -7,7 +7,7 @@ enum { FAR = 4096 };
 typedef struct {
   const neo_module *m;
   const bool *used;
-  bool inside; /* all sizes that were seen are used */
+  bool inside; /* all sizes found are used */
 } size_look;
 
 static void look_size(void *ctx, neo_expr e) {
@@ -28,7 +28,7 @@ const neo_assert_rec *neoc_sizes_broken(const neo_module *m, const bool *used,
   return NULL;
 }
 
-/* How many assertions hold. */
+/* Counts the assertions that hold. */
 static size_t holding(const neo_module *m, const int64_t *sizes) {
   size_t n = 0;
   for (size_t k = 0; k < m->asserts.n; k++)

@@ -39,7 +39,7 @@ static neoc_exit fill_slots(neoc_runner *r, const char *path, neo_rti_weights *w
   for (size_t k = 0; !e && k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
     if (s->found == 0) {
-      if (s->follows) /* is made when it is needed, of the parameters as they are then */
+      if (s->follows) /* computed when it is needed, from the parameters at that time */
         neo_interp_tensor(r->interp, tensor[k])->known = false;
       continue;
     }
@@ -94,7 +94,7 @@ static neoc_exit read_table(neoc_runner *r, neo_rt_weights *o) {
   return NEOC_OK;
 }
 
-/* Several uses of --only, as one list. */
+/* The patterns of all uses of --only, as one list. */
 static const char *patterns(neoc_runner *r) {
   neoc_texts words = neoc_words(r->cli, NEOC_O_ONLY);
   neo_str s = neo_str_in(r->cli->arena);

@@ -61,7 +61,7 @@ neoc_exit neoc_best_open(neoc_trainer *t) {
                     text ? "--best" : "--early-stop", test_entry(t)->name, name, scalars(t));
 }
 
-/* NaN is never better. */
+/* Compares this epoch with the best one; NaN is never better. */
 bool neoc_best_update(neoc_trainer *t) {
   neoc_best *b = &t->best;
   if (b->output < 0)

@@ -30,10 +30,10 @@ typedef struct {
   const neoc_log *l;
   neo_str *out;
   const char *name;
-  double lo, hi; /* of values; of their logarithms if `log` */
+  double lo, hi; /* range of values; of their logarithms if `log` */
   bool log;
   double first, last; /* steps */
-  double top;         /* of the panel */
+  double top;         /* position of the panel's upper edge */
 } panel;
 
 static void put_text(neo_str *out, const char *text) {
@@ -263,7 +263,7 @@ neoc_exit neoc_curve_write(neoc_log *l) {
   return e;
 }
 
-/* A picture of other columns is begun anew: it is no record. */
+/* Continues an existing picture. One with other columns is replaced, as a picture is no record. */
 neoc_exit neoc_curve_open(neoc_log *l) {
   char *text;
   size_t n;

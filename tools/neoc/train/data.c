@@ -29,7 +29,7 @@ static const char *text_for(const neoc_data *d, const char *name) {
   return NULL;
 }
 
-/* "text.txt:crop+1" -> "text.txt", 1; false if it is no crop. */
+/* Splits "text.txt:crop+1" into "text.txt" and 1; false if the word is no crop. */
 static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
   static const char word[] = ":crop";
   const char *at = NULL;
@@ -47,8 +47,8 @@ static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
 
 /* ---- windows of a sequence */
 
-/* A text, where the file is no array: bytes as they are if there is a class for each, else those
- * that occur, numbered. */
+/* Loads a file that is no array as a text: the bytes themselves if there is a class for each, else
+ * numbers of the different bytes that occur. */
 static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
@@ -111,7 +111,8 @@ static void count_windows(neoc_data *d) {
 
 /* ---- opening */
 
-/* Arrays of other lengths are a mistake, or those of a graph: vertices and edges. */
+/* Reports an array with another number of rows: a mistake, or one that counts the vertices or edges
+ * of graphs, for which offsets have to be given. */
 static neoc_exit other_rows(const neoc_data *d, int32_t tensor, int32_t first) {
   const neo_rt_model *m = d->r->lib.model;
   const neo_rt_tensor *t = tensor_at(d, tensor), *x = tensor_at(d, first);

@@ -13,7 +13,7 @@
 
 typedef enum {             /* the data that an input gets */
                NEOC_ROWS,  /* rows of its own file, or windows */
-               NEOC_CHILD, /* of a batch of trees: see trees.h */
+               NEOC_CHILD, /* children of a batch of trees: see trees.h */
                NEOC_WORD,
                NEOC_LABEL,
                NEOC_ROOT,
@@ -32,8 +32,8 @@ typedef struct {
   neoc_stream
       *stream; /* the values are in the file (stream.h): `array` has no data; null: others */
   int64_t shift,
-      window; /* of crops: elements of the sequence. Of graphs, `shift` is the number of the
-                            size that the values count, or -1 */
+      window; /* crops: elements of the sequence. Graphs: `shift` is the number of the size that the
+                 values count, or -1 */
   neoc_member member;
   bool minus_one;     /* for words: -1 is within the bound */
   neoc_texts classes; /* for a table's column of names: the name of each integer */
@@ -59,7 +59,7 @@ typedef struct neoc_data {
   int16_t vocab[256];  /* class of each byte of texts */
   neoc_treebank *bank; /* null: there are no trees */
   int64_t memory;      /* bytes of a file beyond which its rows are read on demand */
-  struct neoc_prefetch *prefetch; /* of streams; null: no batch has been read */
+  struct neoc_prefetch *prefetch; /* reader of streams; null: no batch has been read */
   struct neoc_graphs *graphs;     /* null: all rows have one length */
   const struct neoc_data *before; /* the training's data; null: these are */
 } neoc_data;
@@ -113,12 +113,12 @@ int64_t neoc_data_bound(const neoc_data *d, const neo_rt_tensor *t);
 
 typedef struct {
   neoc_data *data;
-  int32_t entry;          /* of the runtime's model */
+  int32_t entry;          /* number in the runtime's model */
   int32_t batch_size;     /* number of the run-time size that counts rows; -1: there is none */
   int64_t batch;          /* rows in a step */
   int64_t least, most;    /* numbers of rows that a step can take */
   void **args;            /* inputs: batch buffers; outputs: result buffers */
-  int64_t *sizes;         /* of the entry */
+  int64_t *sizes;         /* sizes of the entry */
   neoc_tree_batch *trees; /* null: rows are not trees */
 } neoc_feed;
 

@@ -145,7 +145,7 @@ neoc_exit neoc_events_add(neoc_log *l, const neoc_log_row *row) {
   return e;
 }
 
-/* ---- a file that is there */
+/* ---- an existing file */
 
 static uint64_t little(const char *p, int n) {
   uint64_t x = 0;
@@ -154,7 +154,8 @@ static uint64_t little(const char *p, int n) {
   return x;
 }
 
-/* The record at the beginning of n bytes: its event's bytes; false: there is no whole one. */
+/* Checks the record that begins n bytes. *event_bytes: size of its event. False: no whole
+ * record. */
 static bool read_record(const char *p, size_t n, size_t *event_bytes) {
   if (n < 16 || little(p + 8, 4) != masked_crc(p, 8))
     return false;
@@ -180,7 +181,7 @@ static bool read_step(const char *p, size_t n, uint64_t *step) {
   return false;
 }
 
-/* Rows up to the step that is kept. */
+/* Copies the records up to the step that is kept. */
 static void put_kept(const neoc_log *l, const char *p, size_t n, neo_str *out) {
   size_t bytes;
   uint64_t step;
@@ -195,7 +196,7 @@ static bool is_own(const char *name) {
   return strncmp(name, file_begin, sizeof file_begin - 1) == 0 && neoc_ends_with(name, file_end);
 }
 
-/* Our files in the folder, and the latest by the number of seconds in its name. */
+/* The folder's files that neoc wrote; the latest is the one with most seconds in its name. */
 typedef struct {
   neoc_texts all;
   const char *latest; /* null: none */
@@ -228,7 +229,8 @@ static const char *new_path(const neoc_log *l, long long latest) {
                           now > latest ? now : latest + 1, host, file_end);
 }
 
-/* The latest has all that is kept: others were left by a process that ended before it removed them. */
+/* Begins a file with the kept part of the latest one. Any other files were left by a process that
+ * ended before it removed them; the latest has all that is kept. */
 static neoc_exit begin_file(neoc_log *l, const char *path, const own_files *old) {
   char *p;
   size_t n;

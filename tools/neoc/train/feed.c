@@ -4,7 +4,7 @@
 #include "tools/neoc/train/stream.h"
 #include "tools/neoc/train/trees.h"
 
-/* Rows of one more input: all must have the same number. */
+/* Adds an input with rows: all inputs must have the same number of rows. */
 static neoc_exit add_rows(neoc_feed *f, const neo_rt_tensor *t, const neo_rt_tensor **first) {
   const neo_rt_model *m = f->data->r->lib.model;
   if (t->rank == 0)
@@ -59,7 +59,8 @@ static neoc_exit too_many(const neoc_feed *f) {
                    e->name, name, name, d->option == NEOC_O_TEST ? "test" : "data", name);
 }
 
-/* The size that is the first dimension of all inputs; a constant number of rows otherwise. */
+/* Finds the batch size: the run-time size that is the first dimension of all inputs, or a constant
+ * number of rows. */
 static neoc_exit find_batch(neoc_feed *f) {
   const neoc_runner *r = f->data->r;
   const neo_rt_model *m = r->lib.model;
@@ -67,7 +68,7 @@ static neoc_exit find_batch(neoc_feed *f) {
   const neo_rt_tensor *first = NULL;
   int known = 0; /* sizes that data tell */
   f->batch_size = -1;
-  f->least = 1; /* without inputs and sizes any number will do */
+  f->least = 1; /* without inputs and sizes, any number works */
   f->most = INT64_MAX;
   for (int32_t k = 0; k < e->n_inputs; k++) {
     neoc_exit code = has_rows(f, k) ? add_rows(f, neoc_feed_tensor(f, k), &first) : NEOC_OK;
@@ -101,7 +102,7 @@ static neoc_exit too_many_trees(const neoc_data *d, int64_t n, int64_t have, con
                    (long long)most, neoc_treebank_place(d), (long long)neoc_treebank_fits(d));
 }
 
-/* The trees of a batch, whichever they are, must be within the graph's vertices and edges. */
+/* Checks that any trees of a batch fit into the graph's vertices and edges. */
 static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
   const neoc_data *d = f->data;
   neoc_cli *cli = d->r->cli;

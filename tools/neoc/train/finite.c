@@ -64,7 +64,7 @@ static const char *bad_tensor(const neoc_trainer *t, int32_t tensor) {
   const char *text = NULL;
   a.data = neo_alloc_default.resize(neo_alloc_default.ctx, NULL, bytes + 1);
   if (!a.data)
-    return NULL; /* only the message is poorer */
+    return NULL; /* the message then lacks the element */
   int64_t bad = neo_rt_get(t->r.ctx, tensor, a.data, bytes) ? -1 : first_bad(&a, n);
   if (bad >= 0)
     text = neo_arena_printf(t->cli->arena, "%s is %g (%s)",

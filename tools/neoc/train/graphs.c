@@ -11,14 +11,14 @@ static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
 }
 
-/* The size that is the whole first dimension; -1. */
+/* The size that is the first dimension; -1: none. */
 static int32_t first_size(const neoc_data *d, int32_t tensor) {
   const neo_rt_model *m = d->r->lib.model;
   const neo_rt_tensor *t = tensor_at(d, tensor);
   return t->rank ? neo_rti_program_size(m, m->extents[t->extent]) : -1;
 }
 
-/* The size that elements are below; -1. */
+/* The size that all elements are below; -1: none. */
 static int32_t bound_size(const neoc_data *d, int32_t tensor) {
   const neo_rt_model *m = d->r->lib.model;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -116,8 +116,8 @@ static neoc_exit sum_counts(const neoc_data *d, const char *name, const char *pa
   return NEOC_OK;
 }
 
-/* Compressed rows: for each vertex where its edges begin, counted through the file, or anew in each
- * graph, with one number more for each. */
+/* Expands compressed rows: for each vertex the position at which its edges begin, counted through
+ * the file, or in each graph anew, which then has one number more. */
 static neoc_exit expand_rows(neoc_data *d, neoc_ragged *g, const int64_t *first, int64_t n) {
   const neoc_ragged *v = &d->graphs->at[g->vertices];
   neo_arena *a = d->r->cli->arena;
@@ -154,7 +154,7 @@ static int ascending(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-/* Sums of the largest and the smallest rows. */
+/* Sums the largest rows, and the smallest rows, for every number of rows. */
 static void sum_rows(const neoc_data *d, neoc_ragged *g) {
   neo_arena *a = d->r->cli->arena;
   int64_t *by = NEO_NEW_ARRAY(a, int64_t, d->rows + 1);
@@ -169,7 +169,7 @@ static void sum_rows(const neoc_data *d, neoc_ragged *g) {
   }
 }
 
-/* The only size of plain offsets: its elements are the vertices of compressed rows. */
+/* Finds the vertices of compressed rows: the elements of the only size with plain offsets. */
 static neoc_exit find_vertices(neoc_data *d, neoc_ragged *g) {
   size_t found = 0;
   for (size_t k = 0; k < d->graphs->n; k++)
@@ -303,8 +303,8 @@ static neoc_exit take_side(neoc_data *d, int32_t tensor, int side) {
   return NEOC_OK;
 }
 
-/* Numbers of vertices are within their graph; those that count through the file count from the graph's
- * first one then. */
+/* Checks that vertex numbers are within their graph. Numbers that count through the file are made
+ * to count from the graph's first vertex. */
 static neoc_exit check_vertices(neoc_data *d, int32_t tensor, bool global) {
   neoc_source *s = &d->source[tensor];
   const neoc_ragged *g = ragged_of(d, tensor), *v = &d->graphs->at[s->shift];
@@ -435,7 +435,7 @@ static void put_offsets(const neoc_data *d, const neoc_ragged *g, const int64_t 
       *out++ = end += (int32_t)(g->vertex_start[i + 1] - g->vertex_start[i]);
 }
 
-/* Numbers of vertices of a row count from the vertices of the rows before it. */
+/* Adds to the vertex numbers of a row the number of vertices in the rows before it. */
 static void shift(const neo_rt_array *x, int64_t base, int64_t n, char *at) {
   neo_rt_array part = {.type = x->type, .data = at};
   for (int64_t k = 0; k < n; k++)

@@ -8,7 +8,8 @@ static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
 }
 
-/* The classes that the training's data give the names of this input; null: these are the training's. */
+/* The classes that the training data give to names of this input; null if these are the training
+ * data themselves. */
 static const neoc_texts *known_classes(const neoc_data *d, int32_t tensor) {
   const neoc_data *b = d->before;
   int32_t k = b ? neo_rt_find(b->r->lib.model, tensor_at(d, tensor)->name) : -1;
@@ -25,7 +26,7 @@ static neoc_exit load_table(neoc_data *d, int32_t tensor) {
   return neoc_csv_read(d->r->cli, s->path, &wish, &s->array, &s->classes);
 }
 
-/* A device has no end. */
+/* Refuses devices, which have no end. */
 static neoc_exit check_file(const neoc_data *d, const char *name, const char *path) {
   struct stat st;
   if (stat(path, &st) != 0 || (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)))

@@ -11,10 +11,11 @@
 #include <string.h>
 
 typedef struct {         /* an entry of the map */
-  int32_t entry, tensor; /* its number; the tensor of the training's model that it replaces */
+  int32_t entry, tensor; /* number of the entry; the tensor of the training's model that it
+                            replaces */
   void **args;
   int64_t *sizes;
-  size_t bytes; /* of the last call's result */
+  size_t bytes; /* bytes of the last call's result */
 } step;
 
 struct neoc_map {
@@ -67,7 +68,7 @@ static neoc_exit check_tensor(const neoc_trainer *t, const neo_rt_entry *e, cons
                                name, own->tensors[k].place));
 }
 
-/* Every size is the first dimension of an input. */
+/* Checks that every size is the first dimension of an input. */
 static neoc_exit check_sizes(const neoc_trainer *t, const neo_rt_entry *e) {
   const neo_rt_model *m = model_of(t->map);
   for (int32_t s = 0; s < e->n_sizes; s++) {
@@ -151,7 +152,7 @@ const char *neoc_map_name(const neoc_trainer *t) {
 
 /* ---- batches */
 
-/* The buffer of an input in the batch of the entry that is trained; null: it has not this input. */
+/* The buffer of an input in the batch of the trained entry; null: it has no such input. */
 static void *batch_of(const neoc_feed *f, const char *name) {
   const neo_rt_entry *e = &f->data->r->lib.model->entries[f->entry];
   for (int32_t k = 0; k < e->n_inputs; k++)

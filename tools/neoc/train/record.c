@@ -60,7 +60,7 @@ static void add_columns(neoc_trainer *t) {
 /* ---- values */
 
 static neoc_log_value setting_value(const neoc_trainer *t, int32_t tensor) {
-  double data = 0; /* room for any element */
+  double data = 0; /* large enough for an element of any type */
   neo_rt_array x = {.type = t->r.lib.model->tensors[tensor].type, .data = &data};
   if (neo_rt_get(t->r.ctx, tensor, &data, neo_rti_type_bytes(x.type)))
     return (neoc_log_value){0};
@@ -106,13 +106,14 @@ neoc_exit neoc_record_open(neoc_trainer *t) {
   add_columns(t);
   l->kept_step = neo_rt_step_count(t->r.ctx);
   if (l->kept_step && t->position == t->epoch_rows)
-    l->kept_step--; /* the epoch ends once more, with its row */
+    l->kept_step--; /* the epoch's end is repeated, with its row */
   neoc_exit e = neoc_log_open(l);
   t->seconds_before = neoc_log_seconds(l);
   return e;
 }
 
-/* The last steps of an epoch wait for its row. */
+/* Adds a row if one is due. After the last steps of an epoch, the epoch's own row follows
+ * instead. */
 neoc_exit neoc_record_steps(neoc_trainer *t, int64_t steps) {
   int64_t done = (int64_t)neo_rt_step_count(t->r.ctx);
   bool due = t->log_every && done / t->log_every > (done - steps) / t->log_every;

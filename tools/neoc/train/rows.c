@@ -15,7 +15,8 @@ void neoc_data_in_order(const neoc_data *d, int64_t *order) {
     order[k] = d->places ? k * d->crop_step : k;
 }
 
-/* Rows that a file gave are looked at as all were when it was opened: it may have changed. */
+/* Reads rows from a file. They are checked as they were when the file was opened, since it may have
+ * changed. */
 static neoc_exit gather_stream(neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
                                void *out) {
   neo_rt_array x;

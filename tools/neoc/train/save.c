@@ -12,7 +12,7 @@ static const char *number(const neoc_trainer *t, int64_t x) {
   return neo_arena_printf(t->cli->arena, "%" PRId64, x);
 }
 
-/* Sums of the entries' losses, exactly. */
+/* The exact sums of the entries' losses, as text. */
 static const char *losses(const neoc_trainer *t) {
   neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < t->n_entries; k++)
@@ -20,7 +20,7 @@ static const char *losses(const neoc_trainer *t) {
   return neo_str_text(&s);
 }
 
-/* Sums and rows since the last row of the log. */
+/* The sums of losses and the numbers of rows since the last row of the log, as text. */
 static const char *row_losses(const neoc_trainer *t) {
   neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < t->n_entries; k++)
@@ -39,7 +39,7 @@ static const char *best(const neoc_trainer *t) {
                           b->epoch, b->value);
 }
 
-/* Which words have which ids; "" without trees. */
+/* A hash of the vocabulary; "" without trees. */
 static const char *vocabulary(const neoc_trainer *t) {
   const neoc_treebank *b = t->data.bank;
   return b && b->vocab ? neo_arena_printf(t->cli->arena, "%016" PRIx64, neo_rt_vocab_hash(b->vocab))
@@ -90,7 +90,7 @@ static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
 static neoc_exit save(neoc_trainer *t, const char *path) {
   neoc_exit e = t->allow_nan ? NEOC_OK : neoc_check_kept(t);
   if (!e)
-    e = neoc_log_sync(&t->log); /* the rows up to here are there when the checkpoint is */
+    e = neoc_log_sync(&t->log); /* the log has to be on the disk before the checkpoint */
   if (e)
     return e;
   int32_t n;
@@ -127,7 +127,8 @@ static bool read_losses(neoc_trainer *t) {
   return at != NULL;
 }
 
-/* Older checkpoints have none: the first row is then of the steps from here on. */
+/* Reads the sums since the last row. Older checkpoints have none: the first row then covers the
+ * steps from here on. */
 static void read_row_losses(neoc_trainer *t) {
   const char *at = neo_rt_loaded(t->r.ctx, "row_loss");
   for (size_t k = 0; k < t->n_entries && at; k++) {
@@ -141,7 +142,7 @@ static void read_row_losses(neoc_trainer *t) {
   }
 }
 
-/* A best epoch by another value is none by this one. */
+/* Reads the best epoch; one that was judged by another value does not count. */
 static void read_best(neoc_trainer *t) {
   const char *then = neo_rt_loaded(t->r.ctx, "best"), *now = best(t);
   size_t n = strcspn(now, ":");
@@ -154,7 +155,8 @@ static void read_best(neoc_trainer *t) {
     t->best.value = strtod(end + 1, &end);
 }
 
-/* A choice that an older checkpoint does not tell was the usual one. */
+/* Checks that an option is as in the checkpoint. Older checkpoints lack it: it had its usual
+ * value. */
 static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *option,
                            const char *now, const char *usual) {
   const char *then = neo_rt_loaded(t->r.ctx, key);
@@ -164,7 +166,7 @@ static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *o
                                           t->save, option, then, now);
 }
 
-/* Names of classes are the integers that they were. */
+/* Checks that the names of classes have the same integers as in the checkpoint. */
 static neoc_exit same_classes(const neoc_trainer *t) {
   for (int32_t k = 0; k < t->r.lib.model->n_tensors; k++) {
     const char *now = classes(t, k), *then = neo_rt_loaded(t->r.ctx, classes_key(t, k));
@@ -199,7 +201,8 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
                    neoc_feed_is_exact(f) ? "drop" : "small");
 }
 
-/* A step was finished where the training goes on, and as many are counted as there were up to it. */
+/* Checks the position at which the training goes on: a step ends there, and the number of steps up
+ * to it is the number saved. */
 static neoc_exit check_position(const neoc_trainer *t) {
   int64_t batch = t->entry[t->lead].feed.batch;
   bool ends_step = t->position % batch == 0 || t->position == t->epoch_rows;
@@ -216,7 +219,7 @@ static neoc_exit check_position(const neoc_trainer *t) {
 neoc_exit neoc_train_resume(neoc_trainer *t) {
   int64_t batch, rows, seed;
   neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
-  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* of another model, or an older neoc */
+  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* another model, or an old neoc */
     return neoc_fail(t->cli, NEOC_FAILED, "%s; --load takes parameters alone",
                      neo_rt_error(t->r.ctx));
   if (s)

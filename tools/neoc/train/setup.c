@@ -115,7 +115,8 @@ static neoc_exit open_feeds(neoc_trainer *t, int64_t batch) {
   return e;
 }
 
-/* Fewer rows than a step's are a small step where the model takes such, else left out. */
+/* Decides about the last rows, fewer than a step needs: a smaller step if the model takes one, else
+ * they are dropped. */
 static neoc_exit choose_last(neoc_trainer *t) {
   const char *word = neoc_text(t->cli, NEOC_O_LAST, NULL);
   const neoc_feed *f = &t->entry[t->lead].feed;
@@ -136,7 +137,7 @@ static neoc_exit choose_last(neoc_trainer *t) {
   return NEOC_OK;
 }
 
-/* An integer that f64 lacks is none the less exact. */
+/* Sets an integer exactly, including those that f64 lacks. */
 static neoc_exit set_integer(neoc_trainer *t, neo_tensor setting, const char *value) {
   const char *end, *name = neoc_tensor_name(&t->r, setting);
   neoc_number v;
@@ -170,7 +171,7 @@ static neoc_exit apply_settings(neoc_trainer *t) {
   return e;
 }
 
-/* Every factor of --scale is one of rows that were read. */
+/* Checks that each factor of --scale belongs to rows that were read. */
 static neoc_exit check_scales(const neoc_trainer *t) {
   neoc_texts words = neoc_words(t->cli, NEOC_O_SCALE);
   neoc_exit e = neoc_pairs_differ(t->cli, "--scale ", words);

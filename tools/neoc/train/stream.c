@@ -134,10 +134,10 @@ struct neoc_prefetch {
   pthread_t thread;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  bool runs, ends, busy; /* busy: rows are being read, or wait to be */
+  bool runs, ends, busy; /* busy: rows are being read or are requested */
   neoc_stream **stream;
   size_t n_streams;
-  int64_t *order, *have; /* rows that were asked for; those in front */
+  int64_t *order, *have; /* rows requested; rows available */
   int64_t n, n_have, room;
 };
 

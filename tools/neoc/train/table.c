@@ -16,7 +16,8 @@ void neoc_table_put_head(const neoc_log *l, neo_str *out) {
   neo_str_add(out, ",seconds\n");
 }
 
-/* The shortest text of nine digits or fewer; of a number that f32 has, one that reads back as it. */
+/* The shortest text, with at most nine digits; for a number that f32 has, one that reads back as
+ * the same number. */
 static void put_number(neo_str *out, double x) {
   char text[32];
   int digits = 6;
@@ -33,7 +34,7 @@ void neoc_table_put_row(const neoc_log *l, const neoc_log_row *row, neo_str *out
   neo_str_addf(out, "%" PRIu64 ",%" PRId64, row->step, row->epoch);
   for (size_t k = 0; k < l->columns.n; k++) {
     neo_str_addc(out, ',');
-    if (row->value[k].has && isnan(row->value[k].x)) /* a sign of NaN tells nothing */
+    if (row->value[k].has && isnan(row->value[k].x)) /* the sign of a NaN means nothing */
       neo_str_add(out, "nan");
     else if (row->value[k].has)
       put_number(out, row->value[k].x);
@@ -79,7 +80,7 @@ bool neoc_table_parse(neoc_log *l, const char *text) {
 
 /* ---- the file */
 
-/* How many bytes of a table that is there stay: lines up to the step that is kept. */
+/* The bytes that stay of an existing table: the lines up to the step that is kept. */
 static size_t kept_bytes(const neoc_log *l, const char *text, size_t head) {
   neo_arena *a = l->cli->arena;
   neoc_log_row row = {.value = NEO_NEW_ARRAY(a, neoc_log_value, l->columns.n + 1)};

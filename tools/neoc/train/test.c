@@ -24,7 +24,8 @@ static neoc_exit find_entry(const neoc_trainer *t, int32_t *out) {
 
 /* ---- the model for fewer rows */
 
-/* Extents that are constants are the same, but for the rows, and others are sizes in both. */
+/* Whether a tensor has the same extents in both models: constants are equal, except the rows, and
+ * other extents are run-time sizes in both. */
 static bool same_extents(const neo_module *m, const neo_rt_model *rt, const neo_rt_tensor *x,
                          int64_t rows) {
   int64_t extent[NEO_RTI_MAX_RANK], have;
@@ -53,7 +54,7 @@ static bool same_model(const neoc_trainer *t, const neo_module *m) {
   return same;
 }
 
-/* The options, and one more constant replaced. */
+/* The options with one more constant replaced. */
 static neo_compile_options with_define(neo_arena *a, const neo_compile_options *o, const char *name,
                                        int64_t value) {
   neo_compile_options more = *o;
@@ -95,8 +96,8 @@ static bool counts_rows(const neo_ast_file *file, const char *name) {
   return false;
 }
 
-/* The constants that the model's file declares, and sizes that the options fix, in order: those that count
- * rows. */
+/* Constants that may be the number of rows, in order: those that the model's file declares, and
+ * sizes that the options fix. */
 static neoc_texts constants_of(neoc_cli *cli, const char *path, const neo_compile_options *given) {
   neoc_texts out = {0};
   neo_names *names = neo_names_new(cli->arena);
@@ -115,7 +116,7 @@ static neoc_texts constants_of(neoc_cli *cli, const char *path, const neo_compil
   return out;
 }
 
-/* Options by which the model takes the rows that are left, with one of its constants replaced. */
+/* Finds a constant by which the model takes the remaining rows. o: the options that replace it. */
 static bool choose_constant(const neoc_trainer *t, neo_compile_options *o) {
   const char *path = t->cli->args[0];
   neo_compile_options given;

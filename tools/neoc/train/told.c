@@ -14,7 +14,7 @@ void neoc_told_init(neoc_data *d) {
     d->told[k].n = -1;
 }
 
-/* The size that dimension k of the rows is, if files may tell it; -1: it is no size. */
+/* The run-time size that is dimension k of the rows, if files may determine it; -1: none is. */
 static int32_t size_of_dim(const neoc_data *d, const neo_rt_tensor *t, int k) {
   return neo_rti_program_size(d->r->lib.model, d->r->lib.model->extents[t->extent + k]);
 }

@@ -26,8 +26,8 @@ typedef enum {
 typedef struct { /* an entry that trains */
   neoc_feed feed;
   int64_t times;   /* steps per round-robin turn of all entries */
-  double loss_sum; /* of this epoch, weighted by rows */
-  double loss;     /* of the last step */
+  double loss_sum; /* sum over this epoch, weighted by rows */
+  double loss;     /* loss of the last step */
   double row_sum;  /* the same since the last row of the log */
   int64_t row_rows;
 } neoc_trained;
@@ -51,10 +51,10 @@ typedef struct { /* held-out data */
 } neoc_test;
 
 typedef struct {    /* the best epoch, by a value of --test */
-  int32_t output;   /* of the test's entry; -1: not wanted */
+  int32_t output;   /* output of the test's entry; -1: not wanted */
   bool highest;     /* else the lowest is the best */
   int64_t patience; /* epochs without a better one after which training ends; 0: any number */
-  double value;     /* of the best epoch */
+  double value;     /* value in the best epoch */
   int64_t epoch;    /* the best one, from 1; 0: none yet */
   const char *path; /* path of its checkpoint; null: not saved */
 } neoc_best;
@@ -78,11 +78,11 @@ typedef struct {
   int32_t threads;
   const char *save;
   neoc_best best;
-  neoc_map *map; /* of --map; null: there is none */
+  neoc_map *map; /* the map of --map; null: none */
   neoc_log log;
   neoc_log_value *row_value; /* [log.columns] */
   int64_t log_every;         /* steps; 0: a row at the end of an epoch only */
-  double seconds_before;     /* of the trainings that this one continues */
+  double seconds_before;     /* seconds of the trainings that this one continues */
   uint64_t seed;
   int64_t epoch, position; /* position: rows of this epoch that are done */
   int64_t epoch_rows;      /* rows in an epoch's steps */
@@ -90,8 +90,8 @@ typedef struct {
   double begun, epoch_begun, shown;        /* seconds */
   double line_every;                       /* interval of lines if stderr is no terminal; 0: no
                                               lines */
-  int64_t steps_done;                      /* of this run */
-  int64_t rows_done, rows_done_this_epoch; /* of this run */
+  int64_t steps_done;                      /* steps in this run */
+  int64_t rows_done, rows_done_this_epoch; /* rows in this run */
   uint64_t saved_step;                     /* step of the saved file; 0: none */
 } neoc_trainer;
 

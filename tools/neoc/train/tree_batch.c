@@ -21,7 +21,7 @@ void neoc_tree_batch_fill(const neoc_data *d, neoc_tree_batch *b, const int64_t 
   for (int64_t k = 0; k < n; k++) {
     neo_rt_graph g = neo_rt_trees_graph(&d->bank->trees, order[k]);
     if (neo_rt_graph_batch_add(&b->graph, &g, NULL, 0))
-      return; /* not reached: room and trees were checked; an empty call would be refused */
+      return; /* never reached: room and trees have been checked */
   }
 }
 

@@ -14,10 +14,10 @@ static neoc_exit scale_of(neoc_runner *r, const char *name, bool picture, double
   return NEOC_OK;
 }
 
-typedef struct { /* values that are looked at */
+typedef struct { /* a part of the values, which is checked */
   const neoc_data *d;
   int32_t tensor;
-  int64_t base; /* the first dimension's element that they begin with */
+  int64_t base; /* index of its first element along the first dimension */
   neo_rt_array *x;
 } part;
 
@@ -44,7 +44,7 @@ int64_t neoc_data_bound(const neoc_data *d, const neo_rt_tensor *t) {
   return fixed && neo_rti_type_is_int(t->type) ? neo_rti_eval(m, t->bound, NULL) : -1;
 }
 
-/* Integers in their bound, and such as the input's type has. */
+/* Checks that integers are within their bound and in the range of the input's type. */
 static neoc_exit check_ints(const part *p) {
   const neoc_data *d = p->d;
   const neo_rt_tensor *t = &d->r->lib.model->tensors[p->tensor];
@@ -108,7 +108,7 @@ neoc_exit neoc_data_convert_part(const neoc_data *d, int32_t tensor, int64_t bas
   return NEOC_OK;
 }
 
-/* A stream's values are looked at part by part, and stay where they are. */
+/* Checks a stream's values part by part; they stay in the file. */
 static neoc_exit look_through(neoc_data *d, int32_t tensor) {
   enum { PART_BYTES = 4 << 20 };
   const neoc_stream *s = d->source[tensor].stream;

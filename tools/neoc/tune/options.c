@@ -55,7 +55,7 @@ neoc_exit neoc_tune_files(neoc_cli *cli, neo_tune_options *o, neo_compile_option
   return NEOC_OK;
 }
 
-/* Without the slashes at its end. */
+/* The option's folder without trailing slashes. */
 static const char *folder_of(neoc_cli *cli, neoc_option option) {
   const char *text = neoc_text(cli, option, NULL);
   size_t n = text ? strlen(text) : 0;

@@ -19,7 +19,7 @@ static size_t begun_tasks(const neo_tune *t) {
   return n;
 }
 
-/* On a terminal one line that changes; else a line now and then. */
+/* Shows progress: on a terminal in one line that changes, else as a line every ten seconds. */
 void neoc_tune_progress(void *ctx, const neo_tune *t) {
   tuner *x = ctx;
   double now = neo_now_s();
@@ -64,7 +64,7 @@ static row *rows_of(const neo_tune *t, size_t *n) {
   return r;
 }
 
-/* How often its kernel runs in a step, as large as it was measured. */
+/* How often a kernel of the measured size would run in a step. */
 static int64_t runs_of(const neo_task *x) {
   return (int64_t)((double)x->count * x->rounds + 0.5);
 }

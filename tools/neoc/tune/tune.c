@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* ---- signals: blocked, and asked for between candidates; the measurer inherits that */
+/* ---- signals: blocked, and checked between candidates; the measurer inherits the mask */
 
-/* A terminal that is closed interrupts too, but not under nohup. */
+/* Signals that interrupt, including the hangup of a closed terminal, except under nohup. */
 static sigset_t interruptions(void) {
   struct sigaction hangup;
   sigset_t set;
@@ -69,7 +69,7 @@ static const char *nothing_tuned(const tuner *x) {
   return "the time was over before a kernel was measured: --time=60s gives more";
 }
 
-/* The end of a command that did something with kernels: its results, and a failure if it was none. */
+/* Ends a command that measured kernels: reports its results, and a failure if nothing was tuned. */
 static neoc_exit report(tuner *x, neo_status s, const char *results) {
   neo_compilation *c = &x->runner.c;
   c->why = s ? c->why : nothing_tuned(x);
@@ -77,7 +77,8 @@ static neoc_exit report(tuner *x, neo_status s, const char *results) {
   return e ? e : neoc_exit_of(s);
 }
 
-/* Sizes that are not given are the largest, or near these where the model asserts something of them. */
+/* Sets the sizes. Those that are not given get their largest value, or one near it that satisfies
+ * the model's assertions. */
 static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {
   const neo_module *m = x->runner.c.module;
   int64_t *sizes = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
@@ -186,7 +187,7 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
     neo_tune_free(&x->tune);
   }
   neo_compilation_free(&x->runner.c);
-  fflush(stdout); /* a signal that waits may end us here */
+  fflush(stdout); /* a pending signal may end the process here */
   block_signals(SIG_UNBLOCK);
   return e;
 }
@@ -204,7 +205,7 @@ neoc_exit neoc_tune(neoc_cli *cli) {
   return e ? e : run(&x, &o, &co, neoc_has(cli, NEOC_O_SURVEY));
 }
 
-/* The files of records that are read, and the user's own after them. */
+/* The record files that are read, followed by the user's own file. */
 static const neo_records_source *and_own(neoc_cli *cli, const neo_records_source *given,
                                          const neo_tune_options *o) {
   size_t n = 0;

@@ -9,7 +9,7 @@ typedef struct {
   neoc_runner runner; /* with the compilation; its library is opened in children only */
   neo_tune tune;
   bool terminal;
-  bool before;    /* of a compilation, which reports */
+  bool before;    /* tuning before a compilation, which reports failures itself */
   double shown_s; /* when progress was printed last */
 } tuner;
 

@@ -21,7 +21,7 @@ neoc_exit neoc_verify_begin(verifier *v) {
   if (e)
     return e;
   neo_interp_track_errors(v->reference.interp, true);
-  /* With tracking on, initial values are made again, with their bounds. */
+  /* With tracking, initial values are computed again, with error bounds. */
   e = neoc_runner_load(&v->compiled, true);
   v->reference.told = true; /* the same file, reported once */
   return e ? e : neoc_runner_load(&v->reference, true);

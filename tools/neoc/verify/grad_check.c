@@ -47,7 +47,7 @@ static int64_t elements(grad_checker *c, neo_tensor t, int64_t extent[16]) {
   return neo_tensor_elements_at(c->r.c.module, t, neoc_runner_sizes(&c->r), extent);
 }
 
-/* Zeros for an input that no entry reads: the grad_function does not depend on it after all. */
+/* Gives zeros to an input that no entry reads: the function does not depend on it. */
 static void unread_input(grad_checker *c, neo_tensor t) {
   neo_rt_array *x = &c->r.input[t.i];
   int64_t extent[16];
@@ -63,7 +63,7 @@ static void put_held(grad_checker *c, neo_tensor input, const void *from) {
     memcpy(x->data, from, (size_t)neoc_array_count(x) * neo_type_bytes((neo_type)x->type));
 }
 
-/* Held values are those at this point. */
+/* Sets the held values to their values at this point. */
 static neoc_exit hold(grad_checker *c, const grad_function *f) {
   neoc_output *out = NULL;
   size_t n = 0, k_out = 0;
@@ -78,7 +78,8 @@ static neoc_exit hold(grad_checker *c, const grad_function *f) {
   return e;
 }
 
-/* Inputs anew, and parameters moved a little from where they are: zeros hide errors. */
+/* Chooses a new point: new inputs, and parameters moved by a small amount, since zeros hide
+ * errors. */
 static neoc_exit new_point(grad_checker *c, const grad_function *f) {
   neoc_exit e = f->holds->at.n ? neoc_runner_randomize(&c->r, (int)f->hold, &c->state) : NEOC_OK;
   if (!e)
@@ -159,7 +160,7 @@ static neoc_exit gradient_at(grad_checker *c, const grad_function *f, size_t whi
   return e;
 }
 
-/* Again at other points: does it agree at one of them? */
+/* Compares again at other points. *good: the values agree at one of them. */
 static neoc_exit retry(grad_checker *c, const grad_function *f, size_t which, int64_t k,
                        bool *good) {
   *good = false;
@@ -199,7 +200,7 @@ static neoc_exit check_tensor(grad_checker *c, const grad_function *f, size_t wh
       complain(c, f, t, k, a, b);
     c->kinks += good;
     if (!e)
-      e = neoc_runner_run(&c->r, (int)f->gradient, &g, &n_out); /* at the point we are now */
+      e = neoc_runner_run(&c->r, (int)f->gradient, &g, &n_out); /* at the present point */
   }
   if (!e && !c->cli->json && !neoc_has(c->cli, NEOC_O_QUIET))
     printf("d %s/d %s: %s, %lld of %lld elements, largest difference %.2g\n", f->name,
@@ -240,7 +241,7 @@ static void put_own(const grad_checker *c) {
       printf("%s: own gradient, not compared\n", c->own.at[k]);
 }
 
-/* Does something that is checked, or is not compared, depend on the tensor of this name? */
+/* Whether a derivative with respect to the tensor of this name is checked, or is not compared. */
 static bool is_wrt(const grad_checker *c, const char *name) {
   const char *end = neo_arena_printf(c->cli->arena, "/d %s", name);
   for (size_t k = 0; k < c->functions.n; k++)

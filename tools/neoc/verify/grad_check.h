@@ -18,7 +18,7 @@ typedef struct {
   NEO_VEC(grad_function) functions;
   uint64_t state;
   double eps, rtol, atol;
-  double size;     /* of the present value: the sum of its parts' magnitudes */
+  double size;     /* sum of the magnitudes of the present value's parts */
   double rounding; /* the resulting error of the present difference */
   int64_t samples, order;
   int64_t checked, failures, kinks;

@@ -11,7 +11,7 @@ static bool is_chosen(grad_checker *c, const char *name) {
   return words.n == 0;
 }
 
-/* The gradient that an entry returns already, as "grad:W". */
+/* The gradient that an entry returns itself, under the name "grad:W". */
 static neo_tensor known_gradient(const neo_module *m, const neo_entry_rec *e, const char *name) {
   for (uint32_t k = 1; e && k < e->outputs.n; k++) {
     const char *own = neo_name_text(m->names, neo_list_at(m, e->names, k));
@@ -48,7 +48,7 @@ static void add_request(neo_module *m, const grad_function *f, const uint32_t *w
   NEO_PUSH(m->arena, &m->grads, g);
 }
 
-/* The gradients of y_held as tensors of their own, where its graph is another one than y's. */
+/* The gradients of y_held, as separate tensors if its graph is not that of y. */
 static uint32_t *held_gradients(grad_checker *c, neo_module *m, const grad_function *f) {
   size_t n = f->wrt.n;
   uint32_t *out = NEO_NEW_ARRAY(c->cli->arena, uint32_t, n + 1);
@@ -69,7 +69,7 @@ static uint32_t *held_gradients(grad_checker *c, neo_module *m, const grad_funct
 static void add_function(grad_checker *c, neo_module *m, grad_function f,
                          const neo_entry_rec *known, int64_t order);
 
-/* The gradients of f are functions too. */
+/* Adds the gradients of f as functions, up to the order that is checked. */
 static void add_next_order(grad_checker *c, neo_module *m, const grad_function *f,
                            const uint32_t *out, int64_t order) {
   if (order >= c->order)
@@ -92,7 +92,7 @@ static bool is_variable(grad_checker *c, const neo_module *m, uint32_t t, const 
          is_chosen(c, neo_name_text(m->names, rec->name));
 }
 
-/* `order` of the derivatives of f.y. */
+/* Adds f.y as a function whose derivatives are checked; `order`: order of these derivatives. */
 static void add_function(grad_checker *c, neo_module *m, grad_function f,
                          const neo_entry_rec *known, int64_t order) {
   neo_arena *a = c->cli->arena;
@@ -162,7 +162,7 @@ static bool has_entry(const neo_module *m, const char *name) {
   return false;
 }
 
-/* Two entries may train one loss, each its own parameters. */
+/* A unique name for the function: two entries may train one loss, each its own parameters. */
 static const char *function_name(neo_module *m, const char *name, const neo_entry_rec *known) {
   const char *value = neo_arena_printf(m->arena, "value of %s", name);
   return known && has_entry(m, value)

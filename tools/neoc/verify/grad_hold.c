@@ -9,7 +9,7 @@ typedef struct {
   bool stops;
   neo_map to, back;  /* tensor -> its copy; copy -> the tensor */
   neo_map done;      /* definitions that have been copied */
-  neo_tensor acc[4]; /* of the present definition: the results of its reducer, as inputs */
+  neo_tensor acc[4]; /* results of the present definition's reducer, as inputs */
   uint32_t n_out;
 } holder;
 
@@ -62,7 +62,7 @@ bool *neoc_reads(const neo_module *m, neo_arena *a, neo_tensor y) {
   return read;
 }
 
-/* ---- inputs that stand for tensors */
+/* ---- inputs that replace tensors */
 
 static neo_tensor input_of(holder *h, neo_tensor t) {
   uint64_t known;
@@ -81,7 +81,7 @@ static neo_tensor input_of(holder *h, neo_tensor t) {
   return input;
 }
 
-/* Does its value change when a parameter or an input does? */
+/* Whether the tensor's value may depend on a parameter or an input. */
 static bool varies(const holder *h, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(h->m, t);
   bool is_float = neo_type_is_float((neo_type)r->type);
@@ -201,7 +201,7 @@ static bool is_held(holder *h, neo_def d) {
   return false;
 }
 
-/* False: there is a copy already, or none is needed. */
+/* Copies a definition. False: it has been copied, or needs no copy. */
 static bool copy_def(holder *h, neo_def d, neo_def *out) {
   if (neo_map_get(&h->done, d.i, NULL) || is_held(h, d))
     return false;
@@ -246,7 +246,7 @@ static void hold_customs(holder *h, const bool *read) {
   }
 }
 
-/* A request whose y or seed has a copy is made of those too, for results of its own. */
+/* Copies a gradient request whose y or seed has been copied; the copy has results of its own. */
 static void copy_request(holder *h, neo_grad_rec g) {
   neo_module *m = h->m;
   neo_tensor y = copy_graph(h, g.y), seed = g.seed.i ? copy_graph(h, g.seed) : g.seed;

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { BEYOND = 16, MOVED = 2 }; /* how far; how often */
+enum { BEYOND = 16, MOVED = 2 }; /* BEYOND: factor of the bound; MOVED: number of repetitions */
 
-/* Elements of floats by up to four units of the last place of f32. */
+/* Changes float elements by up to four units of the last place of f32. */
 static void disturb(neo_rt_array *x, uint64_t *seed) {
   if (!neo_type_is_float((neo_type)x->type))
     return;

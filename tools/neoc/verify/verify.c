@@ -21,7 +21,7 @@
 
 enum { STEPS = 2, PRIME = 17, SIZES = 3, RARE = 100 };
 
-static const double BUDGET = 2e8; /* elements and terms of reductions */
+static const double BUDGET = 2e8; /* most work: elements, and terms of reductions */
 
 /* ---- comparing */
 
@@ -51,7 +51,7 @@ static void compare(verifier *v, const char *what, const neo_rt_array *got,
     if (neoc_array_same(got, want, k))
       continue;
     if (!neo_type_is_float((neo_type)got->type))
-      error = fmax(error, 1); /* beyond 2^53 both may be one f64 */
+      error = fmax(error, 1); /* beyond 2^53 different integers may be one f64 */
     v->unbounded += isinf(b);
     if (isinf(b))
       v->loose_error = fmax(v->loose_error, error);
@@ -185,7 +185,7 @@ static void choose(verifier *v, const int64_t *fixed, int which, double share) {
     int64_t x = which == 0 ? clip(1, s) : which == 1 ? clip(PRIME, s) : s->hi;
     if (share < 1)
       x = clip((int64_t)fmax((double)x * share, 1),
-               s); /* of an empty one others may have no index */
+               s); /* at least 1: others may have no valid index into an empty tensor */
     if (fixed[k] >= 0)
       x = fixed[k];
     size[k] = x;
@@ -215,7 +215,7 @@ static neoc_exit check_entry(verifier *v, int entry) {
   int64_t *fixed = NEO_NEW_ARRAY(v->cli->arena, int64_t, m->sizes.n + 1);
   memcpy(fixed, v->compiled.sizes, m->sizes.n * sizeof *fixed);
   int64_t *checked = neo_arena_copy(v->cli->arena, fixed, (m->sizes.n + 1) * sizeof *fixed);
-  double per_unit = 0; /* work, for a unit of volume */
+  double per_unit = 0; /* work for each unit of volume */
   for (int which = 0; which < SIZES; which++) {
     double work;
     v->left--;

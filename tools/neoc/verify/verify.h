@@ -14,12 +14,12 @@ typedef struct {
   neoc_runner compiled, reference;
   uint64_t seed, state;
   int failures, checks;
-  double worst_error, worst_share; /* of one check */
+  double worst_error, worst_share; /* largest in one check */
   const char *worst;
   int64_t unbounded; /* elements whose error bound is infinite, and their largest error */
   double loose_error;
-  NEO_VEC(suspicion) suspicions; /* of one check */
-  double work;                   /* of the interpreter so far: elements and terms */
+  NEO_VEC(suspicion) suspicions; /* suspicions of one check */
+  double work;                   /* work of the interpreter so far: elements and terms */
   int left;                      /* number of remaining checks */
 } verifier;
 
