@@ -89,7 +89,7 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
   take_equation(m, out);
 }
 
-/* The system of a read at index[]; false: too many axes. */
+/* Sets up the system of equations for a read at index[]. False: it has too many axes. */
 static bool set_up(ad_system *s, const ad_space *from, neo_expr where, const neo_expr *index,
                    neo_tensor t, neo_expr *shift, neo_span span) {
   neo_module *m = s->m;

@@ -164,7 +164,7 @@ static bool is_value(const neo_module *m, neo_expr e, neo_expr *x, int64_t *c) {
   return true;
 }
 
-/* The comparison where x is c. */
+/* The value of comparison e where x has the value c. */
 static neo_condition_value value_at(const neo_module *m, neo_expr e, neo_expr x, int64_t c) {
   neo_node n = *neo_expr_node(m, e);
   int64_t side[2];

@@ -352,8 +352,8 @@ static bool finish_level(search *s, const members *c, level *l, neo_order_step *
   return false;
 }
 
-/* Finds axes for all other definitions, first those at a constant distance, with which the level
- * has an order; gives up after a number of tries. */
+/* Searches for axes of the other definitions with which the level has an order. Axes at a constant
+ * distance are tried first. Gives up after a number of tries. */
 static bool find_axes(search *s, const members *c, level *l, neo_order_step *out) {
   const edge *e = frontier(s, c, l);
   if (!e)

@@ -38,7 +38,7 @@ neo_span neo_prover_at(neo_prover *p, neo_span at);
 /* Suppresses remarks for proofs that are given up from here on: no compiled code depends on
  * them. */
 void neo_prover_be_quiet(neo_prover *p);
-/* The number of answers that were given up for the quota. */
+/* The number of questions that were given up because the quota was used up. */
 uint64_t neo_prover_given_up(const neo_prover *p);
 /* Switches insisting on or off. An insisting prover answers questions that decide whether a program
  * is valid, such as the order of a recurrence: each proof has at least NEO_PROOF_QUOTA operations.

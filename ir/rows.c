@@ -1,4 +1,4 @@
-/* Tables of the order of a graph (neo_rows_rec). */
+/* Builds the definition of the tables that order a graph's vertices (neo_rows_rec). */
 #include "ir/ir.h"
 
 typedef struct {

@@ -52,8 +52,8 @@ bool neo_text_reserved(const char *word, size_t n);
 void neo_text_add_name(neo_str *out, const char *name);  /* quoted where needed */
 void neo_text_add_label(neo_str *out, const char *name); /* where reserved words are no danger */
 
-/* An expression as text. `names` holds the axes' names; `let_of` gives n + 1 where the expression
- * is named $n before here, else 0; may be null. */
+/* Settings for writing an expression as text. `axis` has the names of the axes. `let_of` may be
+ * null; it returns n + 1 for an expression that has the name $n, else 0. */
 typedef struct {
   const neo_module *m;
   neo_str *out;

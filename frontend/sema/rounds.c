@@ -132,7 +132,8 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   return x;
 }
 
-/* Collects carries with their values for the next iteration, wherever in the block `collect` is. */
+/* Ends an iteration for `collect`. A carry is collected with its value for the next iteration,
+ * wherever in the block the `collect` stands. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
   for (size_t k = 0; k < r->collect.n; k++) {
     neo_collected *c = &r->collect.at[k];

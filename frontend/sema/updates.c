@@ -47,7 +47,8 @@ static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   return NULL;
 }
 
-/* The number of the present iterations' element, among the leading dimensions. */
+/* The row-major index of the present iterations of the `lead` unrolled loops around: the piece of
+ * the tensor that they update. */
 static int64_t piece_number(const neo_inst *in, uint32_t lead) {
   int64_t at = 0;
   for (uint32_t k = 0; k < lead; k++)

@@ -1,12 +1,12 @@
 /* copy.c: copies to the device, on it, and from it, in the context's stream.
  *
  * Copies between host and device go by way of pinned memory, which the device reads and writes by
- * itself (DMA). It is a ring: each copy, in pieces where it is large, takes the next bytes, so that
- * the processor copies one piece while the device copies the one before. A piece is in use until its
- * copy is done, which an event after it tells; bytes from the device are then copied to their
- * destination. Pieces end in the order in which they began.
+ * itself (DMA). The memory is a circular buffer: each copy, divided into pieces if it is large, takes
+ * the next bytes, so that the processor copies one piece while the device copies the previous one. A
+ * piece is in use until its copy is done, which an event after the copy shows; bytes from the device
+ * are then copied to their destination. Pieces end in the order in which they began.
  *
- * The host waits only if the ring is full, and in neo_rti_cuda_finish, at the end of a call. Without
+ * The host waits only if the buffer is full, and in neo_rti_cuda_finish, at the end of a call. Without
  * pinned memory the driver copies, and the host waits for each copy. */
 #include "runtime/cuda/cuda.h"
 #include <string.h>

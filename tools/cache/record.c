@@ -87,7 +87,7 @@ void neo_record_key_text(const uint64_t key[2], char text[33]) {
   text[32] = 0;
 }
 
-/* n lower-case hexadecimal digits. */
+/* Reads a number of n lower-case hexadecimal digits. */
 static bool read_hex(const char *text, size_t n, uint64_t *x) {
   *x = 0;
   for (size_t k = 0; k < n; k++) {

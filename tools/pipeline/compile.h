@@ -279,7 +279,7 @@ int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
 /* Sizes in the order of kernels (neo_size_number), in the arena; an index of a loop is in the
  * middle of its range. (sizes.c) */
 int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes);
-/* The ends of the elements of an integer tensor (ir/element.h) at these sizes. */
+/* The bounds of the elements of an integer tensor (ir/element.h) at these sizes. */
 typedef struct {
   bool given;
   uint32_t rank;
@@ -290,9 +290,9 @@ typedef struct {
   int64_t lists, edges;
 } neo_ends_at;
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
-/* The ends of one element, by its number in row-major order. */
+/* The bounds of one element, by its number in row-major order. */
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
-/* The ends that hold for all elements. */
+/* The bounds that hold for all elements. */
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
 /* The positions of a tensor's elements at these sizes, in the memory that holds it. */
 typedef struct {

@@ -159,7 +159,7 @@ static neo_machine loop_machine(const neo_compilation *c) {
   return machine;
 }
 
-/* The kernels that order a graph, one after the other. */
+/* Makes the kernels that order a graph; they run one after the other. */
 static neo_status level_kernels(neo_compilation *c, const neo_group *g, neo_kernel_tree *out,
                                 neo_str *why) {
   neo_kernels made = {0};

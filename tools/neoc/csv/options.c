@@ -31,7 +31,7 @@ static bool read_separator(const char *text, char *out) {
   return false;
 }
 
-/* False: the word is no option. */
+/* Reads one word of the options; false: it is none. */
 static bool read_option(const char *word, neoc_csv_options *o) {
   if (strncmp(word, "fill=", 5) == 0)
     o->fill = word + 5;

@@ -6,7 +6,7 @@
 typedef struct { /* one grad_function of the model */
   const char *name;
   neo_tensor y, seed; /* seed 0: y is a scalar */
-  neo_tensor y_held;  /* y as differences see it (grad_hold.h) */
+  neo_tensor y_held;  /* y with held values (grad_hold.h), of which differences are taken */
   neoc_holds *holds;
   NEO_VEC(neo_tensor) wrt;
   uint32_t value, gradient, hold; /* entries; hold: computes the values held, if holds->at.n */
