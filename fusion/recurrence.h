@@ -21,6 +21,8 @@
 typedef struct {
   neo_tensor slice, whole; /* of a slice that is not stored its own tensor is all there is */
   neo_expr offset;         /* elements of `whole`, over sizes */
+  neo_list at;             /* where it begins along each dimension, over sizes */
+  uint32_t fixed;          /* leading dimensions of which it has the one position */
   bool stored;
 } neo_slice;
 

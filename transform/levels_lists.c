@@ -59,12 +59,20 @@ neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_exp
   return is && is_earlier(s, d, child, *vertex) ? t : none;
 }
 
+/* Are the lists that these offsets cut out among those that the order follows? A leaf may have edges in others. */
+static bool orders(const levels *s, const levels_graph *g, neo_tensor offsets) {
+  bool is = false;
+  for (uint32_t k = 0; k < g->n_indices && offsets.i; k++)
+    is = is || neo_tensor_at(s->m, g->index[k].child)->offsets.i == offsets.i;
+  return is;
+}
+
 bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
                          neo_expr at) {
   neo_expr vertex;
   bool runs = false;
   for (uint32_t k = d->n_out; k < d->axes.n && !runs; k++) {
-    if (!levels_offsets_of(s, neo_def_axis(s->m, d, k), &vertex).i)
+    if (!orders(s, g, levels_offsets_of(s, neo_def_axis(s->m, d, k), &vertex)))
       continue;
     const neo_node *order = load_of(s->m, vertex);
     runs = order && order->attr == g->order.i && neo_list_at(s->m, order->arg, 0) == at.i;

@@ -222,22 +222,28 @@ static neo_list written_axes(writer *w, const neo_def_rec *r) {
 
 /* ---- slices */
 
-/* Where the instance's elements begin in the tensor, row-major. */
-static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instance *x) {
+/* Where the instance's elements begin in the tensor. */
+static neo_slice place_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
-  neo_expr at = outline_number(o, 0);
-  bool level = o->ring[t.i].levels;
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+  neo_slice s = {.offset = outline_number(o, 0)};
+  bool level = o->ring[t.i].levels, one = true;
+  uint32_t id[64], rank = neo_tensor_rank(m, t);
+  int64_t n;
+  for (uint32_t k = 0; k < rank; k++) {
     neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
     neo_expr i = outline_number(o, 0);
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
     i = level && k == o->ring[t.i].fold[0].axis ? level_begin(o, x, t) : outline_cell(o, t, k, i);
-    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
-    at = neo_op2(m, NEO_OP_ADD, at, i);
+    s.offset = neo_op2(m, NEO_OP_MUL, s.offset, neo_tensor_extent(m, memory_of(o, t), k));
+    s.offset = neo_op2(m, NEO_OP_ADD, s.offset, i);
+    one = one && (x->fixed[k] || (x->extent[k].i && neo_expr_is_int(m, x->extent[k], &n) && n == 1));
+    s.fixed += one;
+    id[k] = i.i;
   }
-  return at;
+  s.at = neo_list_new(m, id, rank);
+  return s;
 }
 
 /* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
@@ -260,7 +266,11 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   r.terms = false;
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
-  NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, whole, offset_of(o, t, w->x), stored});
+  neo_slice place = place_of(o, t, w->x);
+  place.slice = slice;
+  place.whole = whole;
+  place.stored = stored;
+  NEO_PUSH(o->a, &o->out->slices, place);
   if (stored)
     NEO_PUSH(o->a, &s->roots, slice);
   return slice;

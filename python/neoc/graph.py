@@ -16,7 +16,7 @@ given.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, Sequence
+from typing import Any, Dict, Iterable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -31,6 +31,25 @@ Features = Mapping[str, Any]
 _MOST_CHILDREN = 1 << 20
 _named = method_of("Graph")
 MOST = 2**31 - 1  # vertices: numbers of vertices are int32
+
+
+class _Edges(NamedTuple):
+    """A list of edges, by parent, in the numbering of the source."""
+
+    child: Any
+    parent: Any
+    features: dict[str, Any]
+
+    def moved(self, first: int) -> _Edges:
+        """Of vertices that are numbered from `first` on."""
+        return self._replace(child=(self.child + first).astype(np.int32),
+                             parent=(self.parent + first).astype(np.int32))
+
+    def between(self, first: int, end: int) -> _Edges:
+        """Those of the vertices first to end - 1, which are numbered from 0 on."""
+        own = (self.parent >= first) & (self.parent < end)
+        features = {name: value[own] for name, value in self.features.items()}
+        return _Edges(self.child[own], self.parent[own], features).moved(-first)
 
 
 class _Features(Dict[str, Any]):
@@ -88,14 +107,18 @@ class Graph:
             raise ShapeError(f"{n} vertices; a graph has at most {MOST}")
         _check_range("child", table, -1, n)
         self._table = _constant(table.astype(np.int32))
-        self._order = _constant(_ordered(self._table))
-        self._place = _constant(_inverse(self._order))
-        self._in_order = bool((self._order == np.arange(n)).all())
-        self._child = self._table if self._in_order else _constant(self._arranged_table())
+        self._lists: dict[str, _Edges] = {}
+        self._find_order()
         self._start = _constant(_starts(start, n))
         self._labels = None if labels is None else tuple(labels)
         self._features = _features_of(features, n)
         self._edge_features: dict[str, Any] = {}
+
+    def _find_order(self) -> None:
+        self._order = _constant(_ordered(self._table, list(self._lists.values())))
+        self._place = _constant(_inverse(self._order))
+        self._in_order = bool((self._order == np.arange(len(self._table))).all())
+        self._child = self._table if self._in_order else _constant(self._arranged_table())
 
     def _arranged_table(self) -> Any:
         rows = self._table[self._order]
@@ -140,8 +163,36 @@ class Graph:
     @property
     def edges(self) -> tuple[Any, Any]:
         """(children, parents): two arrays of int32, by parent, in the order of its children."""
+        return self.edges_of()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names of the lists of edges that with_edges gave it."""
+        return tuple(self._lists)
+
+    @_named
+    def edges_of(self, type: str | None = None) -> tuple[Any, Any]:
+        """`edges` of the list of this name; None: the others.
+
+        >>> g = Graph.from_edges([0], [2]).with_edges("near", [1, 0], [2, 1])
+        >>> [x.tolist() for x in g.edges_of("near")]
+        [[0, 1], [1, 2]]
+        """
+        if type is not None:
+            return self._list(type)[:2]
         parent, k = np.nonzero(self._table >= 0)
         return self._table[parent, k], parent.astype(np.int32)
+
+    def _list(self, type: str) -> _Edges:
+        if type not in self._lists:
+            raise UnknownName(f"the graph has no list of edges {type!r}; it has "
+                              f"{', '.join(self._lists) or 'none'} (with_edges adds some)")
+        return self._lists[type]
+
+    @_named
+    def edge_features_of(self, type: str | None = None) -> dict[str, Any]:
+        """`edge_features` of the list of this name, in the order of edges_of(type)."""
+        return _Features(self._edge_features if type is None else self._list(type).features)
 
     @property
     def lists(self) -> tuple[Any, Any]:
@@ -152,19 +203,26 @@ class Graph:
         >>> [x.tolist() for x in Graph([[1, 2], [-1, -1], [-1, -1]]).lists]
         [[0, 0, 0, 2], [0, 1]]
         """
-        has = self._child >= 0
-        begin = np.zeros(len(has) + 1, np.int32)
-        np.cumsum(has.sum(1), out=begin[1:])
-        return begin, self._child[has]
+        return self.lists_of()
+
+    @_named
+    def lists_of(self, type: str | None = None) -> tuple[Any, Any]:
+        """`lists` of the edges of this type, which ``graph G(type.edges <= E, vertices <= V)`` takes."""
+        child, parent = self.edges_of(type)
+        begin = np.zeros(len(self._order) + 1, np.int32)
+        np.cumsum(np.bincount(parent, minlength=len(self._order))[self._order], out=begin[1:])
+        return begin, self._place[child[self.edge_order_of(type)]]
 
     @property
     def edge_order(self) -> Any:
         """The edges in the order of `lists`, by their numbers in `edges`: [edges] of int32."""
-        has = self._table >= 0
-        number = np.full(self._table.shape, -1, np.int32)
-        number[has] = np.arange(has.sum())
-        rows = number[self._order]
-        return rows[rows >= 0]
+        return self.edge_order_of()
+
+    @_named
+    def edge_order_of(self, type: str | None = None) -> Any:
+        """The edges in the order of lists_of(type), by their numbers in edges_of(type)."""
+        _, parent = self.edges_of(type)
+        return np.argsort(self._place[parent], kind="stable").astype(np.int32)
 
     @property
     def features(self) -> dict[str, Any]:
@@ -201,9 +259,10 @@ class Graph:
     def __repr__(self) -> str:
         graphs = f"{len(self)} graphs, " if len(self) != 1 else ""
         names = f"; {', '.join(self._features)}" if self._features else ""
+        lists = "".join(f", {len(x.child)} {name}.edges" for name, x in self._lists.items())
         return (f"<neoc.Graph: {graphs}{len(self._table)} vertices, "
                 f"{int((self._table >= 0).sum())} edges, at most {self._table.shape[1]} children"
-                f"{names}>")
+                f"{lists}{names}>")
 
     # ---- others made of it
 
@@ -233,6 +292,32 @@ class Graph:
         made = self.with_features()
         more = _features_of(features, int((self._table >= 0).sum()))
         made._edge_features = {**self._edge_features, **more}
+        return made
+
+    @_named
+    def with_edges(self, type: str, src: Any, dst: Any, features: Features | None = None) -> Graph:
+        """The same graph with a list of edges of another type, or another list of this name: dst[e]
+        gathers what src[e] scatters. A model takes it as ``type.edges``, beside the other children.
+
+        features: arrays with a row for each edge of src, by name; `edge_features_of` has them in the
+        order of edges_of(type). ArgumentError where a vertex would be below itself.
+
+        >>> g = Graph.from_edges([0, 1], [2, 2])
+        >>> g = g.with_edges("near", [1, 0], [2, 1], {"d": [0.5, 1.5]})
+        >>> g
+        <neoc.Graph: 3 vertices, 2 edges, at most 2 children, 2 near.edges>
+        >>> g.edge_features_of("near")["d"].tolist()
+        [1.5, 0.5]
+        """
+        name, n = checks.word("type", type), len(self._table)
+        child, parent = _ends_of(src, dst)
+        _check_range("src", child, 0, n)
+        _check_range("dst", parent, 0, n)
+        by = np.argsort(parent, kind="stable")
+        own = {k: v[by] for k, v in _features_of(features, len(by)).items()}
+        made = self.with_features()
+        made._lists = {**self._lists, name: _Edges(child[by], parent[by], own).moved(0)}
+        made._find_order()
         return made
 
     @_named
@@ -285,6 +370,8 @@ class Graph:
         merged = {**_together([g._features for g in given]), **more}
         made = cls._made(table, merged, labels, np.concatenate(starts))
         made._edge_features = _together([g._edge_features for g in given])
+        made._lists = _lists_together(given, first.tolist())
+        made._find_order()
         return made
 
     def unbatch(self) -> list[Graph]:
@@ -303,6 +390,8 @@ class Graph:
                                    labels))
             own = slice(edges[first], edges[end])
             made[-1]._edge_features = {k: v[own] for k, v in self._edge_features.items()}
+            made[-1]._lists = {k: x.between(first, end) for k, x in self._lists.items()}
+            made[-1]._find_order()
         return made
 
     # ---- sources
@@ -569,11 +658,16 @@ def _inverse(order: Any) -> Any:
     return place
 
 
-def _ordered(table: Any) -> Any:
-    """The order of neo_rt_graph_order."""
+def _ordered(table: Any, lists: Sequence[_Edges]) -> Any:
+    """The order of neo_rt_graph_order: children of each vertex by its row, then by lists."""
     n, width = table.shape
     first = np.arange(n + 1, dtype=np.int64)*width
-    return _core.graph_order(n, first, np.ascontiguousarray(table))
+    if not lists:
+        return _core.graph_order(n, first, np.ascontiguousarray(table))
+    child = np.concatenate([table.reshape(-1), *[x.child for x in lists]])
+    parent = np.concatenate([np.repeat(np.arange(n), width), *[x.parent for x in lists]])
+    first[1:] = np.cumsum(np.bincount(parent, minlength=n))
+    return _core.graph_order(n, first, child[np.argsort(parent, kind="stable")].astype(np.int32))
 
 
 def _width(children: int | None, least: int) -> int:
@@ -595,15 +689,20 @@ def _of_width(table: Any, width: int, names: Any = None) -> Any:
     return made
 
 
+def _ends_of(src: Any, dst: Any) -> tuple[Any, Any]:
+    child, parent = (_whole(name, value) for name, value in (("src", src), ("dst", dst)))
+    if child.ndim != 1 or child.shape != parent.shape:
+        raise ShapeError(f"src and dst are as long as each other; given the shapes {child.shape} "
+                         f"and {parent.shape}")
+    return child, parent
+
+
 def _table_of(src: Any, dst: Any, n: int | None, children: int | None, reverse: bool) -> Any:
     """The table of children of edges."""
     reverse = checks.flag("reverse", reverse)
     if n is not None:
         n = checks.number("n", n, 0, MOST)
-    child, parent = (_whole(name, value) for name, value in (("src", src), ("dst", dst)))
-    if child.ndim != 1 or child.shape != parent.shape:
-        raise ShapeError(f"src and dst are as long as each other; given the shapes {child.shape} "
-                         f"and {parent.shape}")
+    child, parent = _ends_of(src, dst)
     count = max(child.max(initial=-1), parent.max(initial=-1)) + 1 if n is None else n
     if not 0 <= count <= MOST:
         raise ShapeError(f"{count} vertices; a graph has 0 to {MOST}")
@@ -651,6 +750,21 @@ def _together(features: Sequence[Features]) -> dict[str, Any]:
             raise UnknownName(f"graph {k} has the features {', '.join(own) or 'none'}, "
                              f"graph 0 {', '.join(names) or 'none'}")
     return {name: _joined(name, [own[name] for own in features]) for name in names}
+
+
+def _lists_together(graphs: Sequence[Graph], first: Sequence[int]) -> dict[str, _Edges]:
+    """Lists of edges of graphs, one after the other."""
+    made = {}
+    for name in graphs[0].types if graphs else ():
+        for k, g in enumerate(graphs):
+            if set(g.types) != set(graphs[0].types):
+                raise UnknownName(f"graph {k} has the lists {', '.join(g.types) or 'none'}, graph 0 "
+                                 f"{', '.join(graphs[0].types)}")
+        lists = [g._lists[name].moved(n) for g, n in zip(graphs, first)]
+        made[name] = _Edges(np.concatenate([x.child for x in lists]),
+                            np.concatenate([x.parent for x in lists]),
+                            _together([x.features for x in lists]))
+    return made
 
 
 def _joined(name: str, arrays: Sequence[Any]) -> Any:

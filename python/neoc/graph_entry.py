@@ -25,10 +25,11 @@ Shape = Tuple["int | str | None", ...]
 
 
 class Declared(NamedTuple):
-    """graph NAME(children <= K, vertices <= N), or NAME(edges <= E, vertices <= N)."""
+    """graph NAME(children <= K, vertices <= N), or NAME(edges <= E, a.edges <= F, vertices <= N)."""
 
     children: int  # 0: they are in lists
     vertices: int
+    types: Tuple[str, ...]  # of lists that have names
 
 
 class Counted(NamedTuple):
@@ -78,17 +79,26 @@ class GraphEntry(Entry):
         for name, graph in given.items():
             if f"{name}.vertices" in self.sizes:
                 plain[f"{name}.vertices"] = graph.n
-            if f"{name}.edges" in self.sizes and not self.graphs[name].children:
-                plain[f"{name}.edges"] = len(graph.lists[1])
+            for listed, kind in self._named_lists(name).items():
+                if f"{listed}.edges" in self.sizes:
+                    plain[f"{listed}.edges"] = len(graph.edges_of(kind)[0])
         moved = {name: graph for name, graph in given.items() if not graph.is_in_order}
         if not any(self._axes(output, moved) for output in self.outputs):
             return super().__call__(**plain)
         return self._restored(super().__call__(**plain), moved, plain.get("out"))
 
     def _takes(self) -> Tuple[str, ...]:
-        tables = {f"{name}.child": name for name in self.graphs}
-        lists = {f"{name}.begin" for name, graph in self.graphs.items() if not graph.children}
-        return tuple(tables.get(name, name) for name in self.inputs if name not in lists)
+        names: Dict[str, str] = {}
+        for name in self.graphs:
+            for listed in (name, *self._named_lists(name)):
+                names.update({f"{listed}.child": name, f"{listed}.begin": name})
+        return tuple(dict.fromkeys(names.get(name, name) for name in self.inputs))
+
+    def _named_lists(self, name: str) -> Dict[str, "str | None"]:
+        """The lists of a graph, G or G.type, and the names of their types."""
+        declared = self.graphs[name]
+        types: Tuple["str | None", ...] = declared.types if declared.children else (None, *declared.types)
+        return {name if kind is None else f"{name}.{kind}": kind for kind in types}
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs as arrays, where graphs are among them."""
@@ -123,13 +133,12 @@ class GraphEntry(Entry):
                                  f"{declared.vertices}")
             if declared.children and f"{name}.child" in self.inputs:
                 named[f"{name}.child"] = self._table(name, graph)
-            if not declared.children:
-                named.update(self._lists(name, graph))
+            for listed, kind in self._named_lists(name).items():
+                tables = (f"{listed}.begin", f"{listed}.child")
+                if any(table in self.inputs for table in tables):
+                    lists = zip(tables, graph.lists_of(kind))
+                    named.update({table: x for table, x in lists if table in self.inputs})
         return named
-
-    def _lists(self, name: str, graph: Graph) -> Dict[str, Any]:
-        lists = zip((f"{name}.begin", f"{name}.child"), graph.lists)
-        return {table: value for table, value in lists if table in self.inputs}
 
     def _table(self, name: str, graph: Graph) -> Any:
         try:
@@ -139,11 +148,12 @@ class GraphEntry(Entry):
             raise ShapeError(f"{name}: {told} by the model") from None
 
     def _add_features(self, named: Dict[str, Any], name: str, graph: Graph) -> None:
-        for what, features in (("vertices", graph.features), ("edges", graph.edge_features)):
+        of = {f"{name}.vertices": graph.features, f"{name}.edges": graph.edge_features}
+        of.update({f"{name}.{kind}.edges": graph.edge_features_of(kind) for kind in graph.types})
+        for extent, features in of.items():
             for feature, value in features.items():
                 shape = self.shapes.get(feature, ())
-                if feature in self.inputs and feature not in named and \
-                        shape and shape[0] == f"{name}.{what}":
+                if feature in self.inputs and feature not in named and shape and shape[0] == extent:
                     named[feature] = value
 
     def _axes(self, tensor: str, given: Mapping[str, Graph]) -> list[tuple[int, Counted]]:
@@ -151,9 +161,10 @@ class GraphEntry(Entry):
         counted = {}
         for name, graph in given.items():
             counted[f"{name}.vertices"] = Counted(name, "vertices", graph.n, graph.order)
-            if not self.graphs[name].children:
-                order = graph.edge_order
-                counted[f"{name}.edges"] = Counted(name, "edges", len(order), order)
+            for listed, kind in self._named_lists(name).items():
+                if kind is None or kind in graph.types:
+                    order = graph.edge_order_of(kind)
+                    counted[f"{listed}.edges"] = Counted(name, "edges", len(order), order)
         return [(axis, counted[extent]) for axis, extent in enumerate(self.shapes.get(tensor, ()))
                 if isinstance(extent, str) and extent in counted]
 

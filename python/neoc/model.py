@@ -334,18 +334,27 @@ class Model:
         self._tell_graphs(made)
         return made
 
-    def _graphs(self) -> dict[str, tuple[int, int]]:
-        """The graphs of the text: the most children (0: they are in lists) and vertices of each, by
-        name."""
+    def _graphs(self) -> dict[str, tuple[int, int, tuple[str, ...]]]:
+        """The graphs of the text: the most children (0: they are in lists) and vertices of each, and the
+        types of its lists that have names, by name."""
         most = {name: high for name, _, high in self._program.sizes}
         tables = {t.name[:-len(".child")]: t.shape for t in self._tensors
                   if t.role == _INPUT and t.name.endswith(".child")}
         found = {name: (int(shape[1] or 0), most[f"{name}.vertices"])
                  for name, shape in tables.items()
                  if len(shape) == 2 and shape[0] == f"{name}.vertices"}
-        lists = {name: (0, most[f"{name}.vertices"]) for name, shape in tables.items()
-                 if shape == (f"{name}.edges",) and f"{name}.vertices" in most}
-        return {**found, **lists}
+        types: dict[str, list[str]] = {}
+        for name, shape in tables.items():
+            graph, _, kind = name.rpartition(".")
+            if shape != (f"{name}.edges",):
+                continue
+            if f"{name}.vertices" in most:
+                types.setdefault(name, [])
+            elif f"{graph}.vertices" in most:
+                types.setdefault(graph, []).append(kind)
+        lists = {name: (0, most[f"{name}.vertices"]) for name in types}
+        return {name: (*bounds, tuple(types.get(name, ())))
+                for name, bounds in {**lists, **found}.items()}
 
     def _entry_class(self) -> type[Entry]:
         if not self._graphs():

@@ -525,6 +525,68 @@ class Lists(unittest.TestCase):
         with self.assertRaisesRegex(neoc.ShapeError, r"features\['w'\]"):
             graphs[1].with_edge_features(w=[1.0])
 
+    def test_lists_of_several_types_are_taken_in_the_numbering_of_the_source(self):
+        m = neoc.compile("""
+            graph G(children <= 2, mod.edges <= 400, near.edges <= 400, vertices <= 99)
+            input x[G.vertices, 3]
+            input w[G.mod.edges]
+            vertex cell(x[J]) over G {
+              gather c[2, J] = 0
+              gather h[G.mod.edges, J], g[G.near.edges, J]
+              h2[j] = tanh(x[j] + (sum[k] c[k, j]) + (sum[e] w[e]*h[e, j]) - 0.5*sum[e] g[e, j])
+              scatter c = h2, h = h2, g = h2
+              push h2
+            }
+            H = cell(x)
+            twice[e] = 2*w[e]
+            output H, twice
+            """)
+        graphs, rng = [], np.random.default_rng(7)
+        for n in (1, 9, 30):
+            names = rng.permutation(n)
+            pairs = np.array([(names[a], names[b]) for b in range(n) for a in range(b)], "i").reshape(-1, 2)
+
+            def drawn(most):
+                return pairs[rng.permutation(len(pairs))[:most]].T
+            table = np.full((n, 2), -1)
+            table[names[1:], 0] = names[:-1]
+            w = rng.standard_normal(min(40, len(pairs))).astype("f")
+            g = Graph(table).with_edges("mod", *drawn(40), {"w": w}).with_edges("near", *drawn(20))
+            graphs.append(g.with_features(x=rng.standard_normal((n, 3)).astype("f")))
+        for g in (*graphs, Graph.batch(graphs), *Graph.batch(graphs).unbatch()):
+            w, want = g.edge_features_of("mod")["w"], np.zeros((g.n, 3))
+            (src, dst), (near, to) = g.edges_of("mod"), g.edges_of("near")
+            for v in g.order:
+                below = g.edges[0][g.edges[1] == v]
+                want[v] = np.tanh(g.features["x"][v] + want[below].sum(0) + w[dst == v] @ want[src[dst == v]]
+                                  - 0.5*want[near[to == v]].sum(0))
+            H, twice = m.forward(G=g)
+            np.testing.assert_allclose(H, want, rtol=1e-5, atol=1e-6)
+            np.testing.assert_array_equal(twice, 2*w)
+        self.assertEqual(graphs[0].types, ("mod", "near"))
+        with self.assertRaisesRegex(KeyError, "no list of edges 'mod'; it has none"):
+            m.forward(G=Graph([[-1, -1]]), x=np.zeros((1, 3), "f"), w=np.zeros(0, "f"))
+        with self.assertRaisesRegex(neoc.ArgumentError, "vertex . is below itself"):
+            Graph([[1], [-1]]).with_edges("mod", [0], [1])
+        with self.assertRaisesRegex(KeyError, "graph 1 has the lists none, graph 0 mod, near"):
+            Graph.batch([graphs[0], Graph([[-1]], {"x": np.zeros((1, 3), "f")})])
+
+    def test_graphs_whose_lists_all_have_names_are_taken(self):
+        m = neoc.compile("""
+            graph G(near.edges <= 400, vertices <= 99)
+            input x[G.vertices]
+            vertex cell(x) over G {
+              gather h[G.near.edges]
+              y = x + sum[e] h[e]
+              scatter h = y
+              push y
+            }
+            H = cell(x)
+            output H
+            """)
+        g = Graph.from_edges([], [], 3).with_edges("near", [2, 1], [1, 0])
+        np.testing.assert_array_equal(m.forward(G=g, x=np.array([1, 2, 3], "f")), [6, 5, 3])
+
     def test_lists_that_are_none_are_told(self):
         x, w = np.zeros((3, 3), "f"), np.zeros(2, "f")
         for begin, told in (([0, 1, 1, 2], r"G.child\[0\]: vertex 0 is not before vertex 0"),

@@ -22,7 +22,7 @@ How it works (the folder evaluator/ beside this file):
     frames, reads           the indices of a statement as axes of a grid, and where they take their extents from
     expressions, reducers   the value of an expression on the whole grid at once
     recurrences             definitions that read themselves, an element at a time
-    vertices                graphs and vertex functions, vertex by vertex
+    vertices, edges         graphs and vertex functions, vertex by vertex; children in lists of any length
     loops                   repeat, scan, while and case, round by round
     elements, scalars       operators and functions of elements; types, wrapping, rounding, conversions
     tape                    tensors that know how they were computed; gradients, whose own gradients can be formed

@@ -264,7 +264,7 @@ void pairs_compose(pairs_compilation *x, const neo_rt_model *model, const pairs_
   c.first = NEO_NEW_ARRAY(a, void *, r->results.n + 1);
   uint64_t seed = neo_hash_mix(r->program->seed, 0xc0);
   uint32_t instances = 0;
-  if (!r->results.n || !compare_threads(&c))
+  if (!r->results.n || !compare_threads(&c) || r->program->listed)
     return;
   for (uint32_t k = 0; k < r->program->graphs.n; k++) {
     uint32_t n = pairs_links_of(a, r->program, k).instances;

@@ -137,7 +137,29 @@ static void add_values(drawn *k, neo_str *s) {
   neo_str_addf(s, "  r[j] = sum[e] %s[e]*y[e, j]\n", softmax ? "a" : "q");
 }
 
-static void function(drawn *k, const char *name) {
+/* Values of edges of the other type. */
+static const char *typed_value(drawn *k, neo_str *s) {
+  if (!chance(k, 40))
+    return message(k, "g[e, j]", true);
+  neo_str_addf(s, "  o[e, j < J] = %s\n", message(k, "g[e, j]", true));
+  return "o[e, j]";
+}
+
+/* What a vertex makes of its value h2: in a loop, in one that ends early, in an arm. The result is h2 again, or h3. */
+static const char *add_block(drawn *k, neo_str *s) {
+  static const char *const blocks[] = {
+      "  h3 = scan r < 2 from b[j < J] = h2[j] { next b[j] = tanh(0.5*b[j] + 0.25*s[j]) }\n",
+      "  h3, _ = while n > 0.5 limit 3 from b[j < J] = h2[j], n = 0*x[0] + 2 {\n"
+      "    next b[j] = tanh(0.5*b[j] + 0.25*s[j]), n = 0.5*n\n  }\n",
+      "  h3 = case children > 1 {\n    true { h3[j < J] = sin(h2[j] + s[j]) }\n"
+      "    false { h3[j < J] = 0.5*h2[j] }\n  }\n"};
+  if (!chance(k, 40))
+    return "h2";
+  neo_str_add(s, ANY(k, blocks));
+  return "h3";
+}
+
+static void function(drawn *k, const char *name, const char *of) {
   bool product = chance(k, 60), places = k->places && chance(k, 60), typed = k->typed;
   bool values = chance(k, 50), down = !places && chance(k, 35);
   neo_str s;
@@ -153,19 +175,22 @@ static void function(drawn *k, const char *name) {
   neo_str_addf(
       &s, "  s[j < J] = %s\n",
       reduced(k, "e", "", message(k, product && chance(k, 60) ? "hu[e, j]" : "h[e, j]", false)));
-  if (typed)
-    neo_str_addf(
-        &s, "  t[j < J] = %s\n",
-        guarded(k, neo_arena_printf(k->a, "(%s[e] %s)", reducer(k), message(k, "g[e, j]", true))));
+  if (typed) {
+    const char *value = typed_value(k, &s);
+    neo_str_addf(&s, "  t[j < J] = %s\n",
+                 guarded(k, neo_arena_printf(k->a, "(%s[e] %s)", reducer(k), value)));
+  }
   if (values)
     add_values(k, &s);
   neo_str_addf(&s, "  h2[j] = tanh(x[j] + 0.5*s[j]%s%s%s%s)\n", typed ? " - 0.25*t[j]" : "",
                places ? " + 0.5*sum[k] c[k, j]" : "", values ? " - 0.5*r[j]" : "",
                chance(k, 40) ? " + select(children > 1, 0.125, 0)" : "");
+  const char *last = add_block(k, &s);
   if (product)
-    neo_str_add(&s, "  u2[j] = 0.5*sum[l] h2[l]*u[l, j]\n");
-  neo_str_addf(&s, "  scatter h = h2%s%s%s\n  push h2\n}\n%s = f%s(x)", product ? ", hu = u2" : "",
-               typed ? ", g = h2" : "", places ? ", c = h2" : "", name, name);
+    neo_str_addf(&s, "  u2[j] = 0.5*sum[l] %s[l]*u[l, j]\n", last);
+  neo_str_addf(&s, "  scatter h = %s%s%s%s\n  push %s\n}\n%s = f%s(%s)", last,
+               product ? ", hu = u2" : "", typed ? ", g = h2" : "", places ? ", c = h2" : "", last,
+               name, name, of);
   add(k, PAIRS_DEFINITION, name, neo_str_text(&s), true);
 }
 
@@ -218,7 +243,7 @@ static void gradients(drawn *k, const char *of) {
 
 static pairs_program draw(neo_arena *a, uint64_t seed) {
   static const char *const types[] = {"f32", "f32", "f64"}, *const names[] = {"y1", "y2"};
-  pairs_program p = {.seed = seed};
+  pairs_program p = {.seed = seed, .listed = true};
   drawn k = {.a = a, .seed = seed * 77 + 5, .p = &p};
   k.type = ANY(&k, types);
   k.typed = chance(&k, 35);
@@ -228,7 +253,7 @@ static pairs_program draw(neo_arena *a, uint64_t seed) {
   for (int64_t i = 0, n = pick(&k, 1, 2); i < n; i++) {
     int64_t which = pick(&k, 0, 9);
     if (which < 5)
-      function(&k, names[i]);
+      function(&k, names[i], i && chance(&k, 50) ? names[0] : "x");
     else if (which < 8)
       recurrence(&k, names[i]);
     else

@@ -1,4 +1,5 @@
 /* Draws programs: sizes, inputs, then definitions by the forms' weights. */
+#include "tests/pairs/edges.h"
 #include "tests/pairs/gen.h"
 #include "base/hash.h"
 #include <string.h>
@@ -436,7 +437,8 @@ bool pairs_is_nested(pairs_drawer *d) {
 }
 
 bool pairs_has_vertices(pairs_drawer *d) {
-  return d == pairs_draw_vertices || d == pairs_draw_nested_vertices || d == pairs_draw_wide_vertices;
+  return d == pairs_draw_vertices || d == pairs_draw_nested_vertices || d == pairs_draw_wide_vertices ||
+         d == pairs_draw_edges;
 }
 
 bool pairs_has_recurrences(pairs_drawer *d) {

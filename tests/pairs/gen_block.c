@@ -12,7 +12,7 @@ uint32_t pc_add_local(cell *c, ptensor t) {
   return (uint32_t)c->g->tensors.n - 1;
 }
 
-static void keep(cell *c, ptensor t) {
+void pc_keep(cell *c, ptensor t) {
   t.from = neo_type_is_float(t.type) ? c->g->from : 0;
   t.smooth = t.from != 0;
   t.exact = !neo_type_is_float(t.type);
@@ -213,7 +213,7 @@ static bool rounds(cell *c) {
   pc_add_line(c, neo_arena_printf(
                      g->arena, "%s = scan r < %s%s from %s = %s { next %s = %s*0.5 + %s }", y.name,
                      end, pg_chance(g, 30) ? " down" : "", carry, x.name, left, read, value));
-  keep(c, y);
+  pc_keep(c, y);
   return true;
 }
 
@@ -256,7 +256,7 @@ static bool inner_gradient(cell *c) {
   pc_add_line(c, neo_arena_printf(g->arena, "%s = sum[..] %s[..]*%s[..]", s, q, q));
   pc_add_line(c, neo_arena_printf(g->arena, "%s = grad(%s, %s)", d.name, s, p.name));
   pg_kind(g, PAIRS_R_INNER_GRAD);
-  keep(c, d);
+  pc_keep(c, d);
   return true;
 }
 
@@ -311,7 +311,7 @@ static void define(cell *c) {
     text = neo_arena_printf(g->arena, "%s = %s", left, pg_damped(g, t.type, read));
   }
   pc_add_line(c, text ? text : defined(c, &t, which, 2));
-  keep(c, t);
+  pc_keep(c, t);
 }
 
 void pc_block(cell *c) {

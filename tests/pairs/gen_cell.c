@@ -273,8 +273,11 @@ bool pv_cell(pvertices *v) {
   count.given = count.exact = true;
   (void)pc_add_local(&c, count);
   pc_gather(&c);
+  pc_gather_list(&c);
+  pc_reduce_list(&c);
   pc_block(&c);
   pc_scatter(&c);
+  pc_scatter_list(&c);
   pc_push(&c);
   g->inside = false;
   g->reads |= (uint64_t)1 << c.graph->line;

@@ -19,11 +19,14 @@ typedef struct {
   uint64_t scattered[MOST_GATHERS]; /* of which tensors it is a smooth function */
   uint32_t made[MOST_MADE], n_made;
   uint32_t pushed[MOST_PUSHED], n_pushed;
+  ptensor listed; /* what is gathered along a list of edges, of one of them; without a name: nothing */
 } cell;
 
 /* ---- gen_block.c */
 void pc_add_line(cell *c, const char *text);
 uint32_t pc_add_local(cell *c, ptensor t);
+/* A tensor that the block has defined. */
+void pc_keep(cell *c, ptensor t);
 /* The indices of a tensor of the block are at hand, and it is a function of nothing yet. */
 void pc_begin(cell *c, const ptensor *t);
 /* An element like those of this tensor, of what the gathered one `which` has, unless it is UINT32_MAX. */
@@ -34,7 +37,15 @@ void pc_block(cell *c);
 void pc_gather(cell *c);
 void pc_scatter(cell *c);
 void pc_push(cell *c);
+/* One of what was made or gathered, with the type and shape of an element of h; UINT32_MAX: none. */
+uint32_t pc_alike(cell *c, const ptensor *h);
 /* What is gathered is a function of what is scattered. */
 uint64_t pc_resolved(const cell *c, uint64_t from);
+
+/* ---- gen_list.c */
+/* Gathers along the graph's list, and what is made of that. */
+void pc_gather_list(cell *c);
+void pc_reduce_list(cell *c);
+void pc_scatter_list(cell *c);
 
 #endif

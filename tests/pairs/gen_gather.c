@@ -71,7 +71,7 @@ void pc_gather(cell *c) {
 
 /* ---- scatter and push */
 
-static uint32_t alike(cell *c, const ptensor *h) {
+uint32_t pc_alike(cell *c, const ptensor *h) {
   uint32_t at = UINT32_MAX, n = 0;
   for (uint32_t k = 0; k < c->n_made; k++) {
     const ptensor *t = &c->g->tensors.at[c->made[k]];
@@ -90,7 +90,7 @@ void pc_scatter(cell *c) {
   const char *text = "";
   for (uint32_t k = 0; k < c->n_gathered; k++) {
     ptensor h = g->tensors.at[c->gathered[k]], t = h;
-    uint32_t like = pg_chance(g, 60) ? alike(c, &h) : UINT32_MAX;
+    uint32_t like = pg_chance(g, 60) ? pc_alike(c, &h) : UINT32_MAX;
     const char *one;
     if (like != UINT32_MAX) {
       one = neo_arena_printf(g->arena, "%s = %s", h.name, g->tensors.at[like].name);

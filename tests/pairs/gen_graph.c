@@ -36,10 +36,11 @@ static void declared(pvertices *v, pgraph *x, int64_t now, int64_t most) {
   pgen *g = &v->g;
   x->name = pg_name(g, "G");
   x->child = neo_arena_printf(g->arena, "%s.child", x->name);
-  const char *text = neo_arena_printf(g->arena, "graph %s(children <= %s, vertices <= %lld)",
-                                      x->name, g->extents.at[x->places].text, (long long)most);
+  const char *text = neo_arena_printf(g->arena, "graph %s(children <= %s, %svertices <= %lld)",
+                                      x->name, g->extents.at[x->places].text, pv_list(v, x, now), (long long)most);
   x->line = size_line(g, x->name, text, (uint64_t)1 << g->extents.at[x->places].line);
   x->vertices = count_of(g, neo_arena_printf(g->arena, "%s.vertices", x->name), now, x->line);
+  pv_list_feature(v, x);
 }
 
 /* Vertices where something is read from: roots mostly. */

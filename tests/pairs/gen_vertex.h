@@ -1,5 +1,6 @@
 /* Private to the generator: programs over graphs. gen_vertex.c draws them; gen_graph.c graphs, and what belongs to their
  * vertices; gen_static.c static definitions of it; gen_loss.c losses and gradients; gen_cell.c vertex functions;
+ * gen_list.c lists of edges;
  * gen_by_hand.c recurrences over vertices that are written out.
  *
  * A tensor has rows if its first index is a vertex (or a root) and a row depends on what is linked to that vertex
@@ -23,6 +24,8 @@ typedef struct {
   const char *child;                        /* the input of children */
   uint32_t number, vertices, places, roots; /* extents; without roots NO_EXTENT */
   uint32_t root, line;
+  const char *edges, *feature; /* "G3.near": a list of edges; an input with a number for each. Null: none */
+  uint32_t feature_line;
 } pgraph;
 
 typedef struct {
@@ -47,6 +50,12 @@ uint32_t pv_some_rows(pvertices *v, const pgraph *graph, uint32_t least, uint32_
 uint32_t pv_weights(pvertices *v, neo_type type, const uint32_t *dim, uint32_t rank);
 /* What was defined from tensor `first` on by forms that know nothing of rows. */
 void pv_note_batch(pvertices *v, size_t first_line);
+
+/* ---- gen_list.c */
+/* "near.edges <= 40, ": a list of edges of a graph of so many vertices, or nothing. */
+const char *pv_list(pvertices *v, pgraph *x, int64_t vertices);
+/* Behind the graph: an input with a number for each edge. */
+void pv_list_feature(pvertices *v, pgraph *x);
 
 /* ---- gen_static.c, gen_loss.c */
 bool pv_static(pvertices *v);

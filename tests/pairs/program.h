@@ -71,6 +71,7 @@ typedef struct {
   NEO_VEC(pairs_graph) graphs;
   NEO_VEC(pairs_rows) rows;
   bool whole;        /* an input names vertices, so there are no smaller batches */
+  bool listed;       /* a graph has lists of edges, so there are no other batches */
   bool ordered;      /* a sum of what is a vertex' own goes over vertices by their numbers */
   const char *train; /* a train statement, behind the outputs; null: none */
   uint64_t trains;   /* bit k: it needs statement k */

@@ -103,8 +103,9 @@ static bool lessen(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   return changed;
 }
 
+/* Where there are edges there are two vertices. */
 static bool lessen_size(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
-  for (int64_t m = 1; m < p->sizes.at[k].now; m = m < 4 ? m + 1 : m * 2) {
+  for (int64_t m = p->listed ? 2 : 1; m < p->sizes.at[k].now; m = m < 4 ? m + 1 : m * 2) {
     pairs_program q = copy_of(a, p);
     q.sizes.at[k].now = m;
     if (take(s, p, &q))

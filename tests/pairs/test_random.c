@@ -4,6 +4,7 @@
  * With options, a command: see usage below, or tools/pairs. */
 #include "tests/effort.h"
 #include "tests/pairs/drive.h"
+#include "tests/pairs/edges.h"
 #include <cmocka.h>
 #include <getopt.h>
 #include <setjmp.h>
@@ -54,6 +55,7 @@ static const char usage[] =
     "      --folder=FOLDER   failing programs, made smaller, become files here\n"
     "      --recurrences     programs with recurrences; before --print\n"
     "      --vertices        programs over graphs; before --print\n"
+    "      --edges           programs over graphs with lists of edges; before --print\n"
     "      --nested          programs with loops in loops; before --print, behind --vertices\n"
     "      --wide            programs with every option of the grammar; before --print\n"
     "      --print=SEED      print the program of a seed, and no more\n";
@@ -72,6 +74,7 @@ enum {
   PRINT,
   RECURRENCES,
   VERTICES,
+  EDGES,
   NESTED,
   WIDE,
   HELP
@@ -87,6 +90,7 @@ static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS
                                         {"folder", required_argument, NULL, FOLDER},
                                         {"recurrences", no_argument, NULL, RECURRENCES},
                                         {"vertices", no_argument, NULL, VERTICES},
+                                        {"edges", no_argument, NULL, EDGES},
                                         {"nested", no_argument, NULL, NESTED},
                                         {"wide", no_argument, NULL, WIDE},
                                         {"print", required_argument, NULL, PRINT},
@@ -192,6 +196,9 @@ static int command(int argc, char **argv) {
       break;
     case VERTICES:
       d.draw = pairs_draw_vertices;
+      break;
+    case EDGES:
+      d.draw = pairs_draw_edges;
       break;
     case NESTED:
       d.draw = pairs_has_vertices(d.draw) ? pairs_draw_nested_vertices : pairs_draw_nested;

@@ -30,7 +30,7 @@ def read():
 
 
 def save(figures):
-    """A model a line, so that a change is read easily."""
+    """Writes the figures, one model a line, so that differences are easy to read."""
     lines = [f"{json.dumps(name)}: {json.dumps(figures[name])}" for name in sorted(figures)]
     with open(PATH, "w", encoding="utf-8") as f:
         f.write("{\n" + ",\n".join(lines) + "\n}\n")

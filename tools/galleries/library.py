@@ -10,7 +10,7 @@ TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32, "
 
 
 def plain(name):
-    """As C spells it, for expressions over sizes."""
+    """The name as C spells it, for expressions over sizes."""
     return name.replace(".", "_")
 
 
@@ -50,7 +50,7 @@ class Library:
         return [self.number(d) for d in self.tensors[tensor]["shape"]]
 
     def room(self, tensor):
-        """The memory of an input or output."""
+        """The memory of an input or output, allocated once."""
         if tensor not in self.memory:
             count = 1
             for extent in self.shape(tensor):
@@ -59,7 +59,8 @@ class Library:
         return self.memory[tensor]
 
     def draw(self, tensor):
-        """Floats in [-1, 1), integers within their bounds; what comes before its own place is a forest, lists are of any graph."""
+        """Draws an input: floats in [-1, 1), integers within their bounds. Elements bounded by their own index make a
+        forest; lists make any graph."""
         t, room, shape = self.tensors[tensor], self.room(tensor), self.shape(tensor)
         graph, _, part = tensor.rpartition(".")
         if part in ("begin", "child") and graph + ".begin" in self.tensors:
@@ -100,7 +101,7 @@ class Library:
             self.draw(tensor)
 
     def call(self, entry):
-        """Seconds that it took."""
+        """Calls an entry; returns the seconds that it took."""
         e = self.entries[entry]
         sizes = [ctypes.c_int64(self.sizes[s]) for s in e["sizes"]]
         function = getattr(self.lib, f"{self.name}_{entry}")

@@ -50,7 +50,7 @@ def has_curve(f):
 
 
 def images(model, f):
-    """(file, SVG, what it shows), the first one also for the index."""
+    """The pictures of a model, (file, SVG, what it shows); the first one is also for the index."""
     made = []
     if "rows" in f:
         rows, name = f["rows"], f["result"]
@@ -98,7 +98,7 @@ def index(found, figures):
 
 
 def make(found, figures):
-    """Texts by the names of files; may raise NotMeasured."""
+    """The texts of all pages by file name; may raise NotMeasured."""
     for model in found:
         if figures.get(model.name, {}).get("text") != model.digest:
             raise NotMeasured(model.name)

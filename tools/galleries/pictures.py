@@ -15,7 +15,8 @@ def text(x, y, words, anchor="start"):
 
 
 def curve(title, values, caption, least):
-    """Values over their numbers; the first and the last are written. least: of the axis, if no value is below."""
+    """A curve of the values; the first and the last are labelled. least: lower end of the axis, unless a value is
+    below it."""
     low, high = min(least, *values), max(values)
     span = (high - low) or 1
     left, top, width, height = EDGE, 2*EDGE, WIDTH - 2*EDGE, HEIGHT - 5*EDGE
@@ -29,7 +30,7 @@ def curve(title, values, caption, least):
 
 
 def field(title, rows, caption):
-    """Rows of numbers from top to bottom; dark is large."""
+    """A field of shades, from rows of numbers, top to bottom; large numbers are dark."""
     known = [v for row in rows for v in row if v is not None]
     low, high = (min(known), max(known)) if known else (0, 1)
     span = (high - low) or 1

@@ -64,14 +64,14 @@ __attribute__((weak, visibility("hidden"), noinline)) void neo_mutant_reach(int 
 #endif
 """
 
-# The order in which operators get their turn.
+# The order in which the operators take turns.
 TURNS = ("relation", "constant", "condition", "logic", "dropped", "relation", "arithmetic",
          "constant", "body", "word", "arguments")
 SPARE = 4  # candidates to a mutant, as some do not compile
 
 
 def write_new(path, data):
-    """Writes what differs only, so that nothing else is built again."""
+    """Writes a file only if its content changes, so that nothing else is rebuilt."""
     try:
         with open(path, "rb") as f:
             if f.read() == data:
@@ -83,7 +83,7 @@ def write_new(path, data):
 
 
 def tree_files(source):
-    """Paths of the sources, below the folder."""
+    """The paths of the sources, relative to the folder."""
     listed = subprocess.run(["git", "-C", source, "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
@@ -128,7 +128,7 @@ class Tree:
                 for d in folders}
 
     def sync(self, mutants):
-        """The copy is the source with these mutants in it."""
+        """Writes these mutants into the copy."""
         by_file = {}
         for m in mutants:
             by_file.setdefault(m.file, []).append(m)
@@ -194,7 +194,7 @@ def errors_of(command):
 
 
 def schemata(text, mutants, headers):
-    """The text with all mutants in it; lines keep their numbers."""
+    """The text with all mutants inserted; lines keep their numbers."""
     out, at = [f'#include "{headers[0]}"\n#line 1\n'], 0
     for m in sorted(mutants, key=lambda m: m.start):
         new = m.text()
@@ -212,7 +212,7 @@ def run(command, log, work):
 
 
 def in_turn(mutants, seed):
-    """The seed's order: each operator has its turn."""
+    """Orders mutants by the seed; the operators take turns."""
     queues = {}
     for m in sorted(mutants, key=lambda m: m.rank(seed), reverse=True):
         queues.setdefault(m.operator, []).append(m)
@@ -225,7 +225,7 @@ def in_turn(mutants, seed):
 
 
 def apart(order, most):
-    """The first of them that do not overlap."""
+    """The first mutants that do not overlap."""
     taken, spans = [], {}
     for m in order:
         if len(taken) == most:
@@ -237,7 +237,7 @@ def apart(order, most):
 
 
 def choose(tree, folders, seed, count):
-    """The mutants of the seed, as many in each folder, all of which compile."""
+    """The mutants chosen by the seed, the same number in each folder; all of them compile."""
     offered = tree.candidates(folders)
     empty = [d for d in folders if not offered[d]]
     if empty:
@@ -256,7 +256,7 @@ def choose(tree, folders, seed, count):
 
 
 def compiling(tree, mutants):
-    """The mutants that compile, in their order."""
+    """The mutants that compile, in the given order."""
     while True:
         tree.sync(mutants)
         files = sorted(set(m.file for m in mutants))

@@ -70,7 +70,7 @@ class Source:
             i += 1
 
     def is_binary(self, i):
-        """Is the operator at i one between two operands?"""
+        """Whether the operator at i is binary."""
         before = self.tokens[i - 1]
         if self.at(i) not in PRECEDENCE or before.text in KEYWORDS:
             return False
@@ -79,7 +79,7 @@ class Source:
         return before.kind in ("id", "num", "str", "chr") or before.text in "]}"
 
     def is_cast(self, close):
-        """Is the bracket that ends at `close` a cast?"""
+        """Whether the bracket that ends at `close` is a cast."""
         open_ = self.match.get(close)
         if open_ is None or self.tokens[open_ - 1].kind == "id" and \
            self.at(open_ - 1) not in KEYWORDS or self.at(open_ - 1) in (")", "]"):
@@ -104,7 +104,7 @@ class Source:
         return 0
 
     def right_of(self, i):
-        """The last token of its right operand."""
+        """The last token of the right operand of the binary operator at i."""
         level, j = PRECEDENCE[self.at(i)], i + 1
         while j < len(self.tokens):
             t = self.at(j)
@@ -128,7 +128,7 @@ class Source:
         return before in (";", "{", "}", "else", "do")
 
     def end_of_statement(self, i):
-        """The semicolon that ends the simple statement at i; None: it is none."""
+        """The semicolon that ends the simple statement at i; None: no simple statement is there."""
         while i < len(self.tokens) and self.at(i) not in ("{", "}"):
             if self.at(i) == ";":
                 return i

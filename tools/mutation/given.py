@@ -34,7 +34,7 @@ class Place:
 
 
 def place_all(tree, changes, who):
-    """Numbers the changes, whose places are in m.places, and finds these in the tree. Returns the places."""
+    """Numbers the changes and finds their places, m.places, in the tree. Returns all places."""
     places = []
     for n, m in enumerate(changes, 1):
         for p in m.places:

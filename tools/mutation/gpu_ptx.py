@@ -64,7 +64,7 @@ TURN = r"sub\.s64 \t(%rd\d+), 1, (%rd\d+);\n\tselp\.b64 \t(%rd\d+), %rd\d+, %rd\
 
 
 def descriptor(add):
-    """The first descriptor of a factor with this added to its constant."""
+    """Adds a number to the constant of a factor's first descriptor."""
     return rf"or\.b64( \t%rd\d+, %rd\d+), {FORM};", rf"or.b64\1, {FORM + add};"
 
 
@@ -256,7 +256,7 @@ def kernel_of(text, file, kernel):
 
 
 class PtxJudge:
-    """Files of the kernels as they are, which ptxas and the checker accept."""
+    """The unchanged kernels, which ptxas and the checker accept."""
 
     def __init__(self, source, work, neoc):
         self.checker = os.path.join(source, "tools", "ptx_check")
@@ -271,7 +271,8 @@ class PtxJudge:
         return self.texts[key]
 
     def judges(self, mutant):
-        """The judges that accept the kernel as it is; the checker gets the number of threads of a block."""
+        """The judges, ptxas and the checker, that accept the unchanged kernel; the checker needs the number of
+        threads of a block."""
         key, text = (mutant.file, mutant.kernel), self.text(mutant)
         if key not in self.accepted:
             _, said = output_of([self.checker, self.write(text)], os.environ, 120)

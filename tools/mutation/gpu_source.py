@@ -197,7 +197,7 @@ class SourceJudge:
                 raise SystemExit(f"gpu_mutants: {name} fails without a mutant: {said[-400:]}")
 
     def found(self, mutant):
-        """How the emulated device finds it; empty: it does not."""
+        """The text with which the emulated device reports the mutant; empty: it finds nothing."""
         for name in mutant.runs:
             status, said = self.run(name, mutant.id)
             if status:

@@ -31,14 +31,16 @@ class Hunt:
         os.replace(self.path + ".new", self.path)
 
     def forget(self, regex):
-        """Mutants that are alive meet these tests as if they were new."""
+        """Forgets the results of these tests, so that they run again on all mutants that are alive.
+        """
         for name in [n for n in self.known["tests"] if re.search(regex, n)]:
             del self.known["tests"][name]
             for missed in self.known["missed"].values():
                 missed.pop(name, None)
 
     def round(self, regex, longest_s):
-        """All mutants that are still alive meet the tests of these names, but for long ones."""
+        """Runs the tests with these names, except long ones, on all mutants that are still alive.
+        """
         tests = [t for t in self.tests if re.search(regex, t.name)]
         for t in tests:
             self.cover(t)
@@ -86,7 +88,7 @@ class Hunt:
         say(f"{mutant.id}: alive in {mutant.file}: {mutant.function}: {mutant.says()}")
 
     def reached(self, mutant):
-        """Names of the tests that reach it."""
+        """The names of the tests that reach the mutant."""
         return [n for n, c in self.known["tests"].items() if mutant.id in c["reached"]]
 
     def found(self, mutant):

@@ -22,7 +22,7 @@ class Oracle:
         return e
 
     def said(self, command, mutant, log):
-        """The exit status and all that the command says."""
+        """Runs a command; returns its exit status and its output."""
         with tempfile.TemporaryDirectory(prefix="oracle") as folder:
             try:
                 done = subprocess.run(command, env=self.environment(folder, mutant, log), capture_output=True, timeout=LIMIT_S,

@@ -1,4 +1,4 @@
-"""The report: a table by folder, and those that no test found, to be read."""
+"""The report: a table by folder, and the mutants that no test found, for a person to read."""
 
 from build import is_in
 

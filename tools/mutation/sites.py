@@ -24,7 +24,8 @@ def either(number, old, new):
 
 
 def is_plain(text):
-    """Numbers, names and elements alone; nothing that decides whether what is behind it is computed."""
+    """Whether the expression consists of numbers, names and elements, with no operator that decides whether another
+    operand is computed."""
     return not re.search(r"[A-Za-z_0-9]\s*\(|\+\+|--|[^<>=!]=[^=]|&&|\|\||[?\"{]", text)
 
 
@@ -39,7 +40,7 @@ class Mutant:
         self.old, self.new, self.id = source.text[self.start:self.end], new, 0
 
     def rank(self, seed):
-        """Its place in the seed's order, which other mutants do not change."""
+        """The mutant's key in the seed's order; it does not depend on other mutants."""
         key = "\0".join((str(seed), self.file, self.function, self.operator, self.old,
                          str(self.ordinal), str(self.new)))
         return hashlib.sha256(key.encode()).hexdigest()
@@ -52,7 +53,7 @@ class Mutant:
         return either(self.id, self.old, self.new)
 
     def says(self):
-        """The mutation in a line."""
+        """Describes the mutation in one line."""
         flat = lambda s: re.sub(r"\s+", " ", s)
         if self.operator == "body":
             return f"always {self.new}"
@@ -97,7 +98,7 @@ def in_function(s, begin, open_, close, names):
 
 
 def skipped(s, i):
-    """Past what is no place for a mutant: checks, static data, labels."""
+    """Skips code without mutants: checks, static data, labels."""
     if s.at(i) in CHECKS and s.at(i + 1) == "(":
         return s.match[i + 1] + 1
     if s.at(i) in ("static", "enum"):
@@ -171,7 +172,7 @@ def swapped_word(word, names):
 
 
 def arguments_at(s, i):
-    """A call whose last two arguments change places; the compiler drops those of two types."""
+    """A call with its last two arguments exchanged; if their types differ it does not compile, and is dropped."""
     if s.tokens[i - 1].kind == "id" and s.at(i - 1) not in ("return", "else", "do"):
         return
     commas, j, close = [i + 1], i + 2, s.match[i + 1]
@@ -188,7 +189,7 @@ def arguments_at(s, i):
 
 
 def statement_at(s, i):
-    """A call or an assignment that is left out."""
+    """A mutant that omits a call or an assignment."""
     end = s.end_of_statement(i)
     if end is None or s.at(i) in KEYWORDS or s.at(i) in CHECKS:
         return
@@ -199,7 +200,7 @@ def statement_at(s, i):
 
 
 def is_assignment(s, i, end):
-    """x = .., x->y[i] |= .., x++; a declaration is none."""
+    """Whether the statement is an assignment: x = .., x->y[i] |= .., x++; not a declaration."""
     if s.at(end - 1) in ("++", "--") or s.at(i) in ("++", "--"):
         return True
     while i < end and s.at(i) not in ASSIGN:

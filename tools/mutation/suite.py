@@ -24,7 +24,7 @@ class Test:
         self.digest = digest_of(self.command, settings)
 
     def run(self, limit_s, memory_bytes, mutant=0, log=None):
-        """Whether it passed (None: it skips itself), and its seconds."""
+        """Runs the test; returns whether it passed (None: it was skipped) and the seconds that it took."""
         environment = dict(os.environ, **self.environment, NEO_MUTANT=str(mutant))
         environment.pop("NEO_MUTANT_LOG", None)
         if log:
@@ -47,7 +47,7 @@ def digest_of(command, settings):
 
 
 def limited(command, environment, folder, limit_s, memory_bytes):
-    """The exit status; -1 where the time is over. Whatever it has started ends with it."""
+    """The exit status; -1 after the time limit. All processes that the command started are ended."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if memory_bytes:
@@ -68,7 +68,7 @@ def limited(command, environment, folder, limit_s, memory_bytes):
 
 
 def output_of(command, environment, limit_s):
-    """The exit status, -1 where the time is over, and all that the command says."""
+    """The exit status, -1 after the time limit, and the output of the command."""
     child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
                              start_new_session=True)
@@ -86,7 +86,7 @@ def output_of(command, environment, limit_s):
 
 
 def tests_of(build, settings):
-    """All of them; settings, NAME=VALUE each, are in their environment."""
+    """All tests of a build; settings, NAME=VALUE each, are added to their environment."""
     listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],
                             capture_output=True, text=True, check=True)
     return [Test(t, settings) for t in json.loads(listed.stdout)["tests"] if t.get("command")]

@@ -101,7 +101,7 @@ TARGETS = ["neoc", "test_pairs_random"]
 
 
 class Build:
-    """The compiler with all of them in it."""
+    """A build of the compiler with all takebacks."""
 
     def __init__(self, source, work, options, jobs):
         self.tree = Tree(source, work, options, jobs)

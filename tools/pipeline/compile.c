@@ -4,6 +4,7 @@
 #include "base/deep.h"
 #include "base/hash.h"
 #include "fusion/concat.h"
+#include "fusion/overlay.h"
 #include "ir/print.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/emit.h"
@@ -12,6 +13,8 @@
 #include "tools/pipeline/stages.h"
 #include <stdio.h>
 #include <string.h>
+
+enum { SMALL_BYTES = 64 << 10 };
 
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
@@ -136,7 +139,9 @@ static neo_status fuse(neo_compilation *c) {
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
   if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
     neo_grouping_coalesce(c->module, &c->arena, o.profile, &c->grouping);
-  if (!status && !c->machine.gpu) /* a GPU runs kernels that share no memory at the same time */
+  if (!status) /* a GPU runs kernels that share no memory at the same time */
+    neo_grouping_overlay(c->module, &c->arena, c->machine.gpu ? SMALL_BYTES : 0, &c->grouping);
+  if (!status && !c->machine.gpu)
     neo_grouping_find_over(c->module, &c->grouping);
   return status;
 }

@@ -1,4 +1,4 @@
-"""The effects of events: the barriers of a run, and their rules. Copies, products and grids have files of their own."""
+"""Effects of events: the barriers of a run and their rules. Copies, products and grids are in files of their own."""
 from . import events
 from .copies import Copies
 from .flow import votes
@@ -126,7 +126,7 @@ class State(Copies, Products, Grid):
         return g.threads if threads is None else tuple(t for t, m in zip(g.threads, threads) if m)
 
     def where(self, g, i, x, threads):
-        """((thread, address), ...) of an operand."""
+        """The addresses of an operand, ((thread, address), ...)."""
         at = self.run.address(g, x)
         if at is None:
             raise PtxError(i.line, "the address of %s is not known" % i.op)
@@ -137,7 +137,7 @@ class State(Copies, Products, Grid):
         return out
 
     def same(self, g, i, x, threads, what):
-        """The address or number that all threads name."""
+        """The address or number, which must be the same in all threads."""
         value = self.run.address(g, x) if isinstance(x, tuple) else self.run.value(g, x)
         if isinstance(value, Vec) and threads is not None:
             left = {v for v, m in zip(value.at, threads) if m}

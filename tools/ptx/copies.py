@@ -27,7 +27,7 @@ class Copies:
         return n * int(i.parts[-1][1:]) // 8
 
     def prepare(self, g, i, x, threads, width):
-        """(Who accesses what, its bytes, what is wrong with that)."""
+        """Returns (pairs of thread and address, mask of the bytes, the rule broken and a text, or None)."""
         pairs = tuple(p for p in self.where(g, i, x, threads) if p[1] < SHARED_END)
         if i.parts[0] == "ldmatrix":
             rows = 8 * int(next(q for q in i.parts if q in ("x1", "x2", "x4"))[1])
@@ -41,7 +41,7 @@ class Copies:
         return pairs, mask, None
 
     def access(self, g, i, x, threads, write, width, end):
-        """The access; None: there is none to shared memory, or none that is possible."""
+        """The access; None if no thread accesses shared memory, or the address is impossible."""
         key = (i.number, g.threads, self.run.address(g, x), threads)
         if key not in self.run.prepared:
             self.run.prepared[key] = self.prepare(g, i, x, threads, width)
@@ -141,13 +141,13 @@ class Copies:
         return True
 
     def check_read(self, to):
-        """Reports a box of which a byte is read by no product before another box overwrites it or the kernel ends."""
+        """Reports a box with a byte that no product reads before another box overwrites it or the kernel ends."""
         mask, line = self.unread.get(to, (0, 0))
         if mask:
             self.tell("unread", line, "byte %d of this box is read by no product" % ((mask & -mask).bit_length() - 1))
 
     def sizes_of_boxes(self):
-        """Boxes lie side by side: one ends where the next thing in shared memory begins."""
+        """The sizes of boxes: a box ends where the next object in shared memory begins."""
         at = sorted(self.bounds | set(self.barriers))
         out = {}
         for box, places in self.places.items():

@@ -1,4 +1,4 @@
-"""Which instructions are events of the protocol."""
+"""Tells which instructions are events of the protocol."""
 from .flow import registers, votes
 
 TOGETHER = ("wgmma", "bar", "barrier", "setmaxnreg", "ldmatrix", "stmatrix")
@@ -10,7 +10,7 @@ def sums_of(kernel):
 
 
 def space_of(i):
-    """'shared', 'generic', or another state space, of an ld or st."""
+    """The state space of an ld or st: 'shared', 'generic' or another one."""
     for part in i.parts[1:4]:
         if part.startswith(("shared", "global", "param", "local", "const")):
             return part.split("::")[0]
@@ -22,7 +22,8 @@ def orders(i):
 
 
 def is_memory(i):
-    """Does it access memory that is looked at? A relaxed access to global memory, also an atomic one, is none."""
+    """Whether the instruction accesses memory that is checked. Relaxed accesses to global memory, including atomic
+    ones, are not checked."""
     kind = i.parts[0]
     if kind in ("ld", "st", "atom", "red"):
         return space_of(i) in ("shared", "generic") or orders(i)
@@ -30,12 +31,12 @@ def is_memory(i):
 
 
 def of_grid(i):
-    """Blocks meet at a place in global memory."""
+    """Whether the instruction is part of a barrier of all blocks, a word in global memory."""
     return ("acq_rel" in i.parts or "acquire" in i.parts) and "global" in i.parts
 
 
 def touches(i, sums):
-    """Does another instruction than a product read or write sums?"""
+    """Whether an instruction other than a product reads or writes sums."""
     return bool(sums) and i.parts[0] != "wgmma" and any(r in sums for x in i.args for r in registers(x))
 
 
@@ -49,7 +50,7 @@ def is_event(i, sums):
 
 
 def needs(i):
-    """Registers that say what the event does to the protocol: not data, nor where data come from."""
+    """Registers that determine what the event does to the protocol; not data, nor addresses of data."""
     kind, args = i.parts[0], i.args
     if kind == "cp":
         args = [i.args[0], i.args[1][1], i.args[2]] if "bulk" in i.parts and len(i.args) == 3 else i.args[:1]
@@ -67,13 +68,13 @@ def needs(i):
 
 
 def counts(i):
-    """More than an access: something others wait for, or that waits."""
+    """Whether the event is more than an access: it waits, or others wait for it."""
     return i.parts[0] in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "cp") or \
         (i.parts[0] in ("atom", "red") and is_memory(i))
 
 
 def together(i):
-    """It waits, or is done by warps as a whole."""
+    """Whether the event waits, or is executed by whole warps."""
     return i.parts[0] in TOGETHER or (i.parts[0] == "mbarrier" and "wait" in i.parts[1])
 
 

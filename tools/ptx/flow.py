@@ -14,14 +14,14 @@ REGISTER = re.compile(r"%[a-z]+\d+$|\d+\.[a-z]\w*$")
 
 
 def registers(x):
-    """All registers of an operand."""
+    """All registers in an operand."""
     if isinstance(x, tuple):
         return [r for y in x if isinstance(y, (str, tuple)) for r in registers(y)]
     return [r for r in x.split("|") if REGISTER.match(r)]
 
 
 def votes(i):
-    """A barrier at which threads ask whether something holds for any of them."""
+    """Whether the instruction is a barrier that also returns whether a predicate holds in any thread."""
     return i.parts[0] in ("bar", "barrier") and i.parts[-3:] == ["red", "or", "pred"]
 
 
@@ -89,7 +89,7 @@ class Flow:
         self.meets = [self.nearest(n) for n in range(self.end)]
 
     def nearest(self, n):
-        """The block where all ways from n come together first."""
+        """The first block that lies on all ways from n to the end."""
         rest = self.behind[n] & ~(1 << n)
         for m in range(self.end + 1):
             if rest >> m & 1 and self.behind[m] == rest:
@@ -97,7 +97,7 @@ class Flow:
         return self.end
 
     def deciders(self):
-        """For each block the blocks whose branch decides whether it runs."""
+        """By block: the set of blocks whose branch decides whether it runs."""
         out = [set() for _ in range(self.end + 1)]
         for n in range(self.end):
             if len(self.next[n]) < 2:
@@ -110,7 +110,7 @@ class Flow:
         return out
 
     def keep(self, events):
-        """Numbers of the instructions that are kept; `events`: number of each event -> the registers that it needs."""
+        """The numbers of the instructions that are kept. events: {number of an event: registers that it needs}."""
         code, deciders = self.kernel.code, self.deciders()
         of_block, writers = {}, {}
         for n, block in enumerate(self.blocks):

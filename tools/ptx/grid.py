@@ -1,4 +1,5 @@
-"""Blocks of a persistent grid, which meet at a word in global memory; registers that warpgroups set."""
+"""The barrier of all blocks of a persistent grid, a word in global memory; and setmaxnreg, the registers of a
+warpgroup."""
 from .text import PtxError
 
 WARPGROUP, REGISTER_FILE = 128, 65536
@@ -9,7 +10,8 @@ class Grid:
     """Part of barriers.State."""
 
     def grid(self, g, i, threads):
-        """All blocks' arrivals add up to 2^31. Those of the others come between the first look and the second."""
+        """Executes an access to the barrier's word. The arrivals of all blocks add up to 2^31; the other blocks
+        arrive between the first read and the second."""
         arrives = i.parts[0] == "atom"
         if (arrives and i.parts[:4] != ["atom", "add", "acq_rel", "gpu"]) or (not arrives and i.parts[:3] != ["ld", "acquire", "gpu"]):
             raise PtxError(i.line, i.op)

@@ -42,7 +42,7 @@ masks, meetings = {}, {}
 
 
 def mask_of(where, width):
-    """Bytes of accesses from each of these addresses on."""
+    """A mask of the bytes accessed: `width` bytes from each of these addresses on."""
     low = min(where)
     key = (tuple(x - low for x in where), width)
     if key not in masks:
@@ -54,7 +54,7 @@ def mask_of(where, width):
 
 
 def meet(a, wide_a, b, wide_b):
-    """Do two different threads touch a byte? a and b: pairs (thread, address)."""
+    """Whether two different threads access the same byte. a and b: pairs (thread, address)."""
     key = (a, wide_a, b, wide_b)
     if key not in meetings:
         meetings[key] = find_meeting(a, wide_a, b, wide_b)
@@ -74,7 +74,7 @@ def find_meeting(a, wide_a, b, wide_b):
 
 
 class Shared:
-    """Shared memory: accesses that may still conflict with later ones."""
+    """Shared memory: the accesses that may still conflict with later ones."""
 
     def __init__(self, report):
         self.writes, self.reads, self.number = [], {}, 0
@@ -107,7 +107,8 @@ class Shared:
 
     @staticmethod
     def without(records, mask):
-        """The records without these bytes: an access ordered after the new write is ordered after them, too."""
+        """Removes these bytes from the records: an access ordered after the new write is ordered after the old
+        accesses, too."""
         for x in records:
             x.mask &= ~mask
         return [x for x in records if x.mask]
@@ -135,7 +136,7 @@ class Shared:
 
     @staticmethod
     def unordered(old, new, clocks, own_fence, now):
-        """Null, or the rule that is broken."""
+        """The rule that the two accesses break; None: they are ordered."""
         h, alone = old.agent, False
         if h == new.agent and old.where and new.where:
             alone = not meet(old.where, old.width, new.where, new.width)

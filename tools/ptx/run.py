@@ -94,7 +94,8 @@ class Run:
         return self.scenario.word if kind == "word" else None
 
     def address(self, g, x):
-        """A list of addresses, one for each thread of the group, or an int; None: not known."""
+        """The addresses of an operand: a list with one for each thread of the group, or an int for all; None: not
+        known."""
         base = self.value(g, x[1])
         if isinstance(base, Choice):
             return Choice(tuple(self.moved(b, x[2]) for b in base.of))
@@ -118,7 +119,8 @@ class Run:
         g.registers[name] = new
 
     def guard(self, g, i):
-        """Threads that carry it out: None: all of the group; False: none; else a tuple of bools."""
+        """The threads that execute the instruction: None for all of the group, False for none, else a tuple of bools.
+        """
         mask = g.mask
         if not i.guard:
             return mask
@@ -162,7 +164,7 @@ class Run:
             self.set(g, i.args[0], self.machine.apply(i.op, i.parts, args), mask)
 
     def branch(self, g, i):
-        """At the end of block g.block."""
+        """Chooses the next block of a group that is at the end of block g.block."""
         n = g.block
         ways = self.flow.next[n]
         if i.guard and i.number in self.kept:
@@ -177,7 +179,7 @@ class Run:
 
     @staticmethod
     def takes(g, i, p):
-        """True or False for all that are here, or a tuple."""
+        """The predicate as True or False if all threads agree, else as a tuple."""
         if isinstance(p, int):
             return bool(p) != i.negated
         mine = [bool(x) != i.negated for x in p.at]
@@ -185,7 +187,7 @@ class Run:
         return here[0] if len(set(here)) == 1 else tuple(mine)
 
     def region(self, n):
-        """Blocks between a branch and where its ways meet."""
+        """The blocks between a branch and the block where its ways meet."""
         stop, work, found = self.flow.meets[n], list(self.flow.next[n]), set()
         while work:
             m = work.pop()
@@ -204,7 +206,7 @@ class Run:
         self.fork(g, n, [(ways[0], first), (ways[1], second)])
 
     def both(self, g, i, n, ways):
-        """Nobody knows who goes where: for accesses alone, all go both ways."""
+        """Handles a branch with an unknown condition: if the ways contain accesses only, all threads take both."""
         region = self.region(n)
         if n in region or any(events.counts(x) for m in region for x in self.blocks[m]):
             raise PtxError(i.line, "a branch on data decides what happens to barriers, copies or products")
@@ -230,7 +232,7 @@ class Run:
     # ---- order
 
     def advance(self, g):
-        """Until the group waits or ends."""
+        """Runs a group until it waits or ends."""
         while not g.over:
             block = self.blocks[g.block]
             if g.at >= len(block):
@@ -276,7 +278,7 @@ class Run:
 
 
 class Plan:
-    """The analysis of a kernel that all its runs share."""
+    """The analysis of a kernel, which all runs of it share."""
 
     def __init__(self, kernel):
         self.kernel, self.flow, self.machine = kernel, Flow(kernel), Machine()
@@ -289,7 +291,7 @@ class Plan:
         self.engines = self.boxes or any(i.parts[0] == "wgmma" for i in kernel.code)
 
     def depends(self):
-        """Does the protocol depend on what a launch gives?"""
+        """Whether the protocol depends on values given by a launch."""
         for i in self.kernel.code:
             if i.number in self.kept and i.number not in self.events:
                 for x in i.args:
@@ -305,7 +307,7 @@ class Plan:
 
 
 def explore(plan, threads, scenario, report):
-    """Finds all groups, then the sizes of boxes, then what is wrong."""
+    """Runs the kernel repeatedly: until all groups are found, then for the sizes of boxes, then for errors."""
     parts, boxes = [tuple(range(threads))], None if plan.boxes else {}
     while True:
         run = Run(plan, threads, parts, scenario, boxes, report if boxes is not None else None)

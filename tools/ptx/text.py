@@ -42,7 +42,7 @@ PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)(\s+\.ptr[^,\)]*?)?\s
 
 
 def operands_of(text):
-    """Splits at the commas that stand in no braces or brackets."""
+    """Splits at commas outside of braces and brackets."""
     depth, start, out = 0, 0, []
     for i, c in enumerate(text):
         if c in "{[(":
@@ -92,7 +92,7 @@ class Reader:
             held = self.statements(held, first)
 
     def outside(self, raw, line, header):
-        """Before a kernel's body; `header`: its text so far."""
+        """Handles a line before a kernel's body; `header`: text of its declaration so far."""
         found = ENTRY.search(raw)
         if found:
             self.kernel, header = Kernel(found.group(1), line), ""
@@ -119,7 +119,7 @@ class Reader:
             self.kernel.directives[name] = int(value)
 
     def statements(self, held, line):
-        """Takes whole statements off; returns what is left."""
+        """Parses the whole statements of the text; returns the rest."""
         while held:
             if held[0] == "{":
                 self.scopes += 1

@@ -1,11 +1,11 @@
-"""Numbers of a group of threads: an int where all have the same, a Vec where they differ, None where it is not known.
-
-Results are kept by operation and arguments, as loops compute the same again and again."""
+"""Values of registers in a group of threads: an int if all threads have the same, a Vec if they differ, None if the
+value is not known. Results are cached by operation and arguments, since loops compute the same values repeatedly.
+"""
 from .text import PtxError
 
 
 class Vec:
-    """A number for each thread: a tuple, of which there is one object for each content."""
+    """A number for each thread, as a tuple. Equal tuples are the same object."""
     __slots__ = ("at",)
     known = {}
 
@@ -27,7 +27,7 @@ def vec(at):
 
 
 class Choice:
-    """One of a few numbers; data says which."""
+    """One of a few numbers, which data determine."""
     __slots__ = ("of",)
     MOST = 8
 
@@ -42,7 +42,7 @@ class Choice:
 
 
 def choice(alternatives):
-    """None: too many, or one is not known."""
+    """All possible values; None: there are too many, or one is not known."""
     out = []
     for x in alternatives:
         for y in x.of if isinstance(x, Choice) else (x,):
@@ -96,7 +96,7 @@ COMPARE = {
 
 
 def type_of(name):
-    """(bits, signed); None: floats and what else has no integers."""
+    """(bits, signed) of an integer type; None for floats and other types."""
     if name == "pred":
         return 1, False
     if name[0] in "usb" and name[1:].isdigit():
@@ -105,8 +105,8 @@ def type_of(name):
 
 
 def compute(parts):
-    """The function of an opcode over ints, with whether arguments are to be signed: (f, bits in, sign in, bits out). None: it has
-    no integers that are understood, and what it makes is not known."""
+    """The function of an opcode over ints: (f, bits of arguments, whether they are signed, bits of the result). None:
+    the opcode is not understood, so that its result is not known."""
     name, of = parts[0], type_of(parts[-1])
     if of is None:
         return None
@@ -151,7 +151,7 @@ def compute(parts):
 
 
 class Machine:
-    """Operations for groups, with what was computed before."""
+    """Operations for groups, with a cache of results."""
 
     def __init__(self):
         self.cache, self.functions = {}, {}

@@ -20,7 +20,7 @@ def shape_of(i):
 
 
 def places(d, start, rows, steps, transposed):
-    """Multiples of 16 bytes that are read of a factor."""
+    """The pieces of 16 bytes of a factor that are read."""
     leading, stride = (d >> 16 & 0x3fff) * PIECE, (d >> 32 & 0x3fff) * PIECE
     base, mode = d >> 49 & 7, d >> 62 & 3
     if transposed:
@@ -41,7 +41,7 @@ def places(d, start, rows, steps, transposed):
 
 
 def factor_bytes(d, rows, steps, transposed):
-    """A mask: bit k says that byte k of shared memory is read."""
+    """A mask of the bytes read: bit k stands for byte k of shared memory."""
     start = (d & 0x3fff) * PIECE
     key = (d >> 14, start % 1024, rows, steps, transposed)
     if key not in known:

@@ -42,7 +42,7 @@ def rules(grammar, patterns):
 
 
 def lexer(path):
-    """A lexer's class, of the grammar in the file."""
+    """Makes a lexer class from the grammar in the file."""
     with open(path, encoding="utf-8") as file:
         grammar = json.load(file)
     rest = [(r"[A-Za-z_]\w*", Name), (r"\s+", Text), (r".", Punctuation)]

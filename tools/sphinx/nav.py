@@ -1,4 +1,5 @@
-"""The order of the site's pages, of nav.txt, which says how it is read. tests/pages.py holds it to the files."""
+"""Reads the order of the site's pages from nav.txt, which describes its format. tests/pages.py compares it with the
+files."""
 import glob
 import os
 

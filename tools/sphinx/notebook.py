@@ -8,7 +8,7 @@ def fenced(language, text):
 
 
 def shown(output):
-    """A picture where there is one, else the text."""
+    """The output's picture if it has one, else its text."""
     data = output.get("data", {})
     if "image/svg+xml" in data:
         return "".join(data["image/svg+xml"]) + "\n"

@@ -4,7 +4,7 @@ A function that is called with elements of indexed tensors is computed for all p
 definitions have the axes of the frame in front of their own.
 """
 
-from . import duals, elements, gradients, scalars, tape, vertices
+from . import duals, edges, elements, gradients, scalars, tape, vertices
 from .errors import error
 from .expressions import Expressions
 from .parser import TYPES
@@ -28,6 +28,7 @@ def call(program, context, node, frame, count):
         block = Block(program, function.block.view(function.position), frame.hidden(), prefix,
                       context.view.block.rounds, function.block.path)
         block.key, block.text = context.view.block.key + (id(node),), text.body
+        block.vertex = edges.vertex_of(context.view)
         bind_parameters(block, text.parameters, arguments, node, typed_options(program, context, text, node))
         bind_options(program, context, block, text, node)
         return block

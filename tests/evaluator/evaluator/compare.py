@@ -58,7 +58,19 @@ def values(info, sizes, seed):
         rng = np.random.default_rng([seed, k])
         shape = _extents(t["shape"], sizes)
         result[t["name"]] = _draw(rng, t, shape, sizes)
+    for name in list(result):
+        if name.endswith(".begin") and name[:-5] + "child" in result:
+            rng = np.random.default_rng([seed, len(name)])
+            result[name], result[name[:-5] + "child"] = _lists(rng, len(result[name]) - 1,
+                                                              len(result[name[:-5] + "child"]))
     return result
+
+
+def _lists(rng, vertices, edges):
+    """Offsets and children of lists: some are long, some empty."""
+    owner = np.sort(1 + np.floor(rng.random(edges)**2 * (vertices - 1)).astype(np.int64))
+    begin = np.searchsorted(owner, np.arange(vertices + 1))
+    return begin.astype(np.int32), np.floor(rng.random(edges) * owner).astype(np.int32)
 
 
 _NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.float32, "i64": np.int64,

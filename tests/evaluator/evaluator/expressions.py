@@ -7,10 +7,10 @@ frame's mask has no meaning and is computed as it comes; reads there go to some 
 
 import numpy as np
 
-from . import duals, elements, reducers, scalars, tape
+from . import duals, edges, elements, reducers, scalars, tape
 from .elements import bool_tensor
 from .errors import error
-from .frames import Axis, Frame
+from .frames import Frame
 from .reads import dots_dimensions, names, places, reads
 from .tree import DOTS, Call, Path, Read
 
@@ -260,11 +260,14 @@ class Expressions:
 
     def slice_of(self, tensor, node, frame):
         dimensions = dots_dimensions(node, tensor.rank)
-        axes = [Axis(("..", k), 0, tensor.shape[d]) for k, d in enumerate(dimensions)]
-        inner = frame.push(axes, len(axes))
+        extents = [edges.extent(tensor, d) for d in dimensions]
+        names = [("..", k) for k in range(len(extents))]
+        inner = edges.pushed(frame, self.view, names, extents, len(extents))
         with tape.masked(inner.mask):
             element = self._element(tensor, self._subscripts(node, tensor, inner), inner, node)
-        return tape.view(element, len(frame))
+        result = tape.view(element, len(frame))
+        result.edges = edges.of_axes(inner.axes[len(frame):])
+        return result
 
     def called(self, node, frame, count=1, at_element=False):
         """The results of a call. One that is called at an element is called for each of them, others that depend on no index of the
@@ -288,12 +291,12 @@ class Expressions:
                     continue
                 tensor = self._try_base(read, frame, name)
                 if tensor is not None:
-                    found = [tensor.shape[d] for d in places(read, name, tensor.rank)]
+                    found = [edges.extent(tensor, d) for d in places(read, name, tensor.rank)]
                     (guarded if is_guarded else free).extend(found)
         decided = set(free or guarded)
         if len(decided) != 1:
             error(line, f"index '{name}' has {'two extents: ' + str(sorted(decided)) if decided else 'no extent'}")
-        return decided.pop()
+        return next((n for n in free or guarded if n.edges), decided.pop())
 
     def _try_base(self, read, frame, name):
         """The tensor of a read; None where it is the result of a call that depends on this index, or is being
@@ -313,13 +316,13 @@ class Expressions:
                 if any(s is DOTS for s in read.subscripts):
                     tensor = self._try_base(read, frame, DOTS)
                     if tensor is not None:
-                        found.append(tuple(tensor.shape[d] for d in dots_dimensions(read, tensor.rank)))
+                        found.append(tuple(edges.extent(tensor, d) for d in dots_dimensions(read, tensor.rank)))
         if not found:
             error(line, "nothing says how many indices '..' stands for")
         if any(f != found[0] for f in found):
             error(line, f"'..' stands for different indices: extents {found[0]} and "
                         f"{next(f for f in found if f != found[0])}")
-        return found[0]
+        return tuple(next((n for n in same if n.edges), same[0]) for same in zip(*found))
 
 
 def _wide(a):

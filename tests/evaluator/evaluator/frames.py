@@ -13,6 +13,7 @@ class Axis(NamedTuple):
     lower: int
     count: int
     end: Any = None  # of the index, where the axis holds one of its values: a recurrence computes one element at a time
+    edges: Any = None  # the list whose edges it runs over (edges.py)
 
 
 class Frame:
@@ -63,7 +64,7 @@ class Frame:
 
     def hidden(self):
         """As a function sees it that is called here: the axes without their names."""
-        return Frame([Axis(None, a.lower, a.count, a.end) for a in self.axes], self.mask)
+        return Frame([Axis(None, a.lower, a.count, a.end, a.edges) for a in self.axes], self.mask)
 
     def has_points(self):
         """False where the range of an index is empty: arrays may not have its axis, and what they hold is then of no

@@ -90,8 +90,7 @@ class Loop:
         nothing = frame.under(np.zeros((1,) * len(frame), bool)) if len(frame) else Frame((), np.zeros((), bool))
         with tape.recording(False):
             found = self.values(self.round(around, "trial", nothing))
-        return {n: tape.Tensor(np.zeros(f.data.shape, scalars.dtype(f.type)), f.type, f.lead)
-                for n, f in ((n, settled(f)) for n, f in found.items())}
+        return {n: zeros_like(settled(f), len(frame)) for n, f in found.items()}
 
     def results(self):
         self.program.held = self.held
@@ -174,7 +173,14 @@ def begun(carry):
     """A carry as a tensor of the round, with respect to which gradients can be formed."""
     result = tape.view(carry, carry.lead)
     result.tracked = scalars.is_float(carry.type)
+    result.edges = carry.edges
     return result
+
+
+def zeros_like(a, lead):
+    """Zeros that belong to each point of a frame of so many indices, whether or not `a` depends on them."""
+    shape = a.data.shape if a.lead == lead else (1,) * lead + a.shape
+    return tape.Tensor(np.zeros(shape, scalars.dtype(a.type)), a.type, lead)
 
 
 def emptied(a):
@@ -213,8 +219,14 @@ def case(program, s, names, block, position):
         left = left & ~here
         if here.any() or not here.size and results is None:  # of no point, the first says types and shapes
             found = _branch(program, s, names, block, position, body, block.frame.under(here))
-            results = found if results is None else [elements.choose(here, f, r, s) for f, r in zip(found, results)]
+            results = found if results is None else [_chosen(here, f, r, s) for f, r in zip(found, results)]
     return results
+
+
+def _chosen(here, found, others, s):
+    result = elements.choose(here, found, others, s)
+    result.edges = found.edges
+    return result
 
 
 def _branch(program, s, names, block, position, body, frame):

@@ -168,25 +168,28 @@ class _Parser:
     def stmt_gather(self, line):
         def one():
             variable = self.variable()
-            self.need("=")
-            return variable, self.expr()
+            return variable, self.expr() if self.take("=") else None
         return Gather(line, self.several(one))
 
     def stmt_push(self, line):
         return Push(line, self.name())
 
     def stmt_graph(self, line):
-        name = self.name()
+        name, edges = self.name(), []
         self.need("(")
-        self.need("children")
-        self.need("<=")
-        children = self.sum()
-        self.need(",")
-        self.need("vertices")
+        while not self.take("vertices"):
+            first = self.name()
+            kind = first if self.take(".") else None
+            word = self.name() if kind else first
+            if word not in (("edges",) if kind else ("edges", "children")):
+                error(line, f"expected 'edges', 'children' or 'vertices', found '{word}'")
+            self.need("<=")
+            edges.append((word == "edges", kind, self.sum()))
+            self.need(",")
         self.need("<=")
         vertices = self.sum()
         self.need(")")
-        return Graph(line, name, children, vertices)
+        return Graph(line, name, edges, vertices)
 
     def stmt_vertex(self, line):
         name = self.name()

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from . import calls, elements, loops, randoms, recurrences, scalars, tape, vertices
+from . import calls, edges, elements, loops, randoms, recurrences, scalars, tape, vertices
 from .errors import ExprError, error
 from .expressions import Expressions
 from .frames import Axis, Frame
@@ -74,8 +74,8 @@ class Program:
                         before = self.defines.setdefault(axis.names[0], n)
                         if before != n:
                             error(s, f"{s.variable.name}: an extent is {n}, but {axis.names[0]} = {before}")
-            if isinstance(s, Graph) and f"{s.name}.child" in self.inputs:
-                self.defines.setdefault(f"{s.name}.vertices", np.shape(self.inputs[f"{s.name}.child"])[0])
+            if isinstance(s, Graph):
+                vertices.bind_sizes(self, s)
 
     @property
     def sizes(self):
@@ -180,7 +180,11 @@ class Program:
         if self.move is None or not here or not scalars.is_float(a.type):
             return a
         data = self.move(name, a.data, point)
-        return a if data is a.data else tape.node(data, a.type, a.lead, (a,), lambda g: (g,))
+        if data is a.data:
+            return a
+        result = tape.node(data, a.type, a.lead, (a,), lambda g: (g,))
+        result.edges = a.edges
+        return result
 
     def _several(self, s, names, block, position):
         context = self.context(block, position, names[0], s.value)
@@ -244,6 +248,7 @@ class Program:
             result = tape.leaf(default.data, kind)
         if result is None:
             error(s, f"input '{s.variable.name}' has no value: give it {kind} {list(shape)}")
+        result.edges = edges.declared(context.view, s.variable.axes)
         return result
 
     def kept_name(self, s, block):
@@ -339,8 +344,10 @@ class Program:
                 result = self._indexed(target, value, block.frame, context, shaped)
             if target.type:
                 bound = self.bound(target, context)
+                marks = result.edges
                 result = elements.convert(result, context.view.kind(target.type))
                 result.bound = bound if bound is not None else result.bound
+                result.edges = marks
         result = self.noisy(result)
         if scalars.is_float(result.type) and result.type not in scalars.LITERALS:
             result.tracked = True  # a tensor has gradients, whatever it was made of
@@ -350,7 +357,9 @@ class Program:
         if self.jitter is None or not scalars.is_float(a.type) or a.parts:
             return a
         noise = 1 + self.jitter_unit*self.jitter.uniform(-1, 1, np.shape(a.data))
-        return tape.node(a.data*noise, a.type, a.lead, (a,), lambda g: (g,))
+        result = tape.node(a.data*noise, a.type, a.lead, (a,), lambda g: (g,))
+        result.edges = a.edges
+        return result
 
     def _axes_of(self, target, value, frame, context, shaped):
         """The frame with the indices on the left."""
@@ -358,16 +367,17 @@ class Program:
         for r in target.indices:
             if r.name is DOTS:
                 extents = self._dots(target, value, inner, context, shaped, dimension)
-                inner = inner.push([Axis(("..", k), 0, n) for k, n in enumerate(extents)], len(extents))
+                inner = edges.pushed(inner, context.view, [("..", k) for k in range(len(extents))], extents, len(extents))
                 dimension += len(extents)
                 continue
             if r.upper is not None:
-                extent = context.size(r.upper) + int(r.upper_closed)
+                extent = edges.Extent(context.size(r.upper) + int(r.upper_closed))
+                extent.edges = None if r.upper_closed else edges.named(context.view, r.upper)
             elif shaped is not None:
-                extent = shaped.shape[dimension]
+                extent = edges.extent(shaped, dimension)
             else:
                 extent = context.extent(r.name, [value], inner, r)
-            inner = inner.push([Axis(r.name, 0, max(0, extent))])
+            inner = edges.pushed(inner, context.view, [r.name], [extent])
             dimension += 1
         return inner
 
@@ -381,6 +391,7 @@ class Program:
             element = tape.broadcast(element, lead + tuple(a.count for a in inner.axes[len(frame):]))
         result = tape.view(element, len(frame))
         result.bound = element.bound
+        result.edges = edges.of_axes(inner.axes[len(frame):])
         return result
 
     def _dots(self, target, value, frame, context, shaped, dimension):

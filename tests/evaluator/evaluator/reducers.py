@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import duals, elements, scalars, tape
+from . import duals, edges, elements, scalars, tape
 from .elements import bool_tensor, integer_tensor
 from .errors import error
 from .frames import Axis
@@ -63,7 +63,7 @@ def bind(expressions, node, frame):
             if inner.dots is not None:
                 error(r, "'..' is bound already")
             extents = expressions.dots(nodes, inner, r)
-            inner = inner.push([Axis(("..", k), 0, n) for k, n in enumerate(extents)], len(extents))
+            inner = edges.pushed(inner, expressions.view, [("..", k) for k in range(len(extents))], extents, len(extents))
         else:
             if inner.find(r.name) is not None:
                 error(r, f"index '{r.name}' is bound already")
@@ -72,6 +72,8 @@ def bind(expressions, node, frame):
 
 
 def _ranged(expressions, r, frame, nodes):
+    if r.lower is None and r.upper is None:
+        return edges.pushed(frame, expressions.view, [r.name], [expressions.extent(r.name, nodes, frame, r)])
     lower = _bound(expressions, r.lower, frame, r.lower_open) if r.lower is not None else np.zeros((), np.int64)
     if r.upper is not None:
         upper = _bound(expressions, r.upper, frame, r.upper_closed)

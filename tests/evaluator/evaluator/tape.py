@@ -21,7 +21,7 @@ LARGEST = 1 << 27  # elements of one grid: 1 GiB
 
 class Tensor:
     __slots__ = ("data", "type", "lead", "parents", "vjp", "mask", "bound", "tracked", "parts",
-                 "unrounded")
+                 "unrounded", "edges")
 
     def __init__(self, data, kind, lead=0, parents=(), vjp=None, bound=None, tracked=False):
         self.data = data
@@ -32,6 +32,7 @@ class Tensor:
         self.mask = None
         self.parts = None  # its elements in a row, where each has its own node, as others of them read it
         self.unrounded = None  # of global_norm: the number in wide()
+        self.edges = None  # by dimension: the list whose edges it has (edges.py)
         self.bound = bound  # elements lie in [0, bound) where it is a number
         self.tracked = tracked
 

@@ -190,14 +190,14 @@ class Collect:
 class Graph:
     line: int
     name: str
-    children: Any
+    edges: list  # of (a list, the name of its type or None, the most): else they are places for children
     vertices: Any
 
 
 @dataclass(eq=False)
 class Gather:
     line: int
-    bindings: list  # of (Variable, expression)
+    bindings: list  # of (Variable, expression, None along a list of edges)
 
 
 @dataclass(eq=False)
