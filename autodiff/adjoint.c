@@ -25,7 +25,7 @@ static ad_adjoint *slot(ad_state *s, neo_tensor t) {
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e) {
   ad_adjoint *a = slot(s, t);
   assert(!a->final && "a term after the adjoint was closed");
-  if (!ad_is_zero(s->m, e))
+  if (!neo_expr_is_positive_zero(s->m, e))
     NEO_PUSH(s->scratch, &a->parts, (ad_part){.value = e, .axis = -1});
 }
 
@@ -33,7 +33,7 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
   int64_t holds = 1;
   if (term->where.i && !neo_expr_is_int(s->m, term->where, &holds))
     holds = 1;
-  if (!holds || ad_is_zero(s->m, term->value))
+  if (!holds || neo_expr_is_positive_zero(s->m, term->value))
     return;
   ad_adjoint *a = slot(s, t);
   assert(!a->final && "a term after the adjoint was closed");
@@ -46,7 +46,8 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
 
 /* The condition of select(where, x, 0), if it is one of indices. */
 static neo_expr where_of(const neo_module *m, neo_expr e) {
-  if (!e.i || neo_expr_node(m, e)->op != NEO_OP_SELECT || !ad_is_zero(m, neo_expr_arg(m, e, 2)))
+  if (!e.i || neo_expr_node(m, e)->op != NEO_OP_SELECT ||
+      !neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2)))
     return (neo_expr){0};
   neo_expr c = neo_expr_arg(m, e, 0);
   bool indices = ad_is_plain_index(m, c) && !neo_expr_uses_op(m, c, NEO_OP_RAND);
@@ -119,7 +120,7 @@ void ad_adjoint_close(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   ad_adjoint a = *slot(s, t);
   neo_expr sum = {0};
-  if (a.final)
+  if (a.final || !a.open.i)
     return;
   slot(s, t)->final = true;
   neo_expr *value = NEO_NEW_ARRAY(s->scratch, neo_expr, a.parts.n + 1);

@@ -318,10 +318,72 @@ static bool any_arrives(ad_state *s, const step *st, size_t n) {
   return found;
 }
 
+/* ---- which results of a recurrence something flows to */
+
+typedef struct {
+  ad_state *s;
+  neo_map seen;    /* expressions of the step at hand */
+  neo_map reached; /* tensors */
+} reach;
+
+/* Marks the tensors from which the value of e is computed, floats of floats. */
+static void reach_reads(reach *r, neo_expr e) {
+  const neo_module *m = r->s->m;
+  neo_node n = *neo_expr_node(m, e);
+  if (!neo_type_is_float((neo_type)n.type) || neo_map_get(&r->seen, e.i, NULL))
+    return;
+  neo_map_set(&r->seen, e.i, 1);
+  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
+    neo_map_set(&r->reached, n.attr, 1);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    reach_reads(r, neo_list_expr(m, n.arg, k));
+}
+
+static bool is_reached(const reach *r, neo_list outs) {
+  bool is = false;
+  for (uint32_t k = 0; k < outs.n; k++) {
+    neo_tensor t = {neo_list_at(r->s->m, outs, k)};
+    is = is || neo_map_get(&r->reached, t.i, NULL) || ad_adjoint_arrives(r->s, t);
+  }
+  return is;
+}
+
+static void reach_step(reach *r, step st) {
+  neo_module *m = r->s->m;
+  if (!is_reached(r, outs_of(r->s, st)))
+    return;
+  if (st.custom) {
+    neo_list ins = m->customs.at[st.number].ins;
+    for (uint32_t k = 0; k < ins.n; k++)
+      neo_map_set(&r->reached, neo_list_at(m, ins, k), 1);
+    return;
+  }
+  neo_def_rec d = *neo_def_at(m, (neo_def){st.number});
+  neo_map_init(&r->seen, r->s->scratch);
+  for (uint32_t k = 0; k < d.finish.n; k++)
+    reach_reads(r, neo_list_expr(m, d.finish, k));
+  for (uint32_t k = 0; k < d.body.n; k++)
+    reach_reads(r, neo_list_expr(m, d.body, k));
+}
+
+/* A carry that conditions alone read, as the error by which a `while` ends, has no adjoint. */
+static void open_reached(ad_state *s, const step *st, size_t n) {
+  reach r = {.s = s};
+  neo_map_init(&r.reached, s->scratch);
+  for (size_t before = SIZE_MAX; before != r.reached.n;) {
+    before = r.reached.n;
+    for (size_t k = n; k-- > 0;)
+      reach_step(&r, st[k]);
+  }
+  for (size_t k = 0; k < n; k++)
+    if (is_reached(&r, outs_of(s, st[k])))
+      each_out(s, &st[k], 1, ad_adjoint_open);
+}
+
 static void recurrence_back(ad_state *s, const step *st, size_t n) {
   if (!any_arrives(s, st, n))
     return;
-  each_out(s, st, n, ad_adjoint_open);
+  open_reached(s, st, n);
   for (size_t k = n; k-- > 0 && !s->failed;)
     step_back(s, st[k]);
   if (!s->failed)

@@ -69,9 +69,9 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
 static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   while (neo_expr_node(m, e)->op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, e, 0);
-    bool first = ad_is_zero(m, neo_expr_arg(m, e, 1));
+    bool first = neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 1));
     if (!ad_is_plain_index(m, c) || neo_expr_uses_op(m, c, NEO_OP_RAND) ||
-        (!first && !ad_is_zero(m, neo_expr_arg(m, e, 2))))
+        (!first && !neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2))))
       break;
     *where = neo_both(m, *where, first ? neo_op1(m, NEO_OP_NOT, c) : c);
     e = neo_expr_arg(m, e, first ? 2 : 1);
@@ -121,8 +121,8 @@ static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint
                              const neo_expr *renumber) {
   neo_expr all = where.i ? kept_conditions(m, where, used, renumber) : where;
   while (neo_expr_node(m, value)->op == NEO_OP_SELECT) {
-    bool first = ad_is_zero(m, neo_expr_arg(m, value, 1));
-    if (!first && !ad_is_zero(m, neo_expr_arg(m, value, 2)))
+    bool first = neo_expr_is_positive_zero(m, neo_expr_arg(m, value, 1));
+    if (!first && !neo_expr_is_positive_zero(m, neo_expr_arg(m, value, 2)))
       break;
     neo_expr c = neo_expr_arg(m, value, 0);
     c = first ? neo_op1(m, NEO_OP_NOT, c) : c;
@@ -311,9 +311,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   return neo_expr_subst_axes(s->m, any, index, d->n_out);
 }
 
-/* The condition on the points of the body for a read: that of the definition, and those of its
- * results. A sum of products stays over all points; a slope that may be infinite, and an
- * elementwise value, are left out where their value is not used. */
+/* The condition under which points of the body contribute to a read's adjoint: the definition's own,
+ * and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with slopes
+ * that may be infinite, and elementwise ones, need those conditions; a sum of products is faster
+ * over all points. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !neo_expr_any(s->m, leaf->adj, has_pole, NULL) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop = neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);
@@ -333,7 +334,7 @@ static neo_expr under_conditions(neo_module *m, neo_expr g, neo_expr settled) {
   neo_expr zero = ad_zero(m, neo_expr_type(m, settled)), branch[2];
   for (uint32_t k = 0; k < 2; k++) {
     neo_expr e = neo_list_expr(m, n.arg, k + 1);
-    branch[k] = ad_is_zero(m, e) ? zero : under_conditions(m, e, settled);
+    branch[k] = neo_expr_is_positive_zero(m, e) ? zero : under_conditions(m, e, settled);
   }
   return ad_select(m, neo_list_expr(m, n.arg, 0), branch[0], branch[1]);
 }

@@ -54,7 +54,8 @@ static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
 static void take_equation(neo_module *m, ad_term *t) {
   neo_expr e = t->value;
   if (t->space.n == t->n_out || neo_expr_node(m, e)->op != NEO_OP_SELECT ||
-      !ad_is_zero(m, neo_expr_arg(m, e, 2)) || !is_equation(m, neo_expr_arg(m, e, 0), t->n_out))
+      !neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2)) ||
+      !is_equation(m, neo_expr_arg(m, e, 0), t->n_out))
     return;
   t->where = neo_both(m, t->where, neo_expr_arg(m, e, 0));
   t->value = neo_expr_arg(m, e, 1);

@@ -16,7 +16,6 @@ neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_quotient(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_convert(neo_module *m, neo_type to, neo_expr adj);
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
-bool ad_is_zero(const neo_module *m, neo_expr e);
 /* The adjoint of the k-th argument of node e, whose own adjoint is g; 0: no gradient flows. `kept`:
  * the value of e is in memory. */
 neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, bool kept, neo_expr g);

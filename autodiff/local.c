@@ -39,7 +39,7 @@ static bool live(const local_ctx *l, neo_expr e) {
 }
 
 static void give(local_ctx *l, neo_expr to, neo_expr adj) {
-  if (!adj.i || !live(l, to) || ad_is_zero(l->m, adj))
+  if (!adj.i || !live(l, to) || neo_expr_is_positive_zero(l->m, adj))
     return;
   uint64_t old = 0;
   neo_map_get(&l->adj, to.i, &old);

@@ -7,7 +7,6 @@
  * tanh do use the value if it is the definition's output and the argument would be saved for the
  * slope alone; they are exact to the rounding of 1. */
 #include "autodiff/internal.h"
-#include <math.h>
 
 neo_expr ad_zero(neo_module *m, neo_type t) {
   return neo_const_int(m, t, 0);
@@ -17,16 +16,10 @@ static neo_type type_of(const neo_module *m, neo_expr e) {
   return neo_expr_type(m, e);
 }
 
-static bool is_const(const neo_module *m, neo_expr e, double x) {
-  double v;
+static bool is_one(const neo_module *m, neo_expr e) {
+  double x;
   int64_t i;
-  if (neo_expr_is_float(m, e, &v))
-    return v == x && !(v == 0 && signbit(v));
-  return neo_expr_is_int(m, e, &i) && (double)i == x;
-}
-
-bool ad_is_zero(const neo_module *m, neo_expr e) {
-  return is_const(m, e, 0);
+  return neo_expr_is_float(m, e, &x) ? x == 1 : neo_expr_is_int(m, e, &i) && i == 1;
 }
 
 static neo_expr real(neo_module *m, neo_expr like, double x) {
@@ -36,17 +29,17 @@ static neo_expr real(neo_module *m, neo_expr like, double x) {
 neo_expr ad_neg(neo_module *m, neo_expr a) {
   if (neo_expr_node(m, a)->op == NEO_OP_NEG)
     return neo_expr_arg(m, a, 0);
-  return ad_is_zero(m, a) ? a : neo_op1(m, NEO_OP_NEG, a);
+  return neo_expr_is_positive_zero(m, a) ? a : neo_op1(m, NEO_OP_NEG, a);
 }
 
 static neo_expr mul(neo_module *m, neo_expr a, neo_expr b) {
-  if (is_const(m, a, 1))
+  if (is_one(m, a))
     return b;
-  if (is_const(m, b, 1))
+  if (is_one(m, b))
     return a;
-  if (ad_is_zero(m, a))
+  if (neo_expr_is_positive_zero(m, a))
     return a;
-  if (ad_is_zero(m, b))
+  if (neo_expr_is_positive_zero(m, b))
     return b;
   double x, y;
   if (neo_expr_is_float(m, a, &x) && neo_expr_is_float(m, b, &y))
@@ -57,9 +50,9 @@ static neo_expr mul(neo_module *m, neo_expr a, neo_expr b) {
 static bool guarded(const neo_module *m, neo_expr e);
 
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b) {
-  if (!a.i || (b.i && ad_is_zero(m, a)))
+  if (!a.i || (b.i && neo_expr_is_positive_zero(m, a)))
     return b;
-  if (!b.i || ad_is_zero(m, b))
+  if (!b.i || neo_expr_is_positive_zero(m, b))
     return a;
   if (a.i == b.i)
     return guarded(m, a) ? ad_scale(m, a, real(m, a, 2)) : mul(m, real(m, a, 2), a);
@@ -90,7 +83,8 @@ neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b) {
 static bool guarded(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_SELECT)
-    return ad_is_zero(m, neo_expr_arg(m, e, 1)) || ad_is_zero(m, neo_expr_arg(m, e, 2));
+    return neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 1)) ||
+           neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2));
   if (n->op == NEO_OP_NEG)
     return guarded(m, neo_expr_arg(m, e, 0));
   if (n->op == NEO_OP_ADD || n->op == NEO_OP_SUB)
@@ -111,7 +105,8 @@ static neo_expr map_plain(neo_module *m, const map *f, neo_expr g) {
   case TIMES:
     return mul(m, g, f->by);
   case OVER:
-    return ad_is_zero(m, g) || is_const(m, f->by, 1) ? g : neo_op2(m, NEO_OP_DIV, g, f->by);
+    return neo_expr_is_positive_zero(m, g) || is_one(m, f->by) ? g
+                                                               : neo_op2(m, NEO_OP_DIV, g, f->by);
   case WHERE:
     return ad_select(m, f->by, g, ad_zero(m, neo_expr_type(m, g)));
   case UNLESS:
@@ -131,7 +126,7 @@ static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
     return ad_neg(m, apply(m, f, neo_expr_arg(m, g, 0)));
   if (n.op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, g, 0), a = neo_expr_arg(m, g, 1), b = neo_expr_arg(m, g, 2);
-    bool first = !ad_is_zero(m, a), second = !ad_is_zero(m, b);
+    bool first = !neo_expr_is_positive_zero(m, a), second = !neo_expr_is_positive_zero(m, b);
     neo_expr x = first ? apply(m, f, a) : a, y = second ? apply(m, f, b) : b;
     if (!first)
       x = ad_zero(m, second ? neo_expr_type(m, y) : f->kind == CONVERT ? f->to : type_of(m, g));
@@ -179,7 +174,7 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   if (k == 0) {
     double p;
     neo_expr less = neo_expr_is_float(m, b, &p) ? real(m, b, p - 1) : sub(m, b, real(m, b, 1));
-    neo_expr power = is_const(m, less, 1) ? a : neo_op2(m, NEO_OP_POW, a, less);
+    neo_expr power = is_one(m, less) ? a : neo_op2(m, NEO_OP_POW, a, less);
     if (!neo_expr_is_float(m, b, &p)) /* a^0 is 1, at a = 0 too */
       g = mask_out(m, neo_op2(m, NEO_OP_AND, is_zero(m, a), is_zero(m, b)), g);
     return ad_scale(m, g, mul(m, b, power));

@@ -8,7 +8,7 @@ typedef struct {
   neo_tensor tensor;
   bool made;            /* computed by the forward pass; false: given, as an input or a parameter
                            is */
-  const neo_tensor *by; /* the tensors of the backward pass computed from it, in order of ids */
+  const neo_tensor *by; /* tensors of the backward pass that read it, in order of ids */
   size_t n_by;
 } neo_saved;
 

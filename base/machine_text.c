@@ -71,7 +71,7 @@ static bool fail(parser *p, const char *what, const char *name) {
   return false;
 }
 
-/* Without a comment, and blanks at both ends. */
+/* Removes a comment, and blanks at both ends. */
 static char *trimmed(char *s) {
   s[strcspn(s, "#")] = 0;
   s += strspn(s, " \t\r");

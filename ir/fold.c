@@ -15,7 +15,7 @@ static neo_expr from_value(neo_module *m, neo_type t, neo_value v) {
   return t == NEO_BOOL_T ? neo_const_bool(m, v.i != 0) : neo_const_int(m, t, v.i);
 }
 
-/* All arguments are integer or bool constants. */
+/* Whether all arguments are integer or bool constants. */
 static neo_expr fold_constants(neo_module *m, neo_op op, neo_type type, const neo_expr *arg,
                                size_t n) {
   neo_value v[3];

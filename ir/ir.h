@@ -425,6 +425,10 @@ static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k)
 }
 bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x); /* an integer or bool constant */
 bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float constant */
+/* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a sum as it is, and
+ * select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
+bool neo_expr_is_zero(const neo_module *m, neo_expr e);
+bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
@@ -543,9 +547,10 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * directly or through others. Inputs, params and states are not entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
-/* The same for what the entry returns and updates, and for what all entries do. */
+/* The same for what the entry returns and updates, and for what all entries do; with `inits`, also
+ * for what the first values of tensors are computed of. */
 size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out);
-size_t neo_needed_defs(const neo_module *m, neo_arena *a, neo_def **out);
+size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
 /* Adds the tensors of the list, without those of 0; and all that an entry returns and updates. */
 typedef NEO_VEC(neo_tensor) neo_tensors;
 void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l);

@@ -8,6 +8,7 @@
 #include "ir/guarded_read.h"
 #include "ir/loop_axes.h"
 #include "ir/need.h"
+#include "ir/trip_count.h"
 #include <stdlib.h>
 
 typedef struct { /* a read by one definition */
@@ -87,7 +88,17 @@ static bool add_at(const search *s, neo_term *x, neo_expr condition, neo_expr re
   return !there.i || neo_term_add(s->m, x, there);
 }
 
-static read_under read_of(search *s, const neo_guarded_read *r, const bool *steers) {
+/* Terms of a sum that ends with a loop are those of iterations that ran. */
+static void add_trips(search *s, neo_def d, const neo_guarded_read *r, read_under *x) {
+  neo_def_rec rec = *neo_def_at(s->m, d);
+  for (uint32_t k = rec.n_out; s->in->points && k < r->n_axes && !x->steers; k++) {
+    neo_expr alive = neo_trip_condition(s->m, &rec, k);
+    if (alive.i)
+      x->never = !add_at(s, &x->under, alive, r->read) || x->never;
+  }
+}
+
+static read_under read_of(search *s, neo_def d, const neo_guarded_read *r, const bool *steers) {
   read_under x = {.t = {neo_expr_node(s->m, r->read)->attr}, .read = r->read};
   x.steers = steers[x.t.i];
   for (uint32_t k = 0; k < r->n_around && !x.steers; k++) {
@@ -99,6 +110,7 @@ static read_under read_of(search *s, const neo_guarded_read *r, const bool *stee
       if (is_condition(s, part[i]))
         x.never = !add_at(s, &x.under, part[i], r->read) || x.never;
   }
+  add_trips(s, d, r, &x);
   return x;
 }
 
@@ -108,7 +120,7 @@ static void find_reads(search *s, size_t place, const bool *steers, const bool *
   neo_tensor *in;
   neo_guarded_reads_of(s->m, d, all, s->a, &reads);
   for (size_t k = 0; k < reads.n; k++)
-    NEO_PUSH(s->a, &s->reads[place], read_of(s, &reads.at[k], steers));
+    NEO_PUSH(s->a, &s->reads[place], read_of(s, d, &reads.at[k], steers));
   for (size_t i = neo_def_reads(s->m, d, s->a, &in), k = 0; k < i; k++) {
     neo_tensor blocks = neo_tensor_blocks(s->m, in[k]);
     if (blocks.i)

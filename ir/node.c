@@ -112,3 +112,14 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x) {
   memcpy(x, &m->constants.at[n->attr], sizeof *x);
   return true;
 }
+
+bool neo_expr_is_zero(const neo_module *m, neo_expr e) {
+  double x;
+  int64_t i;
+  return neo_expr_is_float(m, e, &x) ? x == 0 : neo_expr_is_int(m, e, &i) && i == 0;
+}
+
+bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e) {
+  double x;
+  return neo_expr_is_zero(m, e) && !(neo_expr_is_float(m, e, &x) && signbit(x));
+}

@@ -95,7 +95,7 @@ static void try_worse(step *t, neo_expr x, int64_t c, neo_expr y) {
   offer(t, one < other ? one : other);
 }
 
-/* v is one of two values (min, max). */
+/* Tries both values of v, the minimum or maximum of x and y: the worse of the two bounds holds. */
 static void try_both(step *t, neo_expr x, neo_expr y) {
   try_worse(t, x, 0, y);
 }

@@ -332,7 +332,7 @@ void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w) {
 
 /* ---- search */
 
-/* All low, all high, one axis unlike the others. */
+/* Tries the corners at which all axes are low, all are high, or one differs from the others. */
 static bool try_corners(neo_witness_search *t, choice sizes, neo_witness *w) {
   choice how[64];
   uint32_t n = t->s->n_axes;

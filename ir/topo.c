@@ -177,10 +177,16 @@ size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a,
   return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
 }
 
-size_t neo_needed_defs(const neo_module *m, neo_arena *a, neo_def **out) {
+size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out) {
   neo_tensors roots = {0};
   for (size_t k = 0; k < m->entries.n; k++)
     neo_entry_roots(m, a, &roots, &m->entries.at[k]);
+  for (uint32_t t = 1; inits && t < m->tensors.n; t++) {
+    neo_def init = m->tensors.at[t].init;
+    neo_tensor *read;
+    for (size_t k = init.i ? neo_def_reads(m, init, a, &read) : 0; k-- > 0;)
+      NEO_PUSH(a, &roots, read[k]);
+  }
   return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
 }
 

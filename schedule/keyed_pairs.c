@@ -28,12 +28,6 @@ static double points(search *c, uint64_t axes) {
   return n;
 }
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double x;
-  int64_t i;
-  return neo_expr_is_float(m, e, &x) ? x == 0 : neo_expr_is_int(m, e, &i) && i == 0;
-}
-
 /* Is e an equation `key == element` between data of the reduction's axes alone and an expression of shared axes
  * alone? */
 static void look_equation(search *c, neo_expr e, neo_keyed_form form) {
@@ -70,7 +64,7 @@ static void look_condition(search *c, neo_expr e, neo_keyed_form form) {
 static void look_terms(search *c, const neo_form_acc *a) {
   if (a->kind != NEO_RED_SUM || neo_expr_node(c->m, a->body)->op != NEO_OP_SELECT)
     return;
-  if (is_zero(c->m, neo_expr_arg(c->m, a->body, 2)))
+  if (neo_expr_is_zero(c->m, neo_expr_arg(c->m, a->body, 2)))
     look_condition(c, neo_expr_arg(c->m, a->body, 0), NEO_KEYED_BY_SELECT);
 }
 

@@ -64,7 +64,8 @@ import struct, sys, zipfile
 def floats(name):
     z = zipfile.ZipFile(f"{sys.argv[1]}/{name}.npz")
     data = [z.read(n) for n in sorted(z.namelist())]
-    return [x for d in data for x in struct.unpack(f"<{len(d[128:]) // 4}f", d[128:])]
+    code = ["d" if b"<f8" in d[:128] else "f" for d in data]
+    return [x for c, d in zip(code, data) for x in struct.unpack(f"<{len(d[128:]) // struct.calcsize(c)}{c}", d[128:])]
 a, b = floats("code"), floats("interp")
 sys.exit(len(a) != int(sys.argv[2]) or not all(abs(x - y) <= 1e-4*(1 + abs(x)) for x, y in zip(a, b)))
 END
@@ -224,6 +225,79 @@ for tol in 2 0.3 1e-3 -1; do
   "$NEOC" run "$work/inner.expr" x=random:1:[12] k=random:2:[12] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while in a scan with tol = $tol"
   "$NEOC" run "$work/inner.expr" x=random:1:[12] k=random:2:[12] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while in a scan with tol = $tol"
   python3 "$work/compare.py" "$work" 25 || fail "a while in a scan with tol = $tol has other values"
+done
+
+# one that trains ends early forward, and begins late backward
+for limit in 1 3 500; do
+  cat >"$work/trains.expr" <<END
+input x[12]
+input k[12]
+input tol
+fn solve(u[I], k[I]) -> y {
+  y, _ = while e > tol limit $limit from y = u, e = 1.0 {
+    d[i] = y[i] - 0.5*sin(y[i])*k[i] - u[i]
+    next y[i] = y[i] - 0.7*d[i], e = max[i] abs(d[i])
+  }
+}
+h = scan t < 5 from h = x { next h = solve(h, k) }
+v = solve(x, k)
+value = sum[i] h[i]^2 + sum[i] v[i]
+dx, dk = grad(value, x, k)
+output value, dx, dk
+END
+  if [ $limit = 500 ]; then
+    "$NEOC" explain --schedule-tree "$work/trains.expr" >"$work/out"
+    grep -q '^ *exit unless' "$work/out" || fail "a while that trains runs to its limit forward" "$work/out"
+    grep -q '^ *guard (h.*alive' "$work/out" || fail "a while that trains begins at its limit backward" "$work/out"
+  fi
+  for tol in 2 0.3 1e-4 -1; do
+    "$NEOC" run "$work/trains.expr" x=random:1:[12] k=random:2:[12] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while that trains with tol = $tol"
+    "$NEOC" run "$work/trains.expr" x=random:1:[12] k=random:2:[12] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while that trains with tol = $tol"
+    python3 "$work/compare.py" "$work" 25 || fail "a while that trains with limit $limit, tol = $tol has other values"
+  done
+done
+
+# a product over its iterations, as the gradient of a matrix is, has the terms of those that ran, at any depth
+for depth in 1 2 3; do
+  case $depth in
+  1) loops='h = solve(x, W)' ;;
+  2) loops='h = scan t < 5 from h = x { next h = solve(h, W) }' ;;
+  3) loops='h = scan s < 3 from h = x {
+  g = scan t < 4 from g = h { next g = solve(g, W) }
+  next h[i] = g[i] + 0.1*h[i]
+}' ;;
+  esac
+  for limit in 1 100; do
+    cat >"$work/matrix.expr" <<END
+dim N = 12
+input x[N] : f64
+input W[N, N] : f64
+input tol : f64
+fn solve(u[I], W[I, I]) -> y {
+  y, _ = while e > tol limit $limit from y = u, e : f64 = 1.0 {
+    z[i] = tanh(u[i] + 0.3*(sum[j] W[i, j]*y[j]))
+    next y = z, e = max[i] abs(z[i] - y[i])
+  }
+}
+$loops
+value = sum[i] h[i]^2
+dW, dx = grad(value, W, x)
+output value, dW, dx
+END
+    if [ $limit = 100 ] && [ $depth -gt 1 ]; then
+      "$NEOC" explain --schedule-tree "$work/matrix.expr" >"$work/out"
+      grep -q '^ *exit unless' "$work/out" || fail "a while with a matrix runs to its limit forward" "$work/out"
+      grep -q '^ *guard (.*alive' "$work/out" || fail "a while with a matrix begins at its limit backward" "$work/out"
+      "$NEOC" explain --after=trip-counts "$work/matrix.expr" >"$work/out"
+      sed -n '/^def.* dW\[/,/^def/p' "$work/out" | grep -q 'r: i64(.*\.rounds\[' || fail "the gradient of a matrix has terms of all iterations" "$work/out"
+    fi
+    for tol in 2 1e-3 -1; do
+      "$NEOC" run "$work/matrix.expr" x=random:1:[12] W=random:2:[12,12] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while with a matrix, tol = $tol"
+      "$NEOC" run "$work/matrix.expr" x=random:1:[12] W=random:2:[12,12] tol=$tol --interp --passes=autodiff -o "$work/interp.npz" >/dev/null ||
+        fail "a while with a matrix, tol = $tol"
+      python3 "$work/compare.py" "$work" 157 || fail "a while with a matrix in $depth loops, limit $limit, tol = $tol has other values"
+    done
+  done
 done
 
 # blocks of rounds, whole and in part: what they compute is what rounds compute

@@ -26,11 +26,6 @@ typedef struct {
 
 static const zero unknown = {0};
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double x;
-  return neo_expr_is_float(m, e, &x) && x == 0;
-}
-
 typedef struct {
   const zeros *z;
   neo_facts facts;
@@ -147,7 +142,7 @@ static zero zero_with(zeros *z, neo_expr e, zero acc) {
   neo_node n = *neo_expr_node(m, e);
   neo_expr x = n.arg.n ? neo_list_expr(m, n.arg, 0) : e,
            y = n.arg.n > 1 ? neo_list_expr(m, n.arg, 1) : e;
-  if (is_zero(m, e))
+  if (neo_expr_is_zero(m, e))
     return (zero){.known = true};
   switch (n.op) {
   case NEO_OP_ACC:

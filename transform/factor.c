@@ -135,9 +135,8 @@ static double extent_of(product *p, uint32_t k) {
 /* x of select(c, x, 0), where c is on output axes alone and becomes a condition of the sum. */
 static neo_expr without_choice(product *p, neo_expr body) {
   const neo_node n = *neo_expr_node(p->m, body);
-  double zero;
   if (n.op != NEO_OP_SELECT || neo_expr_axes(p->m, neo_list_expr(p->m, n.arg, 0)) & p->reds ||
-      !neo_expr_is_float(p->m, neo_list_expr(p->m, n.arg, 2), &zero) || zero != 0)
+      !neo_expr_is_zero(p->m, neo_list_expr(p->m, n.arg, 2)))
     return body;
   neo_expr c = neo_list_expr(p->m, n.arg, 0);
   p->r.where = p->r.where.i ? neo_op2(p->m, NEO_OP_AND, p->r.where, c) : c;

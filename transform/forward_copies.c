@@ -106,18 +106,13 @@ static neo_expr copied(const copies *c, neo_tensor t) {
 
 /* ---- who reads it */
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double x;
-  int64_t i;
-  return neo_expr_is_float(m, e, &x) ? x == 0 : neo_expr_is_int(m, e, &i) && i == 0;
-}
-
 /* May what is in no recurrence read the value itself? In loops first rounds are apart. */
 static bool is_for_others(const copies *c, neo_expr read, neo_expr value) {
   const neo_node *n = neo_expr_node(c->m, value);
   if (n->op == NEO_OP_LOAD || !neo_expr_axes(c->m, neo_expr_arg(c->m, read, 0)))
     return true; /* one round asks once */
-  return n->op == NEO_OP_LOAD_ELSE && is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
+  return n->op == NEO_OP_LOAD_ELSE &&
+         neo_expr_is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }
 
 /* The tensor that t is a copy of, element by element; 0: of none. */

@@ -236,7 +236,7 @@ static void spread_all(levels *s, const bool *is_init) {
 static bool *needed_recurrences(levels *s, uint32_t n_found) {
   bool *needed = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
   neo_def *defs;
-  size_t n = neo_needed_defs(s->m, s->a, &defs);
+  size_t n = neo_needed_defs(s->m, false, s->a, &defs);
   for (size_t k = 0; k < n; k++)
     needed[s->number[defs[k].i]] = true;
   return needed;

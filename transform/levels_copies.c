@@ -21,7 +21,7 @@ static copy copy_of(const levels_needs *x, neo_def id) {
       d.out_map.n || neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP)
     return none;
   neo_node n = *neo_expr_node(m, neo_list_expr(m, d.finish, 0));
-  if (n.op == NEO_OP_SELECT && levels_is_zero(m, neo_list_expr(m, n.arg, 2))) {
+  if (n.op == NEO_OP_SELECT && neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2))) {
     levels_bounds b = levels_bounds_of(x, x->in.graph[t], d.span);
     out.c = neo_list_expr(m, n.arg, 0);
     neo_op op = (neo_op)neo_expr_node(m, out.c)->op;
@@ -66,9 +66,9 @@ static bool of_branch(const copying *x, neo_expr e, neo_expr *c, neo_expr *a, bo
   if (n.op != NEO_OP_SELECT)
     return false;
   *c = neo_list_expr(m, n.arg, 0);
-  *holds = levels_is_zero(m, neo_list_expr(m, n.arg, 2));
+  *holds = neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2));
   *a = neo_list_expr(m, n.arg, *holds ? 1 : 2);
-  return *holds || levels_is_zero(m, neo_list_expr(m, n.arg, 1));
+  return *holds || neo_expr_is_zero(m, neo_list_expr(m, n.arg, 1));
 }
 
 /* a where the condition holds, and a where it does not, is a. */

@@ -47,7 +47,7 @@ static neo_expr gathered(const levels *s, const neo_def_rec *d) {
     return none;
   neo_expr value = neo_list_expr(m, d->finish, 0);
   const neo_node *n = neo_expr_node(m, value);
-  if (n->op == NEO_OP_SELECT && levels_is_zero(m, neo_list_expr(m, n->arg, 2)))
+  if (n->op == NEO_OP_SELECT && neo_expr_is_zero(m, neo_list_expr(m, n->arg, 2)))
     n = neo_expr_node(m, neo_list_expr(m, n->arg, 1));
   return neo_node_is_load(n) ? value : none;
 }
@@ -157,7 +157,7 @@ static void choose_there(levels *s, const levels_ordered *in, const neo_def *def
 void levels_read_there(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
-  size_t n = neo_needed_defs(s->m, s->a, &defs);
+  size_t n = neo_needed_defs(s->m, false, s->a, &defs);
   uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, m->defs.n);
   neo_recurrences(m, defs, n, s->a, number);
   levels_ordered in = levels_tensors_in_order(s);

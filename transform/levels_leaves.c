@@ -124,12 +124,6 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
 
 /* ---- where terms are 0 */
 
-bool levels_is_zero(const neo_module *m, neo_expr e) {
-  double f;
-  int64_t i;
-  return (neo_expr_is_float(m, e, &f) && f == 0) || (neo_expr_is_int(m, e, &i) && i == 0);
-}
-
 /* What the definition's elements are of which the term is a multiple. */
 static void look_element(const levels_zero *x, const neo_node *n, int depth) {
   neo_module *m = x->s->m;
@@ -174,16 +168,16 @@ void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth) {
     levels_where_not_zero(x, neo_list_expr(m, n.arg, 0), depth);
     break;
   case NEO_OP_SELECT:
-    if (levels_is_zero(m, neo_list_expr(m, n.arg, 2))) {
+    if (neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2))) {
       look_condition(x, neo_list_expr(m, n.arg, 0), true);
       levels_where_not_zero(x, neo_list_expr(m, n.arg, 1), depth);
-    } else if (levels_is_zero(m, neo_list_expr(m, n.arg, 1))) {
+    } else if (neo_expr_is_zero(m, neo_list_expr(m, n.arg, 1))) {
       look_condition(x, neo_list_expr(m, n.arg, 0), false);
       levels_where_not_zero(x, neo_list_expr(m, n.arg, 2), depth);
     }
     break;
   case NEO_OP_LOAD_ELSE:
-    if (x->load && levels_is_zero(m, neo_list_expr(m, n.arg, n.arg.n - 1)))
+    if (x->load && neo_expr_is_zero(m, neo_list_expr(m, n.arg, n.arg.n - 1)))
       x->load(x->ctx, &n);
     break;
   case NEO_OP_LOAD:

@@ -256,7 +256,7 @@ levels_ordered levels_tensors_in_order(levels *s) {
 
 levels_needs levels_needs_begin(levels *s) {
   neo_def *defs;
-  levels_needs x = {.s = s, .n = neo_needed_defs(s->m, s->a, &defs)};
+  levels_needs x = {.s = s, .n = neo_needed_defs(s->m, false, s->a, &defs)};
   x.defs = defs;
   x.need = NEO_NEW_ARRAY(s->a, uint32_t, s->m->tensors.n);
   x.in = levels_tensors_in_order(s);

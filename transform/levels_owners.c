@@ -136,7 +136,7 @@ static void ask_for_owner(levels *s, const levels_graph *g, levels_index *index)
 
 void levels_name_owners(levels *s, const bool *is_init) {
   neo_def *defs;
-  size_t n = neo_needed_defs(s->m, s->a, &defs);
+  size_t n = neo_needed_defs(s->m, false, s->a, &defs);
   for (size_t k = 0; k < n; k++) {
     owned x = {.s = s, .d = *neo_def_at(s->m, defs[k])};
     if (is_init[defs[k].i] || s->number[defs[k].i] || !find(&x))

@@ -145,7 +145,6 @@ levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
  * asks something else. */
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
-bool levels_is_zero(const neo_module *m, neo_expr e);
 typedef struct {
   const levels *s;
   void *ctx;

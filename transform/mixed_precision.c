@@ -192,7 +192,7 @@ static void find_narrow(store *s, neo_arena *a) {
     keep(s, m->entries.at[k].outputs);
     keep(s, m->entries.at[k].updates);
   }
-  for (size_t k = neo_needed_defs(m, a, &order); k-- > 0;)
+  for (size_t k = neo_needed_defs(m, false, a, &order); k-- > 0;)
     keep_sources(s, order[k], a);
   keep_gradients(s);
   keep_recurrences(s, a);

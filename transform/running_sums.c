@@ -95,10 +95,14 @@ static bool has_first(sum_look *s) {
   return lo >= 0 || lo == hi;
 }
 
-/* Bounds of the axis that are the same everywhere, and of which no other bound says anything. */
+/* Bounds of the axis that are the same everywhere, and of which no other bound says anything. One round is none to add
+ * up. */
 static bool is_plain_range(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_axis_rec *x = neo_def_axis(m, &s->d, s->axis);
+  int64_t rounds;
+  if (neo_expr_is_int(m, neo_op2(m, NEO_OP_SUB, x->hi, x->lo), &rounds) && rounds <= 1)
+    return false;
   uint64_t used = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
   for (uint32_t k = s->d.n_out; k < s->d.axes.n; k++) {
     const neo_axis_rec *y = neo_def_axis(m, &s->d, k);

@@ -90,7 +90,6 @@ static bool is_candidate(neo_module *m, neo_def id) {
 static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t rank = neo_tensor_rank(m, t);
-  double zero;
   if (d.reducer != NEO_RED_ANY || d.n_out != 1 || d.where.i || d.axes.n != rank || d.out.n != 1 ||
       neo_expr_node(m, neo_list_expr(m, d.finish, 0))->op != NEO_OP_ACC)
     return false;
@@ -100,7 +99,7 @@ static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
   for (uint32_t side = 0; side < 2; side++) {
     neo_node x = *neo_expr_node(m, neo_list_expr(m, n.arg, side));
     bool is = x.op == NEO_OP_LOAD && x.attr == t.i &&
-              neo_expr_is_float(m, neo_list_expr(m, n.arg, 1 - side), &zero) && zero == 0;
+              neo_expr_is_zero(m, neo_list_expr(m, n.arg, 1 - side));
     for (uint32_t k = 0; is && k < rank; k++)
       is = neo_list_at(m, x.arg, k) == neo_axis_ref(m, k).i;
     if (is)
@@ -327,7 +326,7 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch = neo_arena_scratch(m->arena);
   neo_def *defs;
   rows x = {.m = m, .a = &scratch, .gpu = target->gpu_threads};
-  x.n = neo_needed_defs(m, &scratch, &defs);
+  x.n = neo_needed_defs(m, false, &scratch, &defs);
   x.defs = defs;
   leave_recurrences(&x);
   for (size_t k = 0; k < x.n; k++) {

@@ -116,6 +116,11 @@ neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) NEO
  *     ->  running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i]*x[t, i],  G[i] = running.G[T-1, i] */
 neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* Sums over the iterations of a loop that ends early have the terms of those that ran (trip_counts.c):
+ *     G[i, j] = sum[t: T, r: L] select(alive[t, r], d[t, r, i], 0)*h[t, r, j]
+ *     ->  G[i, j] = sum[t: T, r: 0 .. rounds[t]] d[t, r, i]*h[t, r, j] */
+neo_status neo_pass_trip_counts(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* The first or last terms of a long sum of products, for which a guard fails, become a sum of their own
  * (peel_sums.c):
  *     G[i, j] = sum[t: T] d[t, j]*(h[t-1, i] else 0)

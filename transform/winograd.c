@@ -47,11 +47,6 @@
 
 /* ---- the definition */
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double x;
-  return neo_expr_is_float(m, e, &x) && x == 0;
-}
-
 /* A read of floats of the sum's type, zero where there is nothing? */
 static bool is_operand(const neo_winograd_sum *x, neo_expr e) {
   const neo_node *n = neo_expr_node(x->m, e);
@@ -61,7 +56,7 @@ static bool is_operand(const neo_winograd_sum *x, neo_expr e) {
   uint32_t rank = neo_tensor_rank(x->m, t);
   return neo_tensor_at(x->m, t)->type == x->type && rank <= NEO_WINOGRAD_RANK &&
          neo_tensor_at(x->m, t)->role != NEO_ROLE_COTANGENT &&
-         (n->op == NEO_OP_LOAD || is_zero(x->m, neo_expr_arg(x->m, e, rank)));
+         (n->op == NEO_OP_LOAD || neo_expr_is_zero(x->m, neo_expr_arg(x->m, e, rank)));
 }
 
 static bool match(neo_winograd_sum *x, neo_def d) {

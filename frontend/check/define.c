@@ -222,7 +222,7 @@ static bool is_call(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
   return e->kind == NEO_AST_REF && !e->u.ref.has_subs && neo_call_is(in, e, fn);
 }
 
-/* All results of a call that is the whole right side. */
+/* Defines all results of a call that is the whole right side. */
 static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn, uint32_t n,
                                const char *const *full, const char *prefix) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);

@@ -10,7 +10,7 @@ static neo_ast_block block(neo_parser *p);
 
 /* ---- recovery */
 
-/* To the end of the statement: its END, or the brace that closes the block around it. */
+/* Skips to the end of the statement: its END, or the brace that closes the block around it. */
 static void skip(neo_parser *p) {
   for (size_t depth = 0;; neo_p_take(p)) {
     neo_tok k = neo_p_kind(p);

@@ -10,7 +10,7 @@
  *   ring.c       of which tensors some slices are enough
  *   inner_fold.c of which some are along loops in loops, too
  *   level_ring.c of which the rows of two levels are
- *   leave.c      where loops end early
+ *   early_exit.c where loops end early (early_exit.h)
  *   needed.c     in which iterations somebody needs an instance
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
@@ -251,8 +251,8 @@ bool outline_overwrites(const outliner *o, const outline_instance *x, const outl
 bool outline_has_level_ring(const outliner *o, const neo_tree *tree, const neo_order_step *order,
                             neo_tensor t, const neo_order_member *member);
 
-/* leave.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
-const neo_tree *outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
+/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
+const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */
 void outline_note_needed(const outliner *o, outline_instance *x);

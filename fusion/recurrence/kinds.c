@@ -47,13 +47,12 @@ static const neo_order_member *maker_of(const outliner *o, neo_tensor t) {
 
 /* Are all elements of the definition 0, for rows of the kind? A row that asks for itself is none. */
 static bool is_zero(outliner *o, neo_def d) {
-  double x;
   if (o->zero[d.i])
     return o->zero[d.i] == ZERO;
   o->zero[d.i] = OTHER;
   const outline_instance *y = outline_instance_of(o, d);
   bool is = y->rec.finish.n == 1 && y->rec.reducer == NEO_RED_NONE &&
-            neo_expr_is_float(o->m, neo_list_expr(o->m, y->rec.finish, 0), &x) && x == 0;
+            neo_expr_is_zero(o->m, neo_list_expr(o->m, y->rec.finish, 0));
   o->zero[d.i] = is ? ZERO : OTHER;
   return is;
 }

@@ -98,10 +98,10 @@ static neo_expr of_nothing(const outliner *o, neo_reducer r, neo_type t) {
   }
 }
 
-/* A reduction whose condition never holds is its value. */
-static void drop_reduction(const outliner *o, neo_def_rec *r) {
+/* A reduction of one value is this. */
+static void drop_reduction(const outliner *o, neo_def_rec *r, neo_expr value) {
   neo_type t = neo_expr_type(o->m, neo_list_expr(o->m, r->body, 0));
-  neo_expr value = of_nothing(o, r->reducer, t), acc = neo_acc_ref(o->m, t, 0);
+  neo_expr acc = neo_acc_ref(o->m, t, 0);
   uint32_t id[OUTLINE_AXES];
   if (!value.i)
     return;
@@ -114,6 +114,21 @@ static void drop_reduction(const outliner *o, neo_def_rec *r) {
   r->reducer = NEO_RED_NONE;
   r->where.i = 0;
   r->body = (neo_list){0};
+}
+
+/* The one term of a sum without a condition; 0: there may be several. */
+static neo_expr only_term(const outliner *o, const neo_def_rec *r) {
+  neo_expr by[OUTLINE_AXES] = {{0}};
+  int64_t n = 1;
+  bool only = r->reducer == NEO_RED_SUM && !r->where.i && r->axes.n > r->n_out;
+  for (uint32_t k = r->n_out; k < r->axes.n && only; k++) {
+    const neo_axis_rec *axis = neo_def_axis(o->m, r, k);
+    by[k] = axis->lo;
+    only = outline_distance(o, axis->hi, axis->lo, &n) && n == 1 &&
+           !(neo_expr_axes(o->m, axis->lo) >> r->n_out);
+  }
+  return only ? neo_expr_subst_axes(o->m, neo_list_expr(o->m, r->body, 0), by, r->axes.n)
+              : (neo_expr){0};
 }
 
 /* The list of axes with these in place of the reduction's. */
@@ -140,11 +155,9 @@ static bool has_empty_range(const outliner *o, neo_facts *facts, const neo_def_r
 static bool has_zero_factor(const outliner *o, neo_expr e) {
   neo_module *m = o->m;
   const neo_node *n = neo_expr_node(m, e);
-  double x;
-  if (neo_expr_is_float(m, e, &x))
-    return x == 0;
-  return n->op == NEO_OP_MUL &&
-         (has_zero_factor(o, neo_expr_arg(m, e, 0)) || has_zero_factor(o, neo_expr_arg(m, e, 1)));
+  return neo_expr_is_zero(m, e) ||
+         (n->op == NEO_OP_MUL &&
+          (has_zero_factor(o, neo_expr_arg(m, e, 0)) || has_zero_factor(o, neo_expr_arg(m, e, 1))));
 }
 
 static bool is_of_zeros(const outliner *o, const neo_facts *facts, const neo_def_rec *r) {
@@ -198,7 +211,10 @@ static void simplify(const outliner *o, outline_instance *x) {
   if (decided && always)
     r->where.i = 0;
   else if (decided)
-    drop_reduction(o, r);
+    drop_reduction(o, r,
+                   of_nothing(o, r->reducer, neo_expr_type(o->m, neo_list_expr(o->m, r->body, 0))));
+  if (only_term(o, r).i)
+    drop_reduction(o, r, only_term(o, r));
   if (r->where.i)
     assume[facts.n_assume++] = r->where;
   r->body = simpler_list(o, &facts, r->body);

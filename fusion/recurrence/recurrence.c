@@ -231,7 +231,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
   outline_rings(&o, tree, &orders[best]);
-  o.out->tree.root = outline_segments(&o, outline_leave(&o, &orders[best], tree));
+  o.out->tree.root = outline_segments(&o, outline_early_exits(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);
   find_conditions(&o);

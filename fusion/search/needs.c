@@ -244,7 +244,7 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
  * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
  * then nobody outside reads all of some tensor: of that a few slices are enough. One of several definitions does so if
  * it reads bools of the other one, as carries do that the condition of their `while` does not depend on: all of them end
- * early together (fusion/recurrence/leave.c). Others may have products that have the rows of all rounds outside. What stands
+ * early together (fusion/recurrence/early_exit.h). Others may have products that have the rows of all rounds outside. What stands
  * between the two joins with it. Those that share loops have one order: that each has one with the first says nothing of
  * all. */
 

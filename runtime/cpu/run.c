@@ -22,7 +22,7 @@ typedef struct {
   const neo_rt_ctx *ctx;
   const neo_rti_cpu *cpu;
   const neo_rt_entry *entry;
-  const uint64_t *key; /* seed, step, call */
+  const uint64_t *key;            /* seed, step, call */
   const volatile int32_t *cancel; /* null: the entry runs to its end */
   _Atomic bool failed, cancelled; /* the remaining steps do nothing */
   _Atomic int64_t next[2]; /* next unit of an uneven step, and of the following uneven step */
@@ -230,7 +230,8 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return parallel;
 }
 
-/* On the pool, unless one thread has turned out quicker. With a trace, or a watch, on the pool. */
+/* Runs a region on the pool, or on one thread if that has proved quicker. With a trace or a watch it
+ * always runs on the pool. */
 static void run_shared(neo_rti_cpu *u, neo_rti_crowd *crowd, region *r) {
   bool looked_at = u->spans || r->ctx->watch;
   neo_rti_region_time t = neo_rti_crowd_alone(crowd) && !looked_at

@@ -182,7 +182,7 @@ static cuda_result add_nodes(neo_rt_ctx *c, waiting *w) {
   return r ? r : cuda_of(c)->api.graph_make(&g->exec, g->graph, 0);
 }
 
-/* With room for n nodes. */
+/* Builds the graph, with room for n nodes. */
 static cuda_result try_nodes(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
                              const uint64_t *key, size_t n) {
   waiting w = {.e = e, .g = g, .key = key, .words = (n + 63) / 64};

@@ -10,20 +10,15 @@
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/reject.h"
 #include "schedule/vector_access.h"
-#include <math.h>
 
 enum { PLAIN_SHARED = 48 << 10 };
-
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double x;
-  return neo_expr_is_float(m, e, &x) && x == 0 && !signbit(x);
-}
 
 /* Is it a load, or a select of one and zero? */
 static bool is_plain(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_SELECT)
-    return is_zero(m, neo_expr_arg(m, e, 2)) && is_plain(m, neo_expr_arg(m, e, 1));
+    return neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2)) &&
+           is_plain(m, neo_expr_arg(m, e, 1));
   return n->op == NEO_OP_LOAD;
 }
 

@@ -5,7 +5,6 @@
  * it is proved to be inside of its buffer. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 /* ---- facts at this point */
@@ -139,9 +138,8 @@ static const neo_lx *negated(lowering *l, const neo_lx *cond) {
 static const neo_lx *lower_select(lowering *l, neo_expr e) {
   const neo_lx *cond = lower(l, neo_expr_arg(l->m, e, 0));
   const neo_lx *yes = under(l, cond, neo_expr_arg(l->m, e, 1));
-  double x;
   /* select(c, load, 0) is the load itself, whose guard gives 0 where c fails */
-  bool zero = neo_expr_is_float(l->m, neo_expr_arg(l->m, e, 2), &x) && x == 0 && !signbit(x);
+  bool zero = neo_expr_is_positive_zero(l->m, neo_expr_arg(l->m, e, 2));
   if (zero && yes->kind == NEO_LX_LOADIF && !l->guard && !l->mask && yes->arg[1] == cond)
     return yes;
   const neo_lx *no = under(l, negated(l, cond), neo_expr_arg(l->m, e, 2));

@@ -17,11 +17,6 @@ typedef struct {
 
 /* ---- where a factor is not zero */
 
-static bool is_zero(const neo_module *m, neo_expr e) {
-  double v;
-  return neo_expr_is_float(m, e, &v) && v == 0;
-}
-
 /* A condition without which the expression is zero; 0: unknown. */
 static neo_expr nonzero(neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
@@ -39,7 +34,8 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
     a = nonzero(m, a);
     return a.i && a.i == nonzero(m, b).i ? a : (neo_expr){0};
   case NEO_OP_SELECT:
-    return is_zero(m, neo_list_expr(m, n.arg, 2)) ? neo_both(m, a, nonzero(m, b)) : (neo_expr){0};
+    return neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2)) ? neo_both(m, a, nonzero(m, b))
+                                                           : (neo_expr){0};
   default:
     return (neo_expr){0};
   }

@@ -117,10 +117,8 @@ static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, 
 static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   lowering *l = c->l;
   neo_expr lo, hi, rest;
-  double zero;
   neo_node n = *neo_expr_node(l->m, c->value);
-  if (n.op != NEO_OP_SELECT || !neo_expr_is_float(l->m, neo_list_expr(l->m, n.arg, 2), &zero) ||
-      zero != 0)
+  if (n.op != NEO_OP_SELECT || !neo_expr_is_zero(l->m, neo_list_expr(l->m, n.arg, 2)))
     return false;
   neo_expr cond = neo_list_expr(l->m, n.arg, 0), value = neo_list_expr(l->m, n.arg, 1);
   if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) || !tighten_last(c, x->axis, cond, &lo, &hi, &rest))

@@ -1,7 +1,7 @@
 """Options under which the same program must give the same: (name, options drawn for one run)."""
 
 PASSES = ("simplify horizontal-fusion winograd simplify-gradients factor cse branches forward-copies levels "
-          "sparse-rows split-sums infer-bounds distribute tile-recurrences skew checkpoint running-sums peel-sums col2im "
+          "sparse-rows split-sums infer-bounds distribute tile-recurrences skew checkpoint running-sums trip-counts peel-sums col2im "
           "polyphase normalize-loops channels-last rfactor rfactor-columns prepack recompute").split()
 FUSIONS = "all inline prologue epilogue siblings sums rows columns nested grid concat cache".split()
 

@@ -8,7 +8,7 @@ static void add_span(doc_page *p, neo_span span) {
   doc_add_word(p, neo_arena_printf(p->cli->arena, "`%.*s`", (int)n, text));
 }
 
-/* From the name to the brace, as it is written. */
+/* Adds the signature as written, from the name to the brace. */
 static void add_signature(doc_page *p, const neo_ast_stmt *fn) {
   size_t n, m;
   const char *from = neo_span_bytes(p->source->sources, fn->u.fn.sig.name.span, &n);

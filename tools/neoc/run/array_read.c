@@ -94,7 +94,7 @@ static neoc_exit fill(neoc_cli *cli, const char *name, neo_rt_array *x, neoc_num
   return e;
 }
 
-/* All of the text is a number, a fraction, or a truth value. */
+/* Reads a text that is a number, a fraction or a truth value as a whole. */
 static bool read_scalar(const char *text, neoc_number *v) {
   const char *end;
   bool truth = neo_streq(text, "true");

@@ -1,0 +1,42 @@
+/* The loops that end early (early_exit.h), those in other loops first: what they skip is then in
+ * iterations that may be skipped, too.
+ *
+ *     band t                                     band t in 0..T
+ *       band r                        ->           exit unless alive.t[t - n]
+ *                                                  band r
+ *                                                    exit unless alive.r[t, r - n] */
+#include "fusion/recurrence/early_exit.h"
+
+static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
+  outliner *o = q->o;
+  if (!early_exit_find_skipped(q, t))
+    return t;
+  o->stored[q->alive.i] = o->stored[q->alive.i] || o->own[q->alive.i];
+  if (q->maker.i)
+    outline_set_slices(o, q->alive, early_exit_loop(q), q->n + q->predicated);
+  early_exit_note_last(q);
+  return early_exit_with_ends(q, early_exit_guarded(q, t));
+}
+
+static const neo_tree *exit_loops(early_exit *q, const neo_order_step *loop, const neo_tree *t) {
+  if (q->n_loops == OUTLINE_FOLDS)
+    return t;
+  q->loop[q->n_loops++] = loop;
+  for (uint32_t k = 0; k < loop->n_steps; k++)
+    if (!loop->step[k].def.i)
+      t = exit_loops(q, &loop->step[k], t);
+  t = exit_loop(q, t);
+  q->n_loops--;
+  return t;
+}
+
+const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t) {
+  early_exit q = {.o = o};
+  bool *outside = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n + 1);
+  for (uint32_t k = 0; k < o->n_tensors; k++)
+    outside[k] = o->stored[k];
+  q.outside = outside;
+  q.n_needed = neo_needed_defs(o->m, true, o->a, &q.needed);
+  q.steers = neo_steering_tensors(o->m, q.needed, q.n_needed, o->a);
+  return exit_loops(&q, order, t);
+}

@@ -1,0 +1,107 @@
+/* Private to fusion/recurrence. Early exit: iterations of a `while` after the one in which its
+ * condition failed change nothing, and are not run.
+ *
+ *     band t                                     band t
+ *       band r in 0..L                             band r in 0..L
+ *         leaf alive[t, r]                           exit unless alive[t, r - n]
+ *         leaf next[t, r]                ->          leaf alive[t, r]
+ *         leaf h[t, r]                               leaf next[t, r]
+ *                                                    leaf h[t, r]
+ *
+ *     alive[t, r] = (alive[t, r-1] else true) and c(h[t, r-1])
+ *     h[t, r]     = select(alive[t, r], next[t, r], (h[t, r-1] else first))
+ *
+ * An iteration is dead where alive[t, r] is false: all later ones are, too. The storage of h and
+ * alive is folded to n cells at most along r (ring.c, inner_fold.c); n dead iterations later all of
+ * these cells have the value that those of the last iteration would have, so readers after the loop
+ * find it. Of what is stored whole the last element is copied from that of the last iteration that
+ * ran. Whatever else the loop makes, only iterations that are not dead may read.
+ *
+ * Positions of r that are no band's (place.c) are under a guard with the same condition. Where
+ * something has to run in all iterations (who reads h[t, r] of any r needs it), each leaf that need
+ * not is under such a guard: predication. So are all on a GPU, where kernels ask
+ * (neo_loop_options). As the condition must not change while an iteration runs, alive then has a
+ * cell more, and is made in all iterations.
+ *
+ * A loop that runs down, as that of an adjoint does, begins with the dead iterations. They are
+ * under guards, too.
+ *
+ *   early_exit.c            the loops, those in other loops first
+ *   early_exit_condition.c  which condition a loop has, and what keeps its value where it fails
+ *   early_exit_reads.c      who reads what the loop makes
+ *   early_exit_members.c    which definitions dead iterations skip
+ *   early_exit_tree.c       the tree with exits and guards
+ *   early_exit_ends.c       what is written before and after a run of the loop */
+#ifndef NEO_FUSION_RECURRENCE_EARLY_EXIT_H
+#define NEO_FUSION_RECURRENCE_EARLY_EXIT_H
+#include "fusion/recurrence/internal.h"
+
+typedef struct {
+  outliner *o;
+  const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one ends early */
+  uint32_t n_loops;
+  neo_def *needed; /* definitions that entries need */
+  size_t n_needed;
+  /* By tensor: an index is made of it, which is read where a select does not take it, too. */
+  const bool *steers;
+  const bool *outside; /* by tensor: it is needed outside of the group */
+  neo_tensor alive;
+  neo_def maker; /* of alive, in the loop; 0: it is outside, and all of it is there before */
+  uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop */
+  /* By tensor: others than iterations of the loop read it, and not only that of the last one; they
+   * read the one of the last iteration. */
+  bool *read_after, *read_last;
+  int64_t n;       /* dead iterations that run */
+  bool *skipped;   /* by definition: dead iterations skip it */
+  bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
+  bool fills;      /* alive is false where nothing ran is read */
+  bool predicated; /* leaves ask: the loop does not end */
+  neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
+} early_exit;
+
+static inline const neo_order_step *early_exit_loop(const early_exit *q) {
+  return q->loop[q->n_loops - 1];
+}
+
+static inline uint32_t early_exit_axis(const early_exit *q) {
+  return q->axis[q->n_loops - 1];
+}
+
+/* ---- early_exit_condition.c */
+/* Finds q->alive: a loop that runs up makes it, one that runs down reads it of others. */
+bool early_exit_find_condition(early_exit *q);
+/* The definition among the loop's that makes the tensor, whole; null: there is none. */
+const neo_order_member *early_exit_maker(const early_exit *q, uint32_t tensor);
+/* How many iterations of loop `level` before the one of definition x's point an element of `made`
+ * is made, at `read`; false: it is no constant. */
+bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def made,
+                         neo_expr read, int64_t *d);
+/* Is it the condition of the iteration of x's point? */
+bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e);
+/* Is the member's element, in a dead iteration, what it was in the one before? */
+bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x);
+
+/* ---- early_exit_reads.c: finds q->read_after and q->read_last. */
+void early_exit_find_readers(early_exit *q);
+
+/* ---- early_exit_members.c: finds q->skipped; false: nothing is. */
+bool early_exit_find_skipped(early_exit *q, const neo_tree *t);
+
+/* ---- early_exit_tree.c */
+/* In which iteration of loop `level` the instance is; where that is, in positions of definition
+ * `of`. */
+neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x);
+neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
+                             const outline_instance *x);
+bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index);
+const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
+
+/* ---- early_exit_ends.c */
+/* Makes q->last, if somebody asks. */
+void early_exit_note_last(early_exit *q);
+/* last[.., r] = r, in one cell, in the iteration that x, of the condition, is in */
+outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x);
+/* The tree in which the first and last elements are there around each run of the loop. */
+const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);
+
+#endif

@@ -1,0 +1,182 @@
+/* Who reads what a loop that ends early makes (early_exit.h): iterations of it read what an earlier
+ * one made, and others
+ *
+ *     y[t] = h[t, L - 1]                                 the last element
+ *     z[t, r] = select(r < rounds[t], h[t, r], 0)        those of iterations that ran
+ *     s[t, r] = h[t, r]                                  all of them: none of h is skipped
+ */
+#include "fusion/recurrence/early_exit.h"
+#include "ir/guarded_read.h"
+#include "ir/needed.h"
+#include "ir/trip_count.h"
+
+/* Where an element that is read was made: positions along the loops, of a definition whose delays
+ * are 0 if `plain`. */
+typedef struct {
+  neo_expr at[OUTLINE_FOLDS];
+  bool plain;
+} place;
+
+static place place_of(const early_exit *q, neo_expr read) {
+  const neo_order_member *made = early_exit_maker(q, neo_expr_node(q->o->m, read)->attr);
+  place p = {.plain = true};
+  for (uint32_t k = 0; k < q->n_loops; k++) {
+    const neo_order_member *own = outline_member(q->loop[k], made->def);
+    p.at[k] = neo_expr_arg(q->o->m, read, own->axis);
+    p.plain = p.plain && !own->delay;
+  }
+  return p;
+}
+
+/* Is it of an iteration that ran, whatever it is: r < rounds[..]? */
+static bool has_run(const early_exit *q, neo_tensor rounds, neo_def reader,
+                    const neo_guarded_read *g, const place *p) {
+  neo_module *m = q->o->m;
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_expr index[OUTLINE_FOLDS];
+  if (!rounds.i || !p->plain)
+    return false;
+  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+    index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = p->at[k];
+  neo_expr ran = neo_load(m, rounds, index, q->n_loops - 1, neo_expr_node(m, g->read)->span);
+  neo_expr goal = neo_op2(m, NEO_OP_LT, p->at[q->n_loops - 1], neo_cast(m, NEO_I64_T, ran));
+  neo_facts facts = neo_guarded_read_facts(m, reader, g, axes);
+  return neo_prove(q->o->p, &facts, goal, NULL) == NEO_PROVED;
+}
+
+/* Does the condition fail in dead iterations: is it alive[.., r], of an element that was made at r
+ * or before? */
+static bool tells_run(const early_exit *q, const place *p, neo_expr condition) {
+  neo_module *m = q->o->m;
+  const neo_node *n = neo_expr_node(m, condition);
+  if (n->op == NEO_OP_AND)
+    return tells_run(q, p, neo_expr_arg(m, condition, 0)) ||
+           tells_run(q, p, neo_expr_arg(m, condition, 1));
+  bool tells = n->op == NEO_OP_LOAD && n->attr == q->alive.i && n->arg.n == q->n_loops;
+  for (uint32_t k = 0; k < q->n_loops && tells; k++) {
+    int64_t d;
+    tells = outline_distance(q->o, neo_expr_arg(m, condition, q->axis[k]), p->at[k], &d) &&
+            (k + 1 < q->n_loops ? d == 0 : d >= 0);
+  }
+  return tells;
+}
+
+/* Is it read where alive says so, or by who is needed there alone? */
+static bool asks(const early_exit *q, neo_def reader, const neo_guarded_read *g, const place *p) {
+  const neo_conditions *c = q->o->options ? q->o->options->needed : NULL;
+  bool is = false;
+  for (uint32_t k = 0; k < g->n_around && !is; k++)
+    is = tells_run(q, p, g->assume[k]);
+  for (uint32_t k = 0; c && k < c[reader.i].n && !is; k++)
+    is = tells_run(q, p, c[reader.i].at[k]);
+  return is;
+}
+
+/* Does the definition, of no loop, hand an element on to who asks for iterations that ran alone?
+ *
+ *     y[t, r] = (h[t, r - 1] else u[t]),     G = sum[t, r: 0 .. rounds[t]] y[t, r]*d[t, r] */
+static bool hands_on(const early_exit *q, neo_tensor rounds, neo_def d, const place *p) {
+  neo_module *m = q->o->m;
+  neo_def_rec rec = *neo_def_at(m, d);
+  neo_tensor t = {neo_list_at(m, rec.out, 0)};
+  uint32_t axis[OUTLINE_FOLDS];
+  bool on = rec.reducer == NEO_RED_NONE && rec.out.n == 1 && !rec.out_map.n && !q->steers[t.i] &&
+            !q->read_after[t.i] && neo_tensor_at(m, t)->pieces.n == 1 &&
+            neo_tensor_at(m, t)->role == NEO_ROLE_TEMP;
+  for (uint32_t k = 0; k < q->n_loops && on; k++) {
+    int64_t back = -1;
+    for (axis[k] = 0; axis[k] < rec.n_out && back < 0; axis[k] += back < 0)
+      if (!outline_distance(q->o, neo_axis_ref(m, axis[k]), p->at[k], &back))
+        back = -1;
+    on = k + 1 < q->n_loops ? back == 0 : back >= 0;
+  }
+  bool *wanted = NEO_NEW_ARRAY(q->o->a, bool, m->tensors.n);
+  wanted[t.i] = true;
+  for (size_t k = 0; k < q->n_needed && on; k++) {
+    neo_guarded_reads all = {0};
+    neo_guarded_reads_of(m, q->needed[k], wanted, q->o->a, &all);
+    for (size_t i = 0; i < all.n && on; i++) {
+      place there = {.plain = p->plain};
+      for (uint32_t j = 0; j < q->n_loops; j++)
+        there.at[j] = neo_expr_arg(m, all.at[i].read, axis[j]);
+      on = has_run(q, rounds, q->needed[k], &all.at[i], &there);
+    }
+  }
+  return on;
+}
+
+/* In the loop an iteration reads what it, or an earlier one, has made. */
+static bool is_within(const early_exit *q, neo_def reader, neo_expr read) {
+  const neo_order_member *made = early_exit_maker(q, neo_expr_node(q->o->m, read)->attr);
+  bool within = outline_member(early_exit_loop(q), reader) != NULL;
+  int64_t d;
+  for (uint32_t k = 0; k + 1 < q->n_loops && within; k++)
+    within = early_exit_distance(q, k, reader, made->def, read, &d) && d == 0;
+  return within;
+}
+
+/* Is it the element of the last iteration? */
+static bool is_of_last(const early_exit *q, neo_expr read) {
+  const neo_node *n = neo_expr_node(q->o->m, read);
+  uint32_t axis = early_exit_maker(q, n->attr)->axis;
+  neo_expr at = neo_expr_arg(q->o->m, read, axis);
+  int64_t apart;
+  if (early_exit_loop(q)->down)
+    return outline_distance(q->o, at, outline_number(q->o, 0), &apart) && apart == 0;
+  neo_expr extent = neo_tensor_extent(q->o->m, (neo_tensor){n->attr}, axis);
+  return outline_distance(q->o, extent, at, &apart) && apart == 1;
+}
+
+/* The tensors that the loop makes; or of these those that are needed outside of the group. */
+static const bool *made_in(const early_exit *q, bool stored) {
+  const neo_order_step *loop = early_exit_loop(q);
+  const neo_module *m = q->o->m;
+  bool *made = NEO_NEW_ARRAY(q->o->a, bool, m->tensors.n);
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_list out = neo_def_at(m, loop->member[k].def)->out;
+    for (uint32_t i = 0; i < out.n; i++) {
+      uint32_t t = neo_list_at(m, out, i);
+      made[t] = early_exit_maker(q, t) && (!stored || q->outside[t]);
+    }
+  }
+  return made;
+}
+
+/* Notes what the definition reads of others than the iterations that run. */
+static void note_reader(early_exit *q, neo_tensor rounds, const bool *made, neo_def d) {
+  neo_guarded_reads all = {0};
+  neo_guarded_reads_of(q->o->m, d, made, q->o->a, &all);
+  for (size_t k = 0; k < all.n; k++) {
+    neo_expr e = all.at[k].read;
+    uint32_t t = neo_expr_node(q->o->m, e)->attr;
+    if (is_within(q, d, e))
+      continue;
+    place p = place_of(q, e);
+    bool of_last = is_of_last(q, e), may = !q->steers[t];
+    bool told = may && t != q->alive.i && asks(q, d, &all.at[k], &p);
+    bool ran = told || (may && (has_run(q, rounds, d, &all.at[k], &p) ||
+                                (!of_last && hands_on(q, rounds, d, &p))));
+    q->read_last[t] = q->read_last[t] || of_last;
+    q->read_after[q->alive.i] = q->read_after[q->alive.i] || told;
+    q->read_after[t] = q->read_after[t] || !(of_last || ran);
+  }
+}
+
+void early_exit_find_readers(early_exit *q) {
+  outliner *o = q->o;
+  const neo_module *m = o->m;
+  const bool *made = made_in(q, false), *stored = made_in(q, true);
+  neo_tensor rounds = neo_trip_count(o->m, q->alive, early_exit_axis(q));
+  q->read_after = NEO_NEW_ARRAY(o->a, bool, m->tensors.n);
+  q->read_last = NEO_NEW_ARRAY(o->a, bool, m->tensors.n);
+  for (size_t e = 0; e < m->entries.n; e++) /* an entry gives all elements */
+    for (uint32_t k = 0; k < m->entries.at[e].outputs.n; k++)
+      q->read_after[neo_list_at(m, m->entries.at[e].outputs, k)] = true;
+  for (size_t k = 0; k < o->n; k++)
+    note_reader(q, rounds, made, o->defs[k]);
+  for (size_t k = 0; k < q->n_needed; k++)
+    note_reader(q, rounds, stored, q->needed[k]);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (m->tensors.at[t].init.i)
+      note_reader(q, rounds, stored, m->tensors.at[t].init);
+}
