@@ -12,12 +12,12 @@
  *     h[t, r]     = select(alive[t, r], next[t, r], (h[t, r-1] else first))
  *
  * An iteration is dead where alive[t, r] is false: all later ones are, too. The storage of h and
- * alive is folded to n cells at most along r (ring.c, inner_fold.c); n dead iterations later all of
+ * alive is folded to n cells at most along r (fold.c); n dead iterations later all of
  * these cells have the value that those of the last iteration would have, so readers after the loop
  * find it. Of what is stored whole the last element is copied from that of the last iteration that
  * ran. Whatever else the loop makes, only iterations that are not dead may read.
  *
- * Positions of r that are no band's (place.c) are under a guard with the same condition. Where
+ * Positions of r that are no band's (parallel.c) are under a guard with the same condition. Where
  * something has to run in all iterations (who reads h[t, r] of any r needs it), each leaf that need
  * not is under such a guard: predication. So are all on a GPU, where kernels ask
  * (neo_loop_options). As the condition must not change while an iteration runs, alive then has a
@@ -32,8 +32,7 @@
  *   early_exit_members.c    which definitions dead iterations skip
  *   early_exit_tree.c       the tree with exits and guards
  *   early_exit_ends.c       what is written before and after a run of the loop */
-#ifndef NEO_FUSION_RECURRENCE_EARLY_EXIT_H
-#define NEO_FUSION_RECURRENCE_EARLY_EXIT_H
+#pragma once
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -103,5 +102,3 @@ void early_exit_note_last(early_exit *q);
 outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x);
 /* The tree in which the first and last elements are there around each run of the loop. */
 const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);
-
-#endif
