@@ -134,7 +134,7 @@ void ad_adjoint_close(ad_state *s, neo_tensor t) {
     sum = ad_read(m, term);
   }
   if (!a.terms.n)
-    ad_define_value(m, a.open, sum.i ? sum : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type),
+    ad_define_value(m, a.open, sum.i ? sum : ad_zero(m, neo_tensor_type(m, t)),
                     neo_tensor_at(m, t)->span);
 }
 
@@ -153,8 +153,7 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   value = a->rest;
   a->where = where_of(m, value);
   if (out.i) {
-    ad_define_value(m, out, value.i ? value : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type),
-                    span);
+    ad_define_value(m, out, value.i ? value : ad_zero(m, neo_tensor_type(m, t)), span);
     if (value.i)
       value = ad_read(m, out);
   } else if (value.i && !ad_is_plain(m, value)) {

@@ -42,7 +42,7 @@ static void visit_custom(order_ctx *o, uint32_t number) {
     return;
   neo_list ins = o->m->customs.at[number].ins;
   for (uint32_t k = 0; k < ins.n; k++)
-    visit_tensor(o, (neo_tensor){neo_list_at(o->m, ins, k)});
+    visit_tensor(o, neo_list_tensor(o->m, ins, k));
   NEO_PUSH(o->scratch, &o->steps, (step){true, number, 0});
 }
 
@@ -66,7 +66,7 @@ static void visit_tensor(order_ctx *o, neo_tensor t) {
   }
   neo_list pieces = neo_tensor_at(o->m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
-    visit_definition(o, (neo_def){neo_list_at(o->m, pieces, k)});
+    visit_definition(o, neo_list_def(o->m, pieces, k));
 }
 
 static void find_customs(order_ctx *o) {
@@ -106,8 +106,7 @@ static void add_edges(const order_ctx *o, edges *e, const neo_map *at, neo_tenso
 }
 
 static void find_edges(const order_ctx *o, edges *e) {
-  neo_map at;
-  neo_map_init(&at, o->scratch);
+  neo_map at = neo_map_in(o->scratch);
   for (size_t k = 0; k < o->steps.n; k++)
     neo_map_set(&at, key_of_step(o->steps.at[k]), k);
   for (uint32_t k = 0; k < o->steps.n; k++) {
@@ -116,7 +115,7 @@ static void find_edges(const order_ctx *o, edges *e) {
     neo_list ins = x.custom ? o->m->customs.at[x.number].ins : (neo_list){0};
     size_t n = x.custom ? 0 : neo_def_reads(o->m, (neo_def){x.number}, o->scratch, &reads);
     for (uint32_t j = 0; j < ins.n; j++)
-      add_edges(o, e, &at, (neo_tensor){neo_list_at(o->m, ins, j)}, k);
+      add_edges(o, e, &at, neo_list_tensor(o->m, ins, j), k);
     for (size_t j = 0; j < n; j++)
       add_edges(o, e, &at, reads[j], k);
   }
@@ -169,7 +168,7 @@ static bool find_needs_once(ad_state *s, const order_ctx *o) {
     if (st.custom) {
       neo_custom_rec c = m->customs.at[st.number];
       for (uint32_t k = 0; k < c.ins.n; k++)
-        yes = yes || ad_needs(s, (neo_tensor){neo_list_at(m, c.ins, k)});
+        yes = yes || ad_needs(s, neo_list_tensor(m, c.ins, k));
       more = mark_needs(s, c.outs, yes) || more;
       continue;
     }
@@ -196,7 +195,7 @@ static bool find_conditions_once(ad_state *s, const order_ctx *o) {
     step st = o->steps.at[i];
     neo_list ins = st.custom ? s->m->customs.at[st.number].ins : (neo_list){0};
     for (uint32_t k = 0; k < ins.n; k++)
-      more = ad_conditions_none(s, &s->conditions, (neo_tensor){neo_list_at(s->m, ins, k)}) || more;
+      more = ad_conditions_none(s, &s->conditions, neo_list_tensor(s->m, ins, k)) || more;
     if (!st.custom)
       more = ad_conditions_step(s, &s->conditions, (neo_def){st.number}) || more;
   }
@@ -233,7 +232,7 @@ static void find_conditions(ad_state *s, const order_ctx *o) {
 
 static bool any_needs(ad_state *s, neo_list outs) {
   for (uint32_t k = 0; k < outs.n; k++)
-    if (ad_needs(s, (neo_tensor){neo_list_at(s->m, outs, k)}))
+    if (ad_needs(s, neo_list_tensor(s->m, outs, k)))
       return true;
   return false;
 }
@@ -246,7 +245,7 @@ static void seed(ad_state *s) {
   if (s->request.seed.i)
     ad_adjoint_add_expr(s, y, ad_read(m, s->request.seed));
   else
-    ad_adjoint_add_expr(s, y, neo_const_int(m, (neo_type)neo_tensor_at(m, y)->type, 1));
+    ad_adjoint_add_expr(s, y, neo_const_int(m, neo_tensor_type(m, y), 1));
 }
 
 /* A request may name a tensor twice: the second out is then a copy of the first. */
@@ -271,11 +270,10 @@ static void copy_repeats(ad_state *s) {
     neo_axis_rec axis[16];
     uint32_t n = neo_tensor_rank(m, out);
     for (uint32_t i = 0; i < n; i++)
-      axis[i] =
-          (neo_axis_rec){.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, out, i)};
+      axis[i] = (neo_axis_rec){.lo = neo_const_i64(m, 0), .hi = neo_tensor_extent(m, out, i)};
     neo_expr value = ad_read(m, (neo_tensor){(uint32_t)known});
     neo_def_rec r = {.n_out = n, .reducer = NEO_RED_NONE, .span = s->request.span};
-    r.finish = neo_list_new(m, &value.i, 1);
+    r.finish = neo_list_one(m, value.i);
     ad_define(m, out, r, axis, n);
   }
 }
@@ -304,7 +302,7 @@ static void each_out(ad_state *s, const step *st, size_t n, void (*f)(ad_state *
     neo_list outs = outs_of(s, st[k]); /* a step may add outputs for itself */
     for (uint32_t j = 0; j < outs.n; j++) {
       neo_tensor t = {neo_list_at(s->m, outs, j)};
-      if (ad_needs(s, t) && neo_type_is_float((neo_type)neo_tensor_at(s->m, t)->type))
+      if (ad_needs(s, t) && neo_type_is_float(neo_tensor_type(s->m, t)))
         f(s, t);
     }
   }
@@ -315,7 +313,7 @@ static bool any_arrives(ad_state *s, const step *st, size_t n) {
   for (size_t k = 0; k < n; k++) {
     neo_list outs = outs_of(s, st[k]);
     for (uint32_t j = 0; j < outs.n; j++)
-      found = found || ad_adjoint_arrives(s, (neo_tensor){neo_list_at(s->m, outs, j)});
+      found = found || ad_adjoint_arrives(s, neo_list_tensor(s->m, outs, j));
   }
   return found;
 }
@@ -424,7 +422,7 @@ bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_gra
   seed(&s);
   backward(&s, &o);
   for (uint32_t k = 0; k < request.wrt.n && !s.failed; k++)
-    ad_adjoint_final(&s, (neo_tensor){neo_list_at(m, request.wrt, k)});
+    ad_adjoint_final(&s, neo_list_tensor(m, request.wrt, k));
   if (!s.failed)
     copy_repeats(&s);
   return !s.failed;
@@ -470,7 +468,6 @@ static neo_grad_rec taken_together(neo_module *m, neo_arena *scratch, size_t k) 
 
 neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
   neo_prover *prover = neo_prover_new(m);
   bool good = true;
   for (uint32_t k = 1; k < m->defs.n; k++)
@@ -478,7 +475,7 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   for (uint32_t k = 0; k < m->grads.n; k++) {
     if (m->grads.at[k].done)
       continue;
-    neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+    neo_arena scratch = neo_arena_scratch(m->arena);
     neo_grad_rec request = taken_together(m, &scratch, k);
     good = (request.n_batch ? ad_batch(m, prover, &scratch, request)
                             : ad_carry_out(m, prover, &scratch, request, NULL)) &&

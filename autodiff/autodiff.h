@@ -18,11 +18,8 @@
  *
  * Derivatives at kinks, ties and reducers are those of the language. A gradient that cannot be
  * formed is an error (E05xx) that names the read. */
-#ifndef NEO_AUTODIFF_AUTODIFF_H
-#define NEO_AUTODIFF_AUTODIFF_H
+#pragma once
 #include "ir/pass.h"
 
 /* Carries out all gradient requests of the module in order, filling the pieces of their outs. */
 neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
-
-#endif

@@ -164,8 +164,8 @@ static neo_expr copy_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_AXIS)
     return neo_axis_ref(m, n.attr + c->shift);
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) ||
-      !(c->b->is[n.attr] & (AD_PATH | AD_ASKED)) || !neo_type_is_float((neo_type)n.type))
+  if (!neo_node_is_load(&n) || !(c->b->is[n.attr] & (AD_PATH | AD_ASKED)) ||
+      !neo_type_is_float((neo_type)n.type))
     return e;
   access a = {.node = n, .t = {n.attr}, .n = neo_tensor_rank(m, (neo_tensor){n.attr})};
   for (uint32_t k = 0; k < a.n; k++)
@@ -177,7 +177,7 @@ static neo_expr copy_node(void *ctx, neo_module *m, neo_expr e) {
 
 static neo_axis_rec point_axis(const ad_batch_state *b, uint32_t k) {
   const char *name = neo_arena_printf(b->m->arena, "p%u", k);
-  return (neo_axis_rec){neo_name_of(b->m->names, name), neo_const_int(b->m, NEO_I64_T, 0),
+  return (neo_axis_rec){neo_name_of(b->m->names, name), neo_const_i64(b->m, 0),
                         ad_batch_extent(b, k), b->request.span};
 }
 
@@ -199,7 +199,7 @@ static neo_def copy_def(ad_batch_state *b, neo_def d, bool lifted) {
     b->failed = true;
   }
   for (uint32_t k = 0; k < r.out.n; k++)
-    outs[k] = twin_of(b, (neo_tensor){neo_list_at(m, r.out, k)}).i;
+    outs[k] = twin_of(b, neo_list_tensor(m, r.out, k)).i;
   if (b->failed)
     return d;
   for (uint32_t k = 0; lifted && k < b->n; k++)
@@ -266,7 +266,7 @@ static neo_tensor end_of(ad_batch_state *b, neo_tensor t, bool lifted) {
 static neo_list ends_of(ad_batch_state *b, neo_list tensors, bool lifted) {
   uint32_t *ids = NEO_NEW_ARRAY(b->scratch, uint32_t, tensors.n + 1);
   for (uint32_t k = 0; k < tensors.n; k++)
-    ids[k] = end_of(b, (neo_tensor){neo_list_at(b->m, tensors, k)}, lifted).i;
+    ids[k] = end_of(b, neo_list_tensor(b->m, tensors, k), lifted).i;
   return neo_list_new(b->m, ids, tensors.n);
 }
 
@@ -275,32 +275,29 @@ static neo_list ends_of(ad_batch_state *b, neo_list tensors, bool lifted) {
 static void lift_clause(ad_batch_state *b, neo_custom_rec *c) {
   neo_module *m = b->m;
   ad_batch_state clause = {.m = m, .scratch = b->scratch, .n = b->n, .back = b->back};
-  neo_map dys;
   neo_def *defs;
-  NEO_VEC(neo_tensor) roots = {0};
+  neo_tensors roots = {0};
   clause.request = (neo_grad_rec){.y = b->request.y, .span = b->request.span};
   clause.is = NEO_NEW_ARRAY(b->scratch, uint8_t, m->tensors.n);
   clause.twin = NEO_NEW_ARRAY(b->scratch, uint32_t, m->tensors.n);
-  neo_map_init(&dys, b->scratch);
+  neo_map dys = neo_map_in(b->scratch);
   for (uint32_t k = 0; k < c->dys.n; k++) {
     clause.is[neo_list_at(m, c->dys, k)] = AD_PATH | AD_LIFTED;
     neo_map_set(&dys, neo_list_at(m, c->dys, k), 1);
   }
-  for (uint32_t k = 0; k < c->dxs.n; k++)
-    if (neo_list_at(m, c->dxs, k))
-      NEO_PUSH(b->scratch, &roots, (neo_tensor){neo_list_at(m, c->dxs, k)});
+  neo_tensors_add(m, b->scratch, &roots, c->dxs);
   size_t n = neo_module_topo(m, roots.at, roots.n, b->scratch, &defs, NULL);
   const bool *affected = neo_defs_affected(m, defs, n, &dys, NULL, b->scratch);
   for (size_t k = 0; k < n; k++)
     for (uint32_t i = 0; affected[k] && i < neo_def_at(m, defs[k])->out.n; i++)
-      clause.is[neo_list_at(m, neo_def_at(m, defs[k])->out, i)] = AD_PATH | AD_LIFTED;
+      clause.is[neo_def_out(m, defs[k], i).i] = AD_PATH | AD_LIFTED;
   for (size_t k = 0; k < n; k++)
     if (affected[k])
       (void)copy_def(&clause, defs[k], true);
   uint32_t *dx = NEO_NEW_ARRAY(b->scratch, uint32_t, c->dxs.n + 1);
   uint32_t *dy = NEO_NEW_ARRAY(b->scratch, uint32_t, c->dys.n + 1);
   for (uint32_t k = 0; k < c->dys.n; k++)
-    dy[k] = twin_of(&clause, (neo_tensor){neo_list_at(m, c->dys, k)}).i;
+    dy[k] = twin_of(&clause, neo_list_tensor(m, c->dys, k)).i;
   for (uint32_t k = 0; k < c->dxs.n; k++) {
     neo_tensor t = {neo_list_at(m, c->dxs, k)};
     if (t.i && !clause.is[t.i]) { /* equal at all points */
@@ -333,7 +330,7 @@ static neo_expr back_node(void *ctx, neo_module *m, neo_expr e) {
   const ad_batch_state *b = ctx;
   neo_node n = *neo_expr_node(m, e);
   origin o;
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !get_origin(b->back, n.attr, &o))
+  if (!neo_node_is_load(&n) || !get_origin(b->back, n.attr, &o))
     return e;
   access a = {.node = n, .t = {o.of}};
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
@@ -351,7 +348,7 @@ static void move_accs(ad_batch_state *b, neo_def copy, neo_def of, bool lifted) 
   uint32_t n = neo_def_at(b->m, of)->out.n;
   for (uint32_t k = n; k < c.out.n; k++) {
     uint32_t acc = neo_expr_node(b->m, neo_list_expr(b->m, c.finish, k))->attr;
-    set_origin(b, (neo_tensor){neo_list_at(b->m, c.out, k)}, ad_stored_acc(&s, of, acc).i, lifted);
+    set_origin(b, neo_list_tensor(b->m, c.out, k), ad_stored_acc(&s, of, acc).i, lifted);
   }
 }
 
@@ -397,8 +394,7 @@ static void go_back(ad_batch_state *b, const neo_def *copies, size_t first) {
 bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request) {
   ad_batch_state b = {.m = m, .scratch = scratch, .request = request, .n = request.n_batch};
   size_t first = m->defs.n, n_customs = m->customs.n;
-  neo_map back;
-  neo_map_init(&back, scratch);
+  neo_map back = neo_map_in(scratch);
   b.back = &back;
   b.is = NEO_NEW_ARRAY(scratch, uint8_t, m->tensors.n);
   b.twin = NEO_NEW_ARRAY(scratch, uint32_t, m->tensors.n);

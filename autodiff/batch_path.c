@@ -36,7 +36,7 @@ static void push(look *l, neo_tensor t) {
 
 static void push_list(look *l, neo_list tensors) {
   for (uint32_t k = 0; k < tensors.n; k++)
-    push(l, (neo_tensor){neo_list_at(l->b->m, tensors, k)});
+    push(l, neo_list_tensor(l->b->m, tensors, k));
 }
 
 static void meet_custom(look *l, uint32_t row) {
@@ -75,7 +75,7 @@ static void meet_all(ad_batch_state *b) {
       continue;
     }
     for (uint32_t k = 0; k < pieces.n; k++)
-      meet_def(&l, (neo_def){neo_list_at(b->m, pieces, k)});
+      meet_def(&l, neo_list_def(b->m, pieces, k));
   }
 }
 
@@ -168,7 +168,7 @@ static void look_read(void *ctx, neo_expr e) {
   read_look *l = ctx;
   const neo_module *m = l->b->m;
   const neo_node *n = neo_expr_node(m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !(l->b->is[n->attr] & AD_PATH))
+  if (!neo_node_is_load(n) || !(l->b->is[n->attr] & AD_PATH))
     return;
   bool here = !l->lifted;
   for (uint32_t k = 0; here && k < l->b->n && !(l->b->is[n->attr] & AD_LIFTED); k++) {

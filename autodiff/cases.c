@@ -37,14 +37,14 @@ static uint32_t cases_of(ad_state *s, const ad_space *space, neo_expr e, neo_exp
     value[0] = y;
     value[1] = neo_expr_arg(m, e, 2);
   } else if (op == NEO_OP_ABS) {
-    neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+    neo_expr zero = neo_const_i64(m, 0);
     cond[0] = neo_op2(m, NEO_OP_LT, x, zero);
     value[0] = neo_op2(m, NEO_OP_SUB, zero, x);
     value[1] = x;
   } else if (op == NEO_OP_CLAMP) {
     neo_expr hi = neo_expr_arg(m, e, 2), ordered = neo_op2(m, NEO_OP_LE, y, hi);
     neo_facts f = {.axes = space->axis, .n_axes = space->n};
-    if (neo_prove(s->env.prover, &f, ordered, NULL) != NEO_PROVED) {
+    if (!neo_proves(s->env.prover, &f, ordered)) {
       e = neo_op2(m, NEO_OP_MIN, neo_op2(m, NEO_OP_MAX, x, y), hi);
       return cases_of(s, space, e, cond, value);
     }
@@ -85,7 +85,7 @@ static bool gather(ad_state *s, const ad_read_at *r, neo_expr where, const neo_e
   for (uint32_t k = 0; k < n && good; k++) {
     for (uint32_t d = 0; d < rank; d++)
       with[d] = neo_expr_replace(m, index[d], find_in.found, value[k]);
-    good = gather(s, r, ad_and(m, where, cond[k]), with, left);
+    good = gather(s, r, neo_both(m, where, cond[k]), with, left);
   }
   return good;
 }

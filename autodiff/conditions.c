@@ -46,7 +46,7 @@ typedef struct {
 static void look(void *ctx, neo_expr e) {
   reads_of *r = ctx;
   const neo_node *n = neo_expr_node(r->c->m, e);
-  bool load = n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+  bool load = neo_node_is_load(n);
   if (n->op == NEO_OP_ACC || n->op == NEO_OP_RAND)
     r->known = false;
   if (neo_type_is_float((neo_type)n->type))
@@ -65,10 +65,10 @@ static reads_of reads_in(const ad_conditions *c, neo_expr condition) {
 static neo_expr at_zero(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0), index[16];
+  neo_expr zero = neo_const_i64(m, 0), index[16];
   if (n.op == NEO_OP_AXIS)
     return zero;
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return e;
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
   for (uint32_t k = 0; k < rank; k++)
@@ -123,16 +123,6 @@ static bool contains(const ad_conjuncts *v, neo_expr e) {
 
 /* ---- one read */
 
-typedef struct {
-  neo_expr from, to;
-} swap;
-
-static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
-  (void)m;
-  const swap *w = ctx;
-  return e.i == w->from.i ? w->to : e;
-}
-
 /* Rewrites the condition at a read's point as one at the position read: an index of the read
  * becomes the position's axis. 0: it cannot be expressed there. */
 static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *read,
@@ -146,32 +136,21 @@ static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *r
     neo_expr index = neo_list_expr(m, read->arg, k);
     by[POSITION + k] = neo_axis_ref(m, k);
     if (neo_expr_axes(m, index))
-      condition =
-          neo_expr_rewrite(m, condition, swap_node, &(swap){index, neo_axis_ref(m, POSITION + k)});
+      condition = neo_expr_replace(m, condition, index, neo_axis_ref(m, POSITION + k));
   }
   if (neo_expr_axes(m, condition) & ((1ull << POSITION) - 1))
     return (neo_expr){0};
   return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, 64));
 }
 
-typedef struct {
-  const neo_module *m;
-  uint32_t tensor;
-  bool found;
-} look_tensor;
-
-static void look_for(void *ctx, neo_expr e) {
-  look_tensor *l = ctx;
-  const neo_node *n = neo_expr_node(l->m, e);
-  bool load = n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
-  l->found = l->found || (load && n->attr == l->tensor);
+static bool is_read_of(const neo_module *m, neo_expr e, const void *tensor) {
+  const neo_node *n = neo_expr_node(m, e);
+  return neo_node_is_load(n) && n->attr == *(const uint32_t *)tensor;
 }
 
 /* Whether the condition itself reads the tensor, as in `select(x[i] > 0, x[i], 0)`. */
 static bool reads_tensor(const neo_module *m, neo_expr condition, uint32_t tensor) {
-  look_tensor l = {m, tensor, false};
-  neo_expr_visit(m, condition, look_for, &l);
-  return l.found;
+  return neo_expr_any(m, condition, is_read_of, &tensor);
 }
 
 static bool names_axes(const neo_module *m, const neo_node *read) {
@@ -197,11 +176,11 @@ static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *
   *space = ad_space_of(m, &w->d, axes >> w->d.n_out ? w->d.axes.n : w->d.n_out);
   if (!ad_gather(&w->s->env, space, ad_guard_reads(m, condition), index, t, yes, read->span, term))
     return (neo_expr){0};
-  neo_expr holds = ad_and(m, term->where, term->value), acc = neo_acc_ref(m, NEO_BOOL_T, 0);
+  neo_expr holds = neo_both(m, term->where, term->value), acc = neo_acc_ref(m, NEO_BOOL_T, 0);
   neo_tensor asked = ad_temp(m, "asked", t, NEO_BOOL_T, term->space.axis, term->n_out, read->span);
   neo_def_rec r = {.n_out = term->n_out, .reducer = NEO_RED_ANY, .span = read->span};
-  r.body = neo_list_new(m, &holds.i, 1);
-  r.finish = neo_list_new(m, &acc.i, 1);
+  r.body = neo_list_one(m, holds.i);
+  r.finish = neo_list_one(m, acc.i);
   ad_define(m, asked, r, term->space.axis, term->space.n);
   return ad_read(m, asked);
 }
@@ -255,12 +234,12 @@ static ad_conjuncts *of_tensor(const ad_conditions *c, neo_tensor t) {
 /* The conditions of a result of d, over the axes of d. */
 static neo_expr of_result(const walk *w, uint32_t out) {
   neo_module *m = w->s->m;
-  const ad_conjuncts *v = of_tensor(w->c, (neo_tensor){neo_list_at(m, w->d.out, out)});
+  const ad_conjuncts *v = of_tensor(w->c, neo_list_tensor(m, w->d.out, out));
   neo_expr index[64] = {{0}}, all = {0};
   for (uint32_t k = 0; k < w->d.n_out; k++)
     index[k] = neo_def_out_index(m, &w->d, k);
   for (size_t k = 0; v && k < v->n; k++)
-    all = ad_and(m, all, neo_expr_subst_axes(m, v->at[k], index, w->d.n_out));
+    all = neo_both(m, all, neo_expr_subst_axes(m, v->at[k], index, w->d.n_out));
   return all;
 }
 
@@ -288,10 +267,10 @@ static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   neo_tensor t = {n.attr};
   uint32_t rank = neo_tensor_rank(m, t);
   ad_conjuncts now = {0};
-  bool passes = of_tensor(w->c, (neo_tensor){neo_list_at(m, w->d.out, out)});
+  bool passes = of_tensor(w->c, neo_list_tensor(m, w->d.out, out));
   if (!passes || !ad_needs(w->s, t))
     return;
-  neo_expr all = ad_and(m, above, of_result(w, out));
+  neo_expr all = neo_both(m, above, of_result(w, out));
   if (all.i && !add_conjuncts(w, all, &n, rank, &now)) {
     neo_expr there = anywhere(w, all, e);
     if (there.i)
@@ -338,9 +317,9 @@ static void go_into_select(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   neo_module *m = w->s->m;
   neo_expr c = neo_expr_arg(m, e, 0);
   bool reads = reads_in(w->c, c).known;
-  go_down(w, out, neo_expr_arg(m, e, 1), reads ? ad_and(m, above, c) : above);
+  go_down(w, out, neo_expr_arg(m, e, 1), reads ? neo_both(m, above, c) : above);
   neo_expr other = reads ? neo_op1(m, NEO_OP_NOT, c) : (neo_expr){0};
-  go_down(w, out, neo_expr_arg(m, e, 2), ad_and(m, above, other));
+  go_down(w, out, neo_expr_arg(m, e, 2), neo_both(m, above, other));
 }
 
 /* Visits the reads that pass a gradient on. */
@@ -355,7 +334,7 @@ static void go_down(walk *w, uint32_t out, neo_expr e, neo_expr above) {
     go_into_select(w, out, e, above);
     return;
   }
-  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(&n))
     at_read(w, out, e, above);
   for (uint32_t k = 0; k < n.arg.n; k++)
     go_down(w, out, neo_list_expr(m, n.arg, k), above);
@@ -394,6 +373,6 @@ neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_cond
   neo_expr all = {0};
   for (size_t k = 0; v && k < v->n; k++)
     if (counts(c, v->at[k], t, use))
-      all = ad_and(s->m, all, v->at[k]);
+      all = neo_both(s->m, all, v->at[k]);
   return all;
 }

@@ -1,15 +1,12 @@
 /* Makes the IR of derivatives: temporary tensors, their definitions, and reads of them. */
+#include "ir/define.h"
 #include "autodiff/internal.h"
 #include "ir/clone.h"
 #include "ir/out_map.h"
 #include <stdio.h>
 
 neo_expr ad_read(neo_module *m, neo_tensor t) {
-  neo_expr index[16];
-  uint32_t n = neo_tensor_rank(m, t);
-  for (uint32_t k = 0; k < n; k++)
-    index[k] = neo_axis_ref(m, k);
-  return neo_load(m, t, index, n, neo_tensor_at(m, t)->span);
+  return neo_load_own(m, t, neo_tensor_at(m, t)->span);
 }
 
 neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
@@ -18,35 +15,26 @@ neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type 
   for (uint32_t k = 0; k < n_out; k++)
     extent[k] = axis[k].hi.i;
   neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = span};
-  r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, like)->name));
+  r.name = neo_tensor_fresh_name(m, prefix, neo_tensor_name(m, like));
   r.extent = neo_list_new(m, extent, n_out);
   return neo_tensor_add(m, r);
 }
 
 neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis,
                   uint32_t n) {
-  uint32_t ids[64];
-  for (uint32_t k = 0; k < n; k++)
-    ids[k] = neo_axis_add(m, axis[k]).i;
-  rec.axes = neo_list_new(m, ids, n);
-  rec.out = neo_list_new(m, &out.i, 1);
+  rec.axes = neo_axes_add(m, axis, n);
+  rec.out = neo_list_one(m, out.i);
   return neo_def_add(m, rec, true);
 }
 
 bool ad_is_plain_index(const neo_module *m, neo_expr e) {
-  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  return !neo_expr_has_loads(m, e);
 }
 
 bool ad_is_plain(const neo_module *m, neo_expr e) {
   if (neo_expr_node(m, e)->op == NEO_OP_LOAD)
     return true;
   return ad_is_plain_index(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
-}
-
-neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
-  if (!a.i || !b.i)
-    return a.i ? a : b;
-  return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
 }
 
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value) {
@@ -68,8 +56,8 @@ void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr mo
                    .where = term->where,
                    .reducer = NEO_RED_SUM,
                    .span = neo_tensor_at(m, out)->span};
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &acc.i, 1);
+  r.body = neo_list_one(m, body.i);
+  r.finish = neo_list_one(m, acc.i);
   if (place)
     r.out_map = neo_out_map_slice(m, term->n_out, place->axis, (int32_t)place->at);
   ad_define(m, out, r, term->space.axis, term->space.n);
@@ -81,11 +69,11 @@ void ad_define_value(neo_module *m, neo_tensor out, neo_expr value, neo_span spa
   for (uint32_t k = 0; k < n; k++) {
     char name[8];
     snprintf(name, sizeof name, "z%u", k);
-    axis[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0),
+    axis[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_i64(m, 0),
                              neo_tensor_extent(m, out, k), span};
   }
   neo_def_rec r = {.n_out = n, .reducer = NEO_RED_NONE, .span = span};
-  r.finish = neo_list_new(m, &value.i, 1);
+  r.finish = neo_list_one(m, value.i);
   ad_define(m, out, r, axis, n);
 }
 

@@ -26,16 +26,6 @@ static bool is_active(void *ctx, const neo_module *m, neo_expr leaf) {
 
 /* ---- values of the definition that are in memory */
 
-typedef struct {
-  neo_expr from, to;
-} swap;
-
-static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
-  (void)m;
-  const swap *w = ctx;
-  return e.i == w->from.i ? w->to : e;
-}
-
 static void out_index(neo_module *m, const neo_def_rec *d, neo_expr *index) {
   for (uint32_t k = 0; k < d->n_out; k++)
     index[k] = neo_def_out_index(m, d, k);
@@ -58,22 +48,17 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
     neo_expr root = neo_list_expr(m, d.finish, k);
     neo_op op = (neo_op)neo_expr_node(m, root)->op;
     if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST ||
-        ad_is_asked_elsewhere(s, (neo_tensor){neo_list_at(m, d.out, k)}))
+        ad_is_asked_elsewhere(s, neo_list_tensor(m, d.out, k)))
       continue;
-    swap w = {root, read_out(m, &d, k)};
-    e = neo_expr_rewrite(m, e, swap_node, &w);
+    e = neo_expr_replace(m, e, root, read_out(m, &d, k));
   }
   for (uint32_t k = 0; k < 2 && d.reducer != NEO_RED_NONE; k++) {
     if (!neo_expr_uses_op(m, e, NEO_OP_ACC))
       break;
     neo_type t = k ? NEO_I64_T : neo_expr_type(m, neo_list_expr(m, d.body, 0));
     neo_expr acc = neo_acc_ref(m, t, k);
-    swap w = {acc, acc};
-    neo_expr probe = neo_expr_rewrite(m, e, swap_node, &(swap){acc, neo_const_int(m, t, 0)});
-    if (probe.i == e.i)
-      continue;
-    w.to = ad_read(m, ad_stored_acc(s, def, k));
-    e = neo_expr_rewrite(m, e, swap_node, &w);
+    if (neo_expr_replace(m, e, acc, neo_const_int(m, t, 0)).i != e.i)
+      e = neo_expr_replace(m, e, acc, ad_read(m, ad_stored_acc(s, def, k)));
   }
   return e;
 }
@@ -88,7 +73,7 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
     if (!ad_is_plain_index(m, c) || neo_expr_uses_op(m, c, NEO_OP_RAND) ||
         (!first && !neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2))))
       break;
-    *where = ad_and(m, *where, first ? neo_op1(m, NEO_OP_NOT, c) : c);
+    *where = neo_both(m, *where, first ? neo_op1(m, NEO_OP_NOT, c) : c);
     e = neo_expr_arg(m, e, first ? 2 : 1);
   }
   return e;
@@ -122,8 +107,8 @@ static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
                                 const neo_expr *renumber) {
   neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_AND)
-    return ad_and(m, kept_conditions(m, neo_list_expr(m, n.arg, 0), used, renumber),
-                  kept_conditions(m, neo_list_expr(m, n.arg, 1), used, renumber));
+    return neo_both(m, kept_conditions(m, neo_list_expr(m, n.arg, 0), used, renumber),
+                    kept_conditions(m, neo_list_expr(m, n.arg, 1), used, renumber));
   if (neo_expr_axes(m, e) & ~used || neo_expr_uses_op(m, e, NEO_OP_RAND))
     return (neo_expr){0};
   return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, 64));
@@ -141,7 +126,7 @@ static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint
       break;
     neo_expr c = neo_expr_arg(m, value, 0);
     c = first ? neo_op1(m, NEO_OP_NOT, c) : c;
-    all = ad_and(m, all, kept_conditions(m, c, used, renumber));
+    all = neo_both(m, all, kept_conditions(m, c, used, renumber));
     value = neo_expr_arg(m, value, first ? 2 : 1);
   }
   return all;
@@ -248,7 +233,7 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
                                                        these points */
       where = ad_condition(s, &s->conditions, out, AD_ELEMENT);
     if (d->reducer == NEO_RED_NONE)
-      where = ad_and(m, ad_adjoint_where(s, out), where);
+      where = neo_both(m, ad_adjoint_where(s, out), where);
     if (where.i)
       g = ad_select(m, where, g, ad_zero(m, neo_expr_type(m, g)));
     g = neo_expr_subst_axes(m, g, index, d->n_out);
@@ -273,19 +258,15 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   neo_tensor like = {neo_list_at(m, d->out, 0)};
   neo_tensor t = ad_temp(m, "d.acc", like, neo_expr_type(m, g), outs.axis, d->n_out, d->span);
   neo_def_rec r = {.n_out = d->n_out, .reducer = NEO_RED_NONE, .span = d->span};
-  r.finish = neo_list_new(m, &g.i, 1);
+  r.finish = neo_list_one(m, g.i);
   ad_define(m, t, r, outs.axis, outs.n);
   return ad_read(m, t);
 }
 
-typedef struct {
-  const neo_module *m;
-  bool found; /* the value may be infinite or NaN even if all values read are finite */
-} poles;
-
-static void look_for_poles(void *ctx, neo_expr e) {
-  poles *p = ctx;
-  const neo_node *n = neo_expr_node(p->m, e);
+/* Can the value be infinite or NaN though all that is read is finite? */
+static bool has_pole(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)x;
   switch ((neo_op)n->op) {
   case NEO_OP_ADD:
   case NEO_OP_SUB:
@@ -295,17 +276,11 @@ static void look_for_poles(void *ctx, neo_expr e) {
   case NEO_OP_MAX:
   case NEO_OP_SELECT:
   case NEO_OP_CAST:
-    break;
+    return false;
   default: /* a quotient, a function */
-    p->found |= n->arg.n > 0 && neo_op_is_elementwise((neo_op)n->op) &&
-                neo_type_is_float((neo_type)n->type);
+    return n->arg.n > 0 && neo_op_is_elementwise((neo_op)n->op) &&
+           neo_type_is_float((neo_type)n->type);
   }
-}
-
-static bool has_poles(ad_state *s, neo_expr e) {
-  poles p = {s->m, false};
-  neo_expr_visit(s->m, e, look_for_poles, &p);
-  return p.found;
 }
 
 /* Whether the adjoint of the read is elementwise: each element is read at one point of the
@@ -326,14 +301,14 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   out_index(s->m, d, index);
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor out = {neo_list_at(s->m, d->out, k)};
-    if (!neo_type_is_float((neo_type)neo_tensor_at(s->m, out)->type))
+    if (!neo_type_is_float(neo_tensor_type(s->m, out)))
       continue;
     neo_expr c = ad_condition(s, &s->conditions, out, use);
     if (!c.i)
       return c;
     any = !any.i || any.i == c.i ? c : neo_op2(s->m, NEO_OP_OR, any, c);
   }
-  return any.i ? neo_expr_subst_axes(s->m, any, index, d->n_out) : any;
+  return neo_expr_subst_axes(s->m, any, index, d->n_out);
 }
 
 /* The condition under which points of the body contribute to a read's adjoint: the definition's own,
@@ -341,10 +316,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
  * that may be infinite, and elementwise ones, need those conditions; a sum of products is faster
  * over all points. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
-  bool all = !has_poles(s, leaf->adj) && !is_elementwise(s->m, d, leaf->leaf);
+  bool all = !neo_expr_any(s->m, leaf->adj, has_pole, NULL) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop = neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);
   ad_condition_use use = !all ? AD_SUM : in_loop ? AD_ITERATION_PRODUCT : AD_PRODUCT;
-  return ad_and(s->m, d->where, results_where(s, d, use));
+  return neo_both(s->m, d->where, results_where(s, d, use));
 }
 
 /* The stored adjoint, or a function of it, under the conditions that g has, so that slopes of the
@@ -383,7 +358,7 @@ void ad_definition(ad_state *s, neo_def def) {
   }
   if (!g.i)
     return;
-  bool guards = settled.i != g.i && has_poles(s, neo_list_expr(m, d.body, 0));
+  bool guards = settled.i != g.i && neo_expr_any(m, neo_list_expr(m, d.body, 0), has_pole, NULL);
   neo_expr seed = ad_reducer(s, def, guards ? under_conditions(m, g, settled) : settled);
   if (!seed.i)
     return;

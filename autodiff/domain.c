@@ -10,7 +10,7 @@ ad_space ad_space_of(const neo_module *m, const neo_def_rec *d, uint32_t n) {
 
 /* Has the domain of these axes no points? Then no interval is known, and none is needed. */
 static bool is_empty(ad_state *s, const neo_facts *f) {
-  return neo_prove(s->env.prover, f, neo_const_bool(s->m, false), NULL) == NEO_PROVED;
+  return neo_proves(s->env.prover, f, neo_const_bool(s->m, false));
 }
 
 bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
@@ -31,14 +31,14 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
         return false;
       ends[0] = ends[1] = 0;
     }
-    end[i] = neo_const_int(m, NEO_I64_T, ends[i]);
+    end[i] = neo_const_i64(m, ends[i]);
   }
   out->lo = end[0];
   out->length = neo_op2(m, NEO_OP_SUB, end[1], end[0]);
   int64_t n;
   if (neo_expr_node(m, out->length)->op != NEO_OP_SIZE &&
       !(neo_expr_is_int(m, out->length, &n) && n >= 0))
-    out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_int(m, NEO_I64_T, 0));
+    out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_i64(m, 0));
   return true;
 }
 
@@ -46,11 +46,10 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
  * may have far more. */
 bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) {
   const int64_t visited = (int64_t)1 << 40;
-  neo_facts sizes = {0};
   int64_t all = 1, exact = 1, least, most;
   for (uint32_t k = first; k < d->axes.n; k++) {
     ad_box b;
-    if (!ad_box_of(s, d, k, &b) || !neo_interval(s->env.prover, &sizes, b.length, &least, &most))
+    if (!ad_box_of(s, d, k, &b) || !neo_interval(s->env.prover, NULL, b.length, &least, &most))
       return false;
     most = most > 1 ? most : 1;
     if (b.exact)

@@ -57,7 +57,7 @@ static void take_equation(neo_module *m, ad_term *t) {
       !neo_expr_is_positive_zero(m, neo_expr_arg(m, e, 2)) ||
       !is_equation(m, neo_expr_arg(m, e, 0), t->n_out))
     return;
-  t->where = ad_and(m, t->where, neo_expr_arg(m, e, 0));
+  t->where = neo_both(m, t->where, neo_expr_arg(m, e, 0));
   t->value = neo_expr_arg(m, e, 1);
 }
 
@@ -77,7 +77,7 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
     a->lo = bound(s, out, k, neo_expr_subst_axes(m, a->lo, renumber, s->n));
     a->hi = bound(s, out, k, neo_expr_subst_axes(m, a->hi, renumber, s->n));
   }
-  out->where = ad_and(m, s->range, s->where);
+  out->where = neo_both(m, s->range, s->where);
   if (out->where.i)
     out->where = neo_expr_subst_axes(m, out->where, renumber, s->n);
   out->value = neo_expr_subst_axes(m, ad_system_apply(s, value), renumber, s->n);
@@ -103,7 +103,7 @@ static bool set_up(ad_system *s, const ad_space *from, neo_expr where, const neo
   for (uint32_t d = 0; d < s->n_out; d++) {
     char name[8];
     snprintf(name, sizeof name, "z%u", d);
-    s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0),
+    s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_i64(m, 0),
                                 neo_tensor_extent(m, t, d), span};
     neo_expr at = ad_guard_reads(m, index[d]); /* the read may be in a branch that is not taken */
     ad_system_equate(s, neo_expr_subst_axes(m, at, shift, from->n), neo_axis_ref(m, d));
@@ -114,7 +114,7 @@ static bool set_up(ad_system *s, const ad_space *from, neo_expr where, const neo
     a.hi = neo_expr_subst_axes(m, ad_guard_reads(m, a.hi), shift, from->n);
     s->axis[s->n_out + k] = a;
   }
-  s->where = where.i ? neo_expr_subst_axes(m, where, shift, from->n) : where;
+  s->where = neo_expr_subst_axes(m, where, shift, from->n);
   return true;
 }
 
@@ -136,7 +136,7 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
     assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
     return true;
   }
-  neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_name_text(m->names, neo_tensor_at(m, t)->name),
+  neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_tensor_name(m, t),
            "its dimensions and the indices around it are more than 62");
   return false;
 }

@@ -1,6 +1,5 @@
 /* Declarations that the files of autodiff/ share. Private to autodiff. */
-#ifndef NEO_AUTODIFF_INTERNAL_H
-#define NEO_AUTODIFF_INTERNAL_H
+#pragma once
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
 
@@ -65,7 +64,6 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
 /* ---- define.c: new tensors and definitions */
-neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 /* The value where the condition holds (0: everywhere), 0 elsewhere, as an expression. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
 /* A new tensor for an adjoint of t. */
@@ -246,5 +244,3 @@ bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
 /* Carries out a call of a function with its own gradient (row `number` of m->customs); false if its
  * outputs have no adjoint. */
 bool ad_custom(ad_state *s, uint32_t number);
-
-#endif

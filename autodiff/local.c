@@ -23,8 +23,8 @@ static neo_expr in_range(neo_module *m, neo_expr e) {
   neo_expr all = {0};
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_expr i = neo_expr_arg(m, e, k);
-    neo_expr lo = neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), i);
-    all = ad_and(m, all, ad_and(m, lo, neo_op2(m, NEO_OP_LT, i, neo_tensor_extent(m, t, k))));
+    neo_expr lo = neo_op2(m, NEO_OP_LE, neo_const_i64(m, 0), i);
+    all = neo_both(m, all, neo_both(m, lo, neo_op2(m, NEO_OP_LT, i, neo_tensor_extent(m, t, k))));
   }
   return all;
 }
@@ -66,9 +66,7 @@ void ad_local(neo_module *m, neo_expr root, bool kept, neo_expr seed, ad_active_
               void *ctx, neo_arena *scratch, ad_leaves *out) {
   visit_ctx v = {.m = m, .scratch = scratch};
   neo_expr_visit(m, root, collect, &v);
-  local_ctx l = {.m = m};
-  neo_map_init(&l.live, scratch);
-  neo_map_init(&l.adj, scratch);
+  local_ctx l = {.m = m, .live = neo_map_in(scratch), .adj = neo_map_in(scratch)};
   mark_live(&l, &v, active, ctx);
   give(&l, root, seed);
   for (size_t i = v.order.n; i-- > 0;) {

@@ -52,14 +52,14 @@ static void fix_axis(product *p, part *t, uint32_t j) {
   uint32_t k = p->d.n_out + j;
   neo_axis_rec a = *neo_def_axis(m, &p->d, k);
   neo_expr at = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), p->box[j].lo);
-  t->axis[k] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[j].length, a.span};
+  t->axis[k] = (neo_axis_rec){a.name, neo_const_i64(m, 0), p->box[j].length, a.span};
   t->move[k] = at;
   if (p->box[j].exact)
     return;
   neo_expr lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, k));
   neo_expr hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, k));
-  t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
-  t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
+  t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
+  t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
 }
 
 static bool all_exact(const product *p, uint32_t n) {
@@ -75,10 +75,10 @@ static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *
   for (uint32_t v = 0; v < p->d.n_out; v++) {
     if (!(p->keys.axes >> v & 1))
       continue;
-    neo_expr zero = neo_const_int(m, NEO_I64_T, 0), n = neo_def_axis(m, &p->d, v)->hi;
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_EQ, at_k[v], at_u[v]));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, zero, at_u[v]));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at_u[v], n));
+    neo_expr zero = neo_const_i64(m, 0), n = neo_def_axis(m, &p->d, v)->hi;
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_EQ, at_k[v], at_u[v]));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LE, zero, at_u[v]));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LT, at_u[v], n));
   }
 }
 
@@ -86,7 +86,7 @@ static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *
  * number of points. */
 static neo_expr digits_of(product *p, neo_expr number, neo_expr *at) {
   neo_module *m = p->m;
-  neo_expr left = number, total = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr left = number, total = neo_const_i64(m, 1);
   for (uint32_t j = p->n_red; j-- > 0;) {
     neo_expr digit = j ? neo_op2(m, NEO_OP_MOD, left, p->box[j].length) : left;
     at[p->d.n_out + j] = neo_op2(m, NEO_OP_ADD, digit, p->box[j].lo);
@@ -103,7 +103,7 @@ static neo_expr push_points(product *p, part *t, neo_expr *at) {
   neo_axis_rec a = *neo_def_axis(m, &p->d, p->d.n_out);
   neo_expr number = neo_axis_ref(m, t->n);
   neo_expr total = digits_of(p, number, at);
-  t->axis[t->n++] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), total, a.span};
+  t->axis[t->n++] = (neo_axis_rec){a.name, neo_const_i64(m, 0), total, a.span};
   return number;
 }
 
@@ -128,8 +128,8 @@ static void ask_ranges(product *p, part *t) {
       continue;
     neo_expr lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, p->d.n_out + j));
     neo_expr hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, p->d.n_out + j));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
   }
 }
 
@@ -155,8 +155,8 @@ static void make_keyed_axes(product *p, part *t, bool after) {
   ask_keys(p, t, at_u, at_k);
   if (p->keys.others.i)
     t->where =
-        ad_and(m, t->where,
-               ad_guard_reads(m, neo_expr_subst_axes(m, p->keys.others, t->move, p->d.axes.n)));
+        neo_both(m, t->where,
+                 ad_guard_reads(m, neo_expr_subst_axes(m, p->keys.others, t->move, p->d.axes.n)));
 }
 
 static void make_axes(product *p, part *t, uint32_t d, bool after) {
@@ -173,7 +173,7 @@ static void make_axes(product *p, part *t, uint32_t d, bool after) {
   for (uint32_t j = 0; j < d; j++)
     fix_axis(p, t, j);
   neo_axis_rec a = *neo_def_axis(m, &p->d, u);
-  t->axis[u] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[d].length, a.span};
+  t->axis[u] = (neo_axis_rec){a.name, neo_const_i64(m, 0), p->box[d].length, a.span};
   t->n_out = t->n = u + 1;
   for (uint32_t k = u; k < p->d.axes.n; k++) {
     a = *neo_def_axis(m, &p->d, k);
@@ -189,9 +189,9 @@ static void make_axes(product *p, part *t, uint32_t d, bool after) {
   neo_expr here = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, u), p->box[d].lo);
   neo_expr order =
       after ? neo_op2(m, NEO_OP_LT, here, t->move[u]) : neo_op2(m, NEO_OP_LT, t->move[u], here);
-  t->where = ad_and(m, t->where, order);
+  t->where = neo_both(m, t->where, order);
   if (p->d.where.i)
-    t->where = ad_and(m, t->where, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
+    t->where = neo_both(m, t->where, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
 }
 
 static neo_expr wide(neo_module *m, neo_expr e) {
@@ -206,8 +206,8 @@ static neo_tensor define_of(product *p, const part *t, const char *name, neo_exp
   neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, body), t->axis, t->n_out, p->d.span);
   neo_def_rec r = {
       .n_out = t->n_out, .reducer = NEO_RED_PROD, .where = t->where, .span = p->d.span};
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &acc.i, 1);
+  r.body = neo_list_one(m, body.i);
+  r.finish = neo_list_one(m, acc.i);
   ad_define(m, out, r, t->axis, t->n);
   return out;
 }
@@ -227,7 +227,7 @@ static neo_expr length_of(product *p, uint32_t k) {
 /* The number of a point among all points of the axes from `first` on. */
 static neo_expr position(product *p, uint32_t first) {
   neo_module *m = p->m;
-  neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr at = neo_const_i64(m, 0);
   for (uint32_t k = first; k < p->d.axes.n; k++) {
     neo_expr x = neo_axis_ref(m, k);
     if (k >= p->d.n_out)
@@ -244,7 +244,7 @@ static neo_tensor define_flat(product *p, const part *t, const char *name, neo_e
   neo_tensor like = {neo_list_at(m, p->d.out, 0)};
   neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, value), t->axis, t->n, p->d.span);
   neo_def_rec r = {.n_out = t->n, .reducer = NEO_RED_NONE, .span = p->d.span};
-  r.finish = neo_list_new(m, &value.i, 1);
+  r.finish = neo_list_one(m, value.i);
   ad_define(m, out, r, t->axis, t->n);
   return out;
 }
@@ -256,14 +256,15 @@ static neo_expr has_term(product *p, part *t, const neo_expr *key) {
   for (uint32_t v = 0; v < p->d.n_out; v++) {
     if (!(p->keys.axes >> v & 1))
       continue;
-    neo_expr zero = neo_const_int(m, NEO_I64_T, 0), n = neo_def_axis(m, &p->d, v)->hi;
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, zero, key[v]));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, key[v], n));
+    neo_expr zero = neo_const_i64(m, 0), n = neo_def_axis(m, &p->d, v)->hi;
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LE, zero, key[v]));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LT, key[v], n));
   }
   neo_expr others = p->keys.others;
-  return others.i ? ad_and(m, t->where,
-                           ad_guard_reads(m, neo_expr_subst_axes(m, others, t->move, p->d.axes.n)))
-                  : t->where;
+  return others.i
+             ? neo_both(m, t->where,
+                        ad_guard_reads(m, neo_expr_subst_axes(m, others, t->move, p->d.axes.n)))
+             : t->where;
 }
 
 /* Stores keys and terms by the numbers of points: no running product is recognized along an axis
@@ -271,7 +272,7 @@ static neo_expr has_term(product *p, part *t, const neo_expr *key) {
 static void flatten(product *p) {
   neo_module *m = p->m;
   part *t = NEO_NEW(p->s->scratch, part);
-  neo_expr key[64] = {{0}}, point[64] = {{0}}, none = neo_const_int(m, NEO_I64_T, -1);
+  neo_expr key[64] = {{0}}, point[64] = {{0}}, none = neo_const_i64(m, -1);
   for (uint32_t k = 0; k < p->d.n_out; k++)
     if (!(p->keys.axes >> k & 1)) {
       point[k] = neo_axis_ref(m, t->n);
@@ -315,8 +316,8 @@ static neo_tensor define_running(product *p, part *t, bool after) {
       continue;
     neo_expr of_u = neo_load(m, p->flat_key[v], at_u, last + 1, p->d.span);
     neo_expr of_k = neo_load(m, p->flat_key[v], at_k, last + 1, p->d.span);
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_EQ, of_k, of_u));
-    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), of_u));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_EQ, of_k, of_u));
+    t->where = neo_both(m, t->where, neo_op2(m, NEO_OP_LE, neo_const_i64(m, 0), of_u));
   }
   return define_of(p, t, after ? "after" : "before",
                    neo_load(m, p->flat_term, at_k, last + 1, p->d.span));
@@ -348,7 +349,7 @@ static neo_expr factor(product *p, uint32_t d, bool after) {
 
 static neo_expr digits(product *p, neo_expr *digit) {
   neo_module *m = p->m;
-  neo_expr left = neo_axis_ref(m, 0), total = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr left = neo_axis_ref(m, 0), total = neo_const_i64(m, 1);
   for (uint32_t k = p->d.axes.n; k-- > 0;) {
     digit[k] = neo_op2(m, NEO_OP_MOD, left, length_of(p, k));
     left = neo_op2(m, NEO_OP_DIV, left, length_of(p, k));
@@ -363,8 +364,8 @@ static neo_expr all_others(product *p) {
   part *t = NEO_NEW(p->s->scratch, part);
   neo_expr digit[64], differ = {0}, at = position(p, 0);
   t->n_out = t->n = 1;
-  t->axis[0] = (neo_axis_rec){neo_def_axis(m, &p->d, p->d.n_out)->name,
-                              neo_const_int(m, NEO_I64_T, 0), digits(p, digit), p->d.span};
+  t->axis[0] = (neo_axis_rec){neo_def_axis(m, &p->d, p->d.n_out)->name, neo_const_i64(m, 0),
+                              digits(p, digit), p->d.span};
   for (uint32_t k = 0; k < p->d.axes.n; k++) {
     neo_axis_rec a = *neo_def_axis(m, &p->d, k);
     t->move[k] = digit[k];
@@ -380,7 +381,7 @@ static neo_expr all_others(product *p) {
   }
   t->where = differ;
   if (p->d.where.i)
-    t->where = ad_and(m, differ, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
+    t->where = neo_both(m, differ, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
   return neo_load(m, define(p, t, "others"), &at, 1, p->d.span);
 }
 

@@ -23,7 +23,7 @@ static bool uses_reduction_axes(const neo_module *m, const neo_def_rec *d, neo_e
 static neo_expr count_of(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
-  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr n = neo_const_i64(m, 1);
   bool box = !d.where.i;
   for (uint32_t k = d.n_out; k < d.axes.n && box; k++) {
     neo_axis_rec a = *neo_def_axis(m, &d, k);
@@ -40,7 +40,7 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   neo_expr count = count_of(s, def);
   int64_t known;
   if (!neo_expr_is_int(s->m, count, &known) || known < 1) /* 0 gives nothing, not NaN */
-    count = neo_op2(s->m, NEO_OP_MAX, count, neo_const_int(s->m, NEO_I64_T, 1));
+    count = neo_op2(s->m, NEO_OP_MAX, count, neo_const_i64(s->m, 1));
   neo_expr n = neo_cast(s->m, wide, count);
   return ad_convert(s->m, t, ad_quotient(s->m, ad_convert(s->m, wide, g), n));
 }
@@ -49,7 +49,7 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
  * none. 0: a range has no bound, or there are too many points to number. */
 static neo_expr position(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
-  neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr at = neo_const_i64(m, 0);
   if (!ad_points_fit(s, d, d->n_out))
     return (neo_expr){0};
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
@@ -86,7 +86,7 @@ static bool identifies(ad_state *s, const neo_def_rec *d, neo_expr payload) {
   neo_facts f = {.axes = axis, .n_axes = d->axes.n + n_red, .assume = &equal, .n_assume = 1};
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_expr same = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, k), move[k]);
-    if (neo_prove(s->env.prover, &f, same, NULL) != NEO_PROVED)
+    if (!neo_proves(s->env.prover, &f, same))
       return false;
   }
   return true;

@@ -210,25 +210,18 @@ static neo_expr slope_silu(neo_module *m, neo_expr x) {
   return mul(m, s, add(m, real(m, x, 1), mul(m, x, rest)));
 }
 
-typedef struct {
-  const neo_module *m;
-  bool found;
-} computed_look;
-
-static void look_computed(void *ctx, neo_expr e) {
-  computed_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->m, e);
+static bool is_sum_or_temp(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
   neo_role role = NEO_ROLE_INPUT;
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
-    role = (neo_role)neo_tensor_at(l->m, (neo_tensor){n->attr})->role;
-  l->found = l->found || n->op == NEO_OP_ACC || role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE;
+  (void)x;
+  if (neo_node_is_load(n))
+    role = (neo_role)neo_tensor_at(m, (neo_tensor){n->attr})->role;
+  return n->op == NEO_OP_ACC || role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE;
 }
 
 /* Is x made of sums or of computed tensors, not of inputs, parameters and states alone? */
 static bool is_computed(const neo_module *m, neo_expr x) {
-  computed_look l = {m, false};
-  neo_expr_visit(m, x, look_computed, &l);
-  return l.found;
+  return neo_expr_any(m, x, is_sum_or_temp, NULL);
 }
 
 /* sigmoid(x)*sigmoid(-x), with y = sigmoid(x). */

@@ -1,8 +1,7 @@
 /* Saved activations: the tensors of the forward pass that the gradients read, for `explain`. The
  * list is taken after autodiff and before fusion, which decides which of them are saved and which
  * are computed again. */
-#ifndef NEO_AUTODIFF_SAVED_H
-#define NEO_AUTODIFF_SAVED_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -18,5 +17,3 @@ typedef struct {
  * the arena. */
 const neo_saved *neo_gradient_reads(neo_module *m, const neo_grad_rec *request, neo_arena *a,
                                     size_t *n);
-
-#endif

@@ -36,11 +36,11 @@ static bool find_equation(neo_module *m, neo_expr where, uint32_t n_out, ad_part
   if (neo_expr_node(m, where)->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
     if (find_equation(m, a, n_out, out, left)) {
-      *left = ad_and(m, *left, b);
+      *left = neo_both(m, *left, b);
       return true;
     }
     bool found = find_equation(m, b, n_out, out, left);
-    *left = ad_and(m, a, *left);
+    *left = neo_both(m, a, *left);
     return found;
   }
   if (equation_of(m, where, n_out, out))
@@ -83,13 +83,13 @@ static void define_piece(ad_state *s, neo_tensor out, uint32_t axis, int64_t at,
   uint32_t rank = neo_tensor_rank(m, out);
   neo_axis_rec x[16];
   for (uint32_t k = 0; k < rank; k++) {
-    neo_expr hi = k == axis ? neo_const_int(m, NEO_I64_T, n) : neo_tensor_extent(m, out, k);
+    neo_expr hi = k == axis ? neo_const_i64(m, n) : neo_tensor_extent(m, out, k);
     char name[] = {'z', (char)('0' + k % 10), 0};
-    x[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0), hi,
+    x[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_i64(m, 0), hi,
                           neo_tensor_at(m, out)->span};
   }
   neo_def_rec r = {.n_out = rank, .reducer = NEO_RED_NONE, .span = neo_tensor_at(m, out)->span};
-  r.finish = neo_list_new(m, &value.i, 1);
+  r.finish = neo_list_one(m, value.i);
   r.out_map = neo_out_map_slice(m, rank, axis, (int32_t)at);
   ad_define(m, out, r, x, rank);
 }
@@ -99,7 +99,7 @@ static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, i
                             neo_expr *value) {
   neo_expr by[16] = {{0}};
   size_t n = 0;
-  by[axis] = neo_const_int(s->m, NEO_I64_T, at);
+  by[axis] = neo_const_i64(s->m, at);
   for (size_t k = 0; k < parts->n; k++) {
     const ad_part *p = &parts->at[k];
     if (p->axis == (int32_t)axis && p->at == at)
@@ -111,7 +111,7 @@ static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, i
 static neo_expr define_slices(ad_state *s, neo_tensor t, const ad_parts *parts, uint32_t axis) {
   neo_module *m = s->m;
   neo_tensor out = ad_new_adjoint(s, t);
-  neo_expr zero = ad_zero(m, (neo_type)neo_tensor_at(m, out)->type);
+  neo_expr zero = ad_zero(m, neo_tensor_type(m, out));
   neo_expr *room = NEO_NEW_ARRAY(s->scratch, neo_expr, parts->n + 1);
   int64_t extent = 0, empty = 0; /* positions without a slice, just before this one */
   neo_expr_is_int(m, neo_tensor_extent(m, t, axis), &extent);
@@ -171,16 +171,16 @@ bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out
     return false;
   *at = p.at;
   *out = *term;
-  by[axis] = neo_const_int(m, NEO_I64_T, p.at);
-  out->where = left.i ? neo_expr_subst_axes(m, left, by, axis + 1) : left;
+  by[axis] = neo_const_i64(m, p.at);
+  out->where = neo_expr_subst_axes(m, left, by, axis + 1);
   out->value = neo_expr_subst_axes(m, term->value, by, axis + 1);
   for (uint32_t k = 0; k < term->space.n; k++) {
     neo_axis_rec *x = &out->space.axis[k];
     x->lo = neo_expr_subst_axes(m, x->lo, by, axis + 1);
     x->hi = neo_expr_subst_axes(m, x->hi, by, axis + 1);
   }
-  out->space.axis[axis].lo = neo_const_int(m, NEO_I64_T, 0);
-  out->space.axis[axis].hi = neo_const_int(m, NEO_I64_T, 1);
+  out->space.axis[axis].lo = neo_const_i64(m, 0);
+  out->space.axis[axis].hi = neo_const_i64(m, 1);
   return true;
 }
 
@@ -188,8 +188,8 @@ bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out
 static neo_expr rest_at(ad_state *s, neo_expr rest, uint32_t axis, int64_t at) {
   neo_module *m = s->m;
   neo_expr by[16] = {{0}};
-  by[axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_int(m, NEO_I64_T, at));
-  return rest.i ? neo_expr_subst_axes(m, rest, by, axis + 1) : rest;
+  by[axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_i64(m, at));
+  return neo_expr_subst_axes(m, rest, by, axis + 1);
 }
 
 /* Defines position `at` of the axis as the sum of its terms. False: there are none. */
@@ -220,7 +220,7 @@ static bool define_term_slice(ad_state *s, neo_tensor out, const ad_terms *terms
 void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_terms *terms,
                            uint32_t axis, neo_expr rest) {
   neo_module *m = s->m;
-  neo_expr zero = ad_zero(m, (neo_type)neo_tensor_at(m, t)->type);
+  neo_expr zero = ad_zero(m, neo_tensor_type(m, t));
   int64_t extent = 0, empty = 0; /* positions without a term, just before this one */
   neo_expr_is_int(m, neo_tensor_extent(m, t, axis), &extent);
   for (int64_t at = 0; at <= extent; at++) {

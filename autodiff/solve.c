@@ -31,7 +31,7 @@ static neo_expr op2(ad_system *s, neo_op op, neo_expr a, neo_expr b) {
   return neo_op2(s->m, op, a, b);
 }
 static neo_expr int_of(ad_system *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
+  return neo_const_i64(s->m, x);
 }
 
 /* ---- equations as sums of coefficient * axis */
@@ -127,7 +127,7 @@ static int64_t length_of(ad_system *s, uint32_t k) {
 static bool rule_known(ad_system *s, ad_equation *q) {
   if (ad_system_is_open(s, q->lhs))
     return false;
-  s->where = ad_and(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
+  s->where = neo_both(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
   q->done = true;
   return true;
 }
@@ -166,7 +166,7 @@ static bool rule_digits(ad_system *s, ad_equation *q) {
       if (j != i)
         rest = op2(s, NEO_OP_ADD, rest, part_expr(s, &f.part[j], 1));
     neo_facts facts = ad_system_facts(s);
-    if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED)
+    if (!neo_proves_index(s->env->prover, &facts, rest, c))
       continue;
     q->done = true;
     ad_system_equate(s, rest, op2(s, NEO_OP_MOD, f.value, c));
@@ -188,8 +188,7 @@ static bool rule_wrap(ad_system *s, ad_equation *q) {
       neo_prove(s->env->prover, &f, op2(s, NEO_OP_LT, op2(s, NEO_OP_SUB, hi, lo), by), NULL) !=
           NEO_PROVED)
     return false;
-  ad_system_require(s, op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), q->rhs),
-                           op2(s, NEO_OP_LT, q->rhs, by)));
+  ad_system_require(s, neo_between(s->m, int_of(s, 0), q->rhs, by));
   neo_expr past = op2(s, NEO_OP_MOD, op2(s, NEO_OP_SUB, q->rhs, lo), by);
   q->done = true;
   ad_system_equate(s, e, op2(s, NEO_OP_ADD, lo, past));
@@ -387,8 +386,7 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   hi = op2(s, NEO_OP_ADD, op2(s, NEO_OP_DIV, hi, by), int_of(s, 1));
   uint32_t k = new_axis(s, s->n_out, op2(s, NEO_OP_DIV, lo, by), hi);
   neo_expr axis = neo_axis_ref(m, k), rest = op2(s, NEO_OP_SUB, x, op2(s, NEO_OP_MUL, axis, by));
-  neo_expr in =
-      op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), rest), op2(s, NEO_OP_LT, rest, by));
+  neo_expr in = neo_between(m, int_of(s, 0), rest, by);
   renaming r = {op2(s, NEO_OP_DIV, x, by), axis, found.node, rest};
   for (uint32_t i = 0; i < s->n_eq; i++)
     s->eq[i].lhs = neo_expr_rewrite(m, s->eq[i].lhs, rename_node, &r);
@@ -406,8 +404,8 @@ static neo_expr times(ad_system *s, neo_expr v, neo_expr k) {
   neo_expr in[] = {op2(s, NEO_OP_LE, op2(s, NEO_OP_SUB, int_of(s, 0), most), v),
                    op2(s, NEO_OP_LE, v, most)};
   for (int end = 0; end < 2; end++)
-    if (neo_prove(s->env->prover, &f, in[end], NULL) != NEO_PROVED)
-      s->where = ad_and(s->m, s->where, in[end]);
+    if (!neo_proves(s->env->prover, &f, in[end]))
+      s->where = neo_both(s->m, s->where, in[end]);
   return op2(s, NEO_OP_MUL, v, k);
 }
 
@@ -417,15 +415,15 @@ static bool rule_interval(ad_system *s, ad_equation *q) {
   if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0)
     return false;
   neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = times(s, q->rhs, int_of(s, k));
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e),
-                       op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
-  s->where = ad_and(s->m, s->where, in);
+  neo_expr in = neo_both(s->m, op2(s, NEO_OP_LE, lo, e),
+                         op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
+  s->where = neo_both(s->m, s->where, in);
   q->done = true;
   return true;
 }
 
 static bool rule_leave(ad_system *s, ad_equation *q) {
-  s->where = ad_and(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
+  s->where = neo_both(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
   q->done = true;
   return true;
 }
@@ -459,7 +457,7 @@ static bool pair(ad_system *s, ad_equation *a, ad_equation *b) {
     return false;
   }
   neo_expr digit = b->rhs;
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
+  neo_expr in = neo_both(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
   ad_system_require(s, in);
   a->done = b->done = true;
   ad_system_equate(s, low, op2(s, NEO_OP_ADD, times(s, a->rhs, k), digit));
@@ -481,7 +479,7 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
   const neo_node n = *neo_expr_node(m, where);
   if (n.op == NEO_OP_AND) {
     neo_expr a = take_equations(s, neo_list_expr(m, n.arg, 0));
-    return ad_and(m, a, take_equations(s, neo_list_expr(m, n.arg, 1)));
+    return neo_both(m, a, take_equations(s, neo_list_expr(m, n.arg, 1)));
   }
   if (n.op != NEO_OP_EQ || s->n_eq + 8 > AD_MAX_EQ)
     return where;
@@ -528,7 +526,7 @@ static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr
   if (n.op == NEO_OP_AND) {
     neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
     neo_expr before = take_data(s, a, axis, value);
-    return ad_and(m, before, value->i ? b : take_data(s, b, axis, value));
+    return neo_both(m, before, value->i ? b : take_data(s, b, axis, value));
   }
   for (uint32_t side = 0; side < 2 && n.op == NEO_OP_EQ; side++) {
     neo_expr x = neo_list_expr(m, n.arg, side), e = neo_list_expr(m, n.arg, 1 - side);

@@ -1,7 +1,6 @@
 /* Declarations shared by system.c (the equations), solve.c (the rules) and gather.c (from a read to
  * its term). */
-#ifndef NEO_AUTODIFF_SOLVE_H
-#define NEO_AUTODIFF_SOLVE_H
+#pragma once
 #include "autodiff/internal.h"
 
 enum { AD_MAX_EQ = 48, AD_MAX_RADIX = 8 };
@@ -56,5 +55,3 @@ neo_expr ad_guard_reads(neo_module *m, neo_expr e);
 
 /* ---- solve.c */
 void ad_system_solve(ad_system *s);
-
-#endif

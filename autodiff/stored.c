@@ -10,7 +10,7 @@ static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo
   ad_space all = ad_space_of(m, &d, d.axes.n);
   neo_tensor t = ad_temp(m, prefix, like, type, all.axis, d.n_out, d.span);
   d.out_map = (neo_list){0};
-  d.finish = neo_list_new(m, &acc.i, 1);
+  d.finish = neo_list_one(m, acc.i);
   ad_define(m, t, d, all.axis, all.n);
   return t;
 }
@@ -36,8 +36,8 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   for (uint32_t i = 0; i < d.finish.n && !d.out_map.n; i++)
     if (neo_list_at(m, d.finish, i) == acc.i &&
-        !ad_is_asked_elsewhere(s, (neo_tensor){neo_list_at(m, d.out, i)}))
-      return (neo_tensor){neo_list_at(m, d.out, i)};
+        !ad_is_asked_elsewhere(s, neo_list_tensor(m, d.out, i)))
+      return neo_list_tensor(m, d.out, i);
   const char *prefix = k ? (d.reducer == NEO_RED_MEAN ? "count" : "at") : "acc";
   if (d.out.n == 4 || d.out_map.n || neo_tensor_at(m, like)->pieces.n > 1)
     return recompute_acc(s, d, like, type, acc, prefix);
@@ -50,10 +50,9 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   }
   ids[n] = t.i;
   values[n] = acc.i;
-  neo_list out = neo_list_new(m, ids, n + 1), finish = neo_list_new(m, values, n + 1);
-  neo_def_at(m, def)->out = out;
-  neo_def_at(m, def)->finish = finish;
-  neo_tensor_at(m, t)->pieces = neo_list_new(m, &def.i, 1);
+  neo_def_at(m, def)->out = neo_list_new(m, ids, n + 1);
+  neo_def_at(m, def)->finish = neo_list_new(m, values, n + 1);
+  neo_tensor_at(m, t)->pieces = neo_list_one(m, def.i);
   return t;
 }
 

@@ -18,7 +18,7 @@ static neo_expr op2(ad_system *s, neo_op op, neo_expr a, neo_expr b) {
   return neo_op2(s->m, op, a, b);
 }
 static neo_expr int_of(ad_system *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
+  return neo_const_i64(s->m, x);
 }
 
 neo_facts ad_system_facts(ad_system *s) {
@@ -34,13 +34,13 @@ bool ad_system_is_open(ad_system *s, neo_expr e) {
 }
 
 neo_expr ad_system_apply(ad_system *s, neo_expr e) {
-  return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e;
+  return neo_expr_subst_axes(s->m, e, s->by, s->n);
 }
 
 bool ad_system_is_positive(ad_system *s, neo_expr k) {
   neo_facts f = ad_system_facts(s);
   neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
-  return !ad_system_is_open(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
+  return !ad_system_is_open(s, k) && neo_proves(s->env->prover, &f, above);
 }
 
 /* ---- bounds */
@@ -127,7 +127,7 @@ static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, n
 
 /* A new condition comes before the older ones, whose reads are proved with it. */
 void ad_system_require(ad_system *s, neo_expr cond) {
-  s->range = ad_and(s->m, cond, s->range);
+  s->range = neo_both(s->m, cond, s->range);
 }
 
 /* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is
@@ -160,8 +160,8 @@ static void reapply(ad_system *s, uint32_t gone) {
       s->by[k] = ad_system_apply(s, s->by[k]);
       continue;
     }
-    loosened = ad_and(s->m, loosened, rebound(s, k, gone, false));
-    loosened = ad_and(s->m, loosened, rebound(s, k, gone, true));
+    loosened = neo_both(s->m, loosened, rebound(s, k, gone, false));
+    loosened = neo_both(s->m, loosened, rebound(s, k, gone, true));
   }
   ad_system_require(s, loosened);
 }
@@ -176,8 +176,8 @@ neo_expr ad_system_simpler(ad_system *s, const neo_facts *f, neo_expr e) {
 void ad_system_substitute(ad_system *s, uint32_t k, neo_expr value) {
   neo_facts f = ad_system_facts(s);
   value = ad_system_simpler(s, &f, value);
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
-                       op2(s, NEO_OP_LT, value, s->axis[k].hi));
+  neo_expr in = neo_both(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
+                         op2(s, NEO_OP_LT, value, s->axis[k].hi));
   s->solved[k] = true;
   s->by[k] = value;
   ad_system_require(s, in);

@@ -1,7 +1,6 @@
 /* The one allocator: every byte of the compiler and the runtime comes through a neo_alloc, so that
  * a test can make the n-th request fail. The default forwards to malloc. */
-#ifndef NEO_BASE_ALLOC_H
-#define NEO_BASE_ALLOC_H
+#pragma once
 #include <stddef.h>
 
 typedef struct neo_alloc {
@@ -13,12 +12,3 @@ typedef struct neo_alloc {
 
 /* The process's default allocator (malloc). Constant data. */
 extern const neo_alloc neo_alloc_default;
-
-/* Fails the request numbered `fail_at` (from 1) and, if `forever`, every later one. For tests. */
-typedef struct {
-  size_t count, fail_at;
-  int forever;
-} neo_alloc_fault;
-neo_alloc neo_alloc_with_fault(neo_alloc_fault *fault);
-
-#endif

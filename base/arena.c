@@ -37,6 +37,10 @@ void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail) {
   *a = (neo_arena){.alloc = alloc, .on_fail = on_fail};
 }
 
+neo_arena neo_arena_scratch(const neo_arena *of) {
+  return (neo_arena){.alloc = of->alloc, .on_fail = of->on_fail};
+}
+
 void neo_arena_free(neo_arena *a) {
   neo_arena_block *next;
   for (neo_arena_cleanup *c = a->cleanups; c; c = c->next)

@@ -4,8 +4,7 @@
  * Out of memory in the compiler: the arena calls its `on_fail` handler, which must not return (the
  * compile entry points install a longjmp to a clean NEO_MEMORY status). So code that allocates from
  * an arena needs no null checks. */
-#ifndef NEO_BASE_ARENA_H
-#define NEO_BASE_ARENA_H
+#pragma once
 #include "base/alloc.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +22,8 @@ typedef struct neo_arena {
 } neo_arena;
 
 void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
+/* An empty arena for what ends before `of` does: it allocates, and fails, as that one. */
+neo_arena neo_arena_scratch(const neo_arena *of);
 void neo_arena_free(neo_arena *a); /* cleanups, then all blocks; the arena may be used again */
 
 /* A cleanup that runs when the arena ends, for an object whose memory is elsewhere (isl's contexts,
@@ -52,5 +53,3 @@ char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap)
 
 #define NEO_NEW(arena, T) ((T *)neo_arena_alloc((arena), sizeof(T)))
 #define NEO_NEW_ARRAY(arena, T, n) ((T *)neo_arena_array((arena), (size_t)(n), sizeof(T)))
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A span is an interned (file, byte offset, length); spans survive from token to machine code. The
  * same code at the same span is reported once (functions are checked once per call). */
-#ifndef NEO_BASE_DIAG_H
-#define NEO_BASE_DIAG_H
+#pragma once
 #include "base/arena.h"
 #include "base/str.h"
 #include <stdbool.h>
@@ -92,5 +91,3 @@ void neo_diags_pack(const neo_diags *d, neo_str *out);
 /* Reports the packed diagnostics again, in an empty list whose sources equal those of the packed
  * one. False: the bytes are no such list, and `d` may have a part of it. */
 bool neo_diags_unpack(neo_diags *d, const char *data, size_t n);
-
-#endif

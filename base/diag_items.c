@@ -1,6 +1,5 @@
 /* Diagnostics as data, for programs. */
 #include "base/diag_rec.h"
-#include <string.h>
 
 static const char *const *remarks_of(neo_arena *a, const neo_diag_rec *r, bool help, size_t *n) {
   const char **out = NEO_NEW_ARRAY(a, const char *, r->remarks.n + 1);

@@ -6,8 +6,7 @@
 
 /* JSON must be UTF-8 whatever the source holds: other bytes become U+FFFD. */
 static void add_text(neo_str *out, neo_arena *arena, const char *text) {
-  neo_str clean;
-  neo_str_init(&clean, arena);
+  neo_str clean = neo_str_in(arena);
   for (size_t n = strlen(text); n > 0;) {
     size_t length = neo_utf8_decode(text, n, NULL);
     neo_str_addn(&clean, length ? text : "\xef\xbf\xbd", length ? length : 3);

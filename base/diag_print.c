@@ -95,8 +95,7 @@ static uint32_t window_start(const mark *marks, size_t n) {
 static void add_line(neo_str *out, neo_arena *arena, const palette *c, const mark *marks,
                      size_t n) {
   const neo_line *line = &marks[0].line;
-  neo_str below;
-  neo_str_init(&below, arena);
+  neo_str below = neo_str_in(arena);
   uint32_t i = window_start(marks, n);
   neo_str_addf(out, "%5u | %s", line->number, i > 0 ? "..." : "");
   neo_str_add(&below, i > 0 ? "   " : "");

@@ -1,6 +1,5 @@
 /* The parts of diagnostics: diag.c collects records, diag_print.c prints them. */
-#ifndef NEO_BASE_DIAG_REC_H
-#define NEO_BASE_DIAG_REC_H
+#pragma once
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -46,5 +45,3 @@ const char *neo_severity_text(neo_severity severity);
 /* All diagnostics in the order of printing: by file, offset, code; those without a position
  * last. */
 const neo_diag_rec **neo_diags_sorted(neo_diags *d);
-
-#endif

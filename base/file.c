@@ -18,14 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n) {
-  ssize_t got;
-  do
-    got = io->read(io->ctx, fd, p, n);
-  while (got < 0 && errno == EINTR);
-  return got;
-}
-
 /* The number of bytes to expect: the size of a regular file, else (pipes, /proc) a first guess. */
 static size_t expected_size(int fd) {
   struct stat st;
@@ -42,22 +34,20 @@ static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_
   char *at = neo_arena_alloc(a, cap + 2); /* one more byte to detect a longer file, one for the
                                              NUL */
   for (;;) {
-    ssize_t got = read_some(io, fd, at + n, cap + 1 - n);
+    ssize_t got = neo_io_read(io, fd, at + n, cap + 1 - n);
     if (got < 0)
       return NEO_IO;
-    if (got == 0)
-      break;
     n += (size_t)got;
     if (limit_bytes && n > limit_bytes) {
       errno = EFBIG;
       return NEO_FORMAT;
     }
-    if (n > cap) {
-      char *wider = neo_arena_alloc(a, 2 * cap + 2);
-      memcpy(wider, at, n);
-      at = wider;
-      cap = 2 * cap;
-    }
+    if (n <= cap)
+      break;
+    char *wider = neo_arena_alloc(a, 2 * cap + 2);
+    memcpy(wider, at, n);
+    at = wider;
+    cap = 2 * cap;
   }
   at[n] = '\0';
   *text = at;
@@ -199,17 +189,8 @@ static neo_status give_up(neo_file_writer *w) {
 }
 
 static void write_all(neo_file_writer *w, const char *p, size_t n) {
-  while (n > 0) {
-    ssize_t put = w->io->write(w->io->ctx, w->fd, p, n);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put <= 0) {
-      give_up(w);
-      return;
-    }
-    p += put;
-    n -= (size_t)put;
-  }
+  if (!neo_io_write(w->io, w->fd, p, n))
+    give_up(w);
 }
 
 static void flush(neo_file_writer *w) {
@@ -234,20 +215,10 @@ void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes) {
   w->n += size_bytes;
 }
 
-/* The new name is on the disk when its folder is. */
 static neo_status sync_folder(neo_file_writer *w) {
   size_t n = folder_length(w->path);
   w->path[n] = '\0';
-  int fd = w->io->open(w->io->ctx, n ? w->path : ".", O_RDONLY | O_DIRECTORY, 0);
-  if (fd < 0)
-    return NEO_IO;
-  /* Some file systems cannot sync a folder; that is no failure. */
-  bool synced = w->io->fsync(w->io->ctx, fd) == 0 || errno == EINVAL;
-  int why = errno;
-  bool closed = w->io->close(w->io->ctx, fd) == 0;
-  if (!synced)
-    errno = why;
-  return synced && closed ? NEO_OK : NEO_IO;
+  return neo_io_sync_folder(w->io, n ? w->path : ".") ? NEO_OK : NEO_IO;
 }
 
 neo_status neo_file_commit(neo_file_writer *w) {

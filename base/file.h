@@ -1,6 +1,5 @@
 /* Files through one table of operations, so that tests can make the n-th call fail. */
-#ifndef NEO_BASE_FILE_H
-#define NEO_BASE_FILE_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -19,12 +18,11 @@ typedef struct neo_io {
 } neo_io;
 extern const neo_io neo_io_default;
 
-/* Fails the n-th call (from 1) of any operation, and all later ones if `forever`. For tests. */
-typedef struct {
-  size_t count, fail_at;
-  int forever;
-} neo_io_fault;
-neo_io neo_io_with_fault(neo_io_fault *fault);
+/* Reads n bytes, or as many as there are; -1: it fails. */
+ssize_t neo_io_read(const neo_io *io, int fd, void *p, size_t n);
+bool neo_io_write(const neo_io *io, int fd, const void *p, size_t n); /* all of them */
+/* A new name is on the disk when its folder is. Some file systems cannot sync a folder: that is no failure. */
+bool neo_io_sync_folder(const neo_io *io, const char *folder);
 
 /* Reads a whole file (at most `limit_bytes`, 0 = no limit) into the arena, NUL-terminated.
  * NEO_IO when it cannot be read, NEO_FORMAT when it is larger than the limit, NEO_MEMORY when the
@@ -64,6 +62,5 @@ neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
 const char *neo_path_plain(neo_arena *a, const char *path);
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);
 char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */
+const char *neo_path_name(const char *path);           /* "a/b.expr" -> "b.expr" */
 char *neo_path_stem(neo_arena *a, const char *path);   /* "a/b.expr" -> "b" */
-
-#endif

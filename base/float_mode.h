@@ -1,8 +1,7 @@
 /* float_mode.h: the mode of floating-point arithmetic in a thread: rounding to nearest, subnormal
  * numbers kept, no traps. A caller may have another mode, and a thread inherits that of its
  * creator; results must depend on neither. */
-#ifndef NEO_BASE_FLOAT_MODE_H
-#define NEO_BASE_FLOAT_MODE_H
+#pragma once
 #include <stdint.h>
 
 typedef uint64_t neo_float_mode; /* the thread's control register, with its flags */
@@ -45,5 +44,3 @@ static inline neo_float_mode neo_float_mode_enter(void) {
 static inline void neo_float_mode_leave(neo_float_mode before) {
   neo_float_mode_set(before);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The code that each of NVIDIA's GPUs runs (gpu.def). The runtime, neo-measure and neoc take the
  * name of a target from here, so that neoc accepts every name that they print. */
-#ifndef NEO_BASE_GPU_H
-#define NEO_BASE_GPU_H
+#pragma once
 #include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool neo_gpu_runs(int capability, const char *level);
  * that gpu.def does not list it is the newest level that runs there. Returns `name`, into which
  * the text is written, or null if the device is older than all levels. */
 const char *neo_gpu_name(int capability, char name[NEO_GPU_NAME]);
-
-#endif

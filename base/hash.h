@@ -1,6 +1,5 @@
 /* 64- and 128-bit hashes (xxHash), stable across runs and machines. */
-#ifndef NEO_BASE_HASH_H
-#define NEO_BASE_HASH_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,5 +7,3 @@ uint64_t neo_hash(const void *p, size_t size_bytes, uint64_t seed);
 void neo_hash128(const void *p, size_t size_bytes, uint64_t out[2]);
 /* Mixes one word into a running hash. */
 uint64_t neo_hash_mix(uint64_t h, uint64_t x);
-
-#endif

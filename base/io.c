@@ -1,4 +1,4 @@
-/* The table of file operations: the system's, and the one that fails on demand. */
+/* The system's file operations, and what takes several of them. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -43,56 +43,41 @@ static int sys_unlink(void *ctx, const char *path) {
 const neo_io neo_io_default = {NULL,      sys_open,  sys_read,   sys_write,
                                sys_fsync, sys_close, sys_rename, sys_unlink};
 
-static bool fails(void *ctx) {
-  neo_io_fault *fault = ctx;
-  fault->count++;
-  bool now = fault->count == fault->fail_at ||
-             (fault->forever && fault->fail_at > 0 && fault->count > fault->fail_at);
-  if (now)
-    errno = EIO;
-  return now;
+ssize_t neo_io_read(const neo_io *io, int fd, void *p, size_t n) {
+  size_t done = 0;
+  while (done < n) {
+    ssize_t got = io->read(io->ctx, fd, (char *)p + done, n - done);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return -1;
+    if (got == 0)
+      break;
+    done += (size_t)got;
+  }
+  return (ssize_t)done;
 }
 
-static int fault_open(void *ctx, const char *path, int flags, mode_t mode) {
-  return fails(ctx) ? -1 : sys_open(NULL, path, flags, mode);
+bool neo_io_write(const neo_io *io, int fd, const void *p, size_t n) {
+  for (size_t done = 0; done < n;) {
+    ssize_t put = io->write(io->ctx, fd, (const char *)p + done, n - done);
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put <= 0)
+      return false;
+    done += (size_t)put;
+  }
+  return true;
 }
 
-static ssize_t fault_read(void *ctx, int fd, void *p, size_t n) {
-  return fails(ctx) ? -1 : sys_read(NULL, fd, p, n);
-}
-
-/* Half of it arrives, as on a full disk. */
-static ssize_t fault_write(void *ctx, int fd, const void *p, size_t n) {
-  if (!fails(ctx))
-    return sys_write(NULL, fd, p, n);
-  ssize_t half = sys_write(NULL, fd, p, n / 2);
-  (void)half;
-  errno = ENOSPC;
-  return -1;
-}
-
-static int fault_fsync(void *ctx, int fd) {
-  return fails(ctx) ? -1 : sys_fsync(NULL, fd);
-}
-
-/* The descriptor is gone even when close reports an error, as on Linux. */
-static int fault_close(void *ctx, int fd) {
-  bool failed = fails(ctx);
-  int result = sys_close(NULL, fd);
-  if (failed)
-    errno = EIO;
-  return failed ? -1 : result;
-}
-
-static int fault_rename(void *ctx, const char *from, const char *to) {
-  return fails(ctx) ? -1 : sys_rename(NULL, from, to);
-}
-
-static int fault_unlink(void *ctx, const char *path) {
-  return fails(ctx) ? -1 : sys_unlink(NULL, path);
-}
-
-neo_io neo_io_with_fault(neo_io_fault *fault) {
-  return (neo_io){fault,       fault_open,  fault_read,   fault_write,
-                  fault_fsync, fault_close, fault_rename, fault_unlink};
+bool neo_io_sync_folder(const neo_io *io, const char *folder) {
+  int fd = io->open(io->ctx, folder, O_RDONLY | O_DIRECTORY, 0);
+  if (fd < 0)
+    return false;
+  bool synced = io->fsync(io->ctx, fd) == 0 || errno == EINVAL;
+  int why = errno;
+  bool closed = io->close(io->ctx, fd) == 0;
+  if (!synced)
+    errno = why;
+  return synced && closed;
 }

@@ -1,7 +1,6 @@
 /* JSON through cJSON, parse and print only; nesting limit 64. The one file that includes cJSON is
  * json.c. 64-bit integers that must be exact (hashes) are strings by convention. */
-#ifndef NEO_BASE_JSON_H
-#define NEO_BASE_JSON_H
+#pragma once
 #include "base/alloc.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool neo_json_number(const neo_json *j, double *x) NEO_MUST_CHECK;
 bool neo_json_integer(const neo_json *j, int64_t *x) NEO_MUST_CHECK; /* exact integers up to 2^53 */
 bool neo_json_is_array(const neo_json *j);
 bool neo_json_is_object(const neo_json *j);
-
-#endif

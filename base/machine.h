@@ -6,8 +6,7 @@
  * row describes a typical machine of its name: the same row gives the same code.
  * `neoc doctor --measure` fits a row to the machine at hand, and --profile=FILE uses it
  * (machine_text.c). */
-#ifndef NEO_BASE_MACHINE_H
-#define NEO_BASE_MACHINE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ const neo_machine *neo_machine_at(size_t k);
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
 /* Threads that keep the whole machine busy. */
 double neo_machine_busy_threads(const neo_machine *m);
-
-#endif

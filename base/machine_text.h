@@ -7,8 +7,7 @@
  *
  * Fields that a profile omits are those of the row of machine.def that it names; machine_fields.def
  * lists the fields. */
-#ifndef NEO_BASE_MACHINE_TEXT_H
-#define NEO_BASE_MACHINE_TEXT_H
+#pragma once
 #include "base/machine.h"
 #include "base/str.h"
 
@@ -16,5 +15,3 @@
 void neo_machine_print(const neo_machine *m, neo_str *out);
 /* Parses a profile. False, with the line and its fault in *why: the text is no profile. */
 bool neo_machine_parse(const char *text, size_t n, neo_machine *out, neo_str *why);
-
-#endif

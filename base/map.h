@@ -1,7 +1,6 @@
 /* Hash map from a u64 key to a u64 value, in an arena, insertion-ordered iteration (so that output
  * never depends on addresses or hash order). */
-#ifndef NEO_BASE_MAP_H
-#define NEO_BASE_MAP_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 
@@ -13,7 +12,8 @@ typedef struct neo_map {
 } neo_map;
 
 void neo_map_init(neo_map *m, neo_arena *arena);
+static inline neo_map neo_map_in(neo_arena *arena) {
+  return (neo_map){.arena = arena};
+}
 bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value); /* value may be null */
 void neo_map_set(neo_map *m, uint64_t key, uint64_t value);        /* inserts or replaces */
-
-#endif

@@ -1,8 +1,7 @@
 /* Numbers and texts as bytes, one after the other, and back, on the machine that wrote them. A text
  * has its length before it and a NUL after it. A reader never leaves its bytes: a missing item is
  * 0, or an empty text, and sets `bad`. */
-#ifndef NEO_BASE_PACK_H
-#define NEO_BASE_PACK_H
+#pragma once
 #include "base/str.h"
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ uint64_t neo_unpack_below(neo_unpack *r, uint64_t end);
 const char *neo_unpack_bytes(neo_unpack *r, size_t *n);
 /* The same for a text without a NUL in it. */
 const char *neo_unpack_text(neo_unpack *r);
-
-#endif

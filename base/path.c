@@ -62,9 +62,13 @@ char *neo_path_folder(neo_arena *a, const char *path) {
   return neo_arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-char *neo_path_stem(neo_arena *a, const char *path) {
+const char *neo_path_name(const char *path) {
   const char *slash = strrchr(path, '/');
-  const char *name = slash ? slash + 1 : path;
+  return slash ? slash + 1 : path;
+}
+
+char *neo_path_stem(neo_arena *a, const char *path) {
+  const char *name = neo_path_name(path);
   const char *dot = strrchr(name, '.');
   return neo_arena_strndup(a, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
 }

@@ -1,8 +1,7 @@
 /* Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
  * counter-based: the same (key, counter) gives the same numbers in the interpreter, the generated
  * code and every thread. */
-#ifndef NEO_BASE_RANDOM_H
-#define NEO_BASE_RANDOM_H
+#pragma once
 #include <stdint.h>
 
 void neo_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
@@ -17,5 +16,3 @@ double neo_rand_uniform(uint64_t seed, uint64_t step, uint32_t site, uint32_t ca
 uint64_t neo_splitmix(uint64_t *state);
 /* One of lo..hi, both included. */
 int64_t neo_pick(uint64_t *state, int64_t lo, int64_t hi);
-
-#endif

@@ -1,6 +1,5 @@
 /* Status codes, which fallible functions return. */
-#ifndef NEO_BASE_STATUS_H
-#define NEO_BASE_STATUS_H
+#pragma once
 
 typedef enum {
 #define X(name, value, text) NEO_##name = value,
@@ -14,5 +13,3 @@ typedef enum {
 neo_status neo_status_of_errno(int code);
 /* English text of a status; never null. */
 const char *neo_status_text(neo_status status);
-
-#endif

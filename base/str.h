@@ -1,6 +1,5 @@
 /* Text building: a growing, always NUL-terminated byte string in an arena. */
-#ifndef NEO_BASE_STR_H
-#define NEO_BASE_STR_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 
@@ -11,6 +10,9 @@ typedef struct neo_str {
 } neo_str;
 
 void neo_str_init(neo_str *s, neo_arena *arena);
+static inline neo_str neo_str_in(neo_arena *arena) {
+  return (neo_str){.arena = arena};
+}
 void neo_str_add(neo_str *s, const char *text);
 void neo_str_addn(neo_str *s, const char *text, size_t n);
 void neo_str_addc(neo_str *s, char c);
@@ -33,5 +35,3 @@ neo_names *neo_names_new(neo_arena *arena);
 uint32_t neo_name_of(neo_names *names, const char *text);
 uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n);
 const char *neo_name_text(const neo_names *names, uint32_t name);
-
-#endif

@@ -1,8 +1,7 @@
 /* Temporary files and folders, named `.neo-PLACE-PID-N.tmp`, beside their final path, or in the
  * folder for temporaries. PLACE is a hash of the host and its namespace of processes, so that a
  * program that finds one can tell whether its process is gone: a killed process leaves them. */
-#ifndef NEO_BASE_TEMP_H
-#define NEO_BASE_TEMP_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -22,5 +21,3 @@ void neo_temp_remove(const char *folder);
 /* Removes from the folder this user's temporaries of this host whose processes are gone. Ignores
  * failures. Null: $TMPDIR or /tmp. */
 void neo_temp_sweep(const char *folder);
-
-#endif

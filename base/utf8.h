@@ -1,6 +1,5 @@
 /* UTF-8, one code point at a time. */
-#ifndef NEO_BASE_UTF8_H
-#define NEO_BASE_UTF8_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
  * bytes are no valid UTF-8 (overlong, surrogate, above U+10FFFF, cut short) or n is 0. `code` may
  * be null. */
 size_t neo_utf8_decode(const char *p, size_t n, uint32_t *code);
-
-#endif

@@ -6,8 +6,7 @@
  *   NEO_PUSH(arena, &v, 42);
  *   for (size_t i = 0; i < v.n; i++) use(v.at[i]);
  */
-#ifndef NEO_BASE_VEC_H
-#define NEO_BASE_VEC_H
+#pragma once
 #include "base/arena.h"
 
 #define NEO_VEC(T) \
@@ -28,5 +27,3 @@ void *neo_vec_grow(neo_arena *a, void *at, size_t n, size_t *cap, size_t size_by
     NEO_RESERVE(arena, v);             \
     (v)->at[(v)->n++] = (__VA_ARGS__); \
   } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* Arithmetic of whole numbers. */
-#ifndef NEO_BASE_WHOLE_H
-#define NEO_BASE_WHOLE_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline int64_t neo_gcd(int64_t a, int64_t b) {
   }
   return a < 0 ? -a : a;
 }
-
-#endif

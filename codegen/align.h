@@ -1,8 +1,7 @@
 /* Alignment of the buffers of a GPU's kernels. Tensors on a GPU begin at multiples of 16 bytes. A buffer whose form
  * begins at the tensor's first element has the same alignment (schedule/vector_access.h), so that neighbouring
  * elements can be read together. */
-#ifndef NEO_CODEGEN_ALIGN_H
-#define NEO_CODEGEN_ALIGN_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "fusion/group.h"
 
@@ -10,5 +9,3 @@
 void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k);
 /* Do the tensors of two groups with equal keys begin at the same multiples, so that one kernel is right for both? */
 bool neo_align_matches(neo_module *m, const neo_group *a, const neo_group *b);
-
-#endif

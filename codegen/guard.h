@@ -1,6 +1,5 @@
 /* Guards of kernels: a kernel computes its results only if they are needed. */
-#ifndef NEO_CODEGEN_GUARD_H
-#define NEO_CODEGEN_GUARD_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "fusion/group.h"
 
@@ -15,5 +14,3 @@
 void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g);
 /* The same with a condition that is the kernel's expression; null: always. */
 void neo_kernel_put_under(neo_kernel *k, const neo_lx *condition);
-
-#endif

@@ -1,6 +1,5 @@
 /* Kernels of groups: lowering, the passes over a kernel, and the checks of the result. */
-#ifndef NEO_CODEGEN_MAKE_H
-#define NEO_CODEGEN_MAKE_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "schedule/schedule.h"
 
@@ -10,5 +9,3 @@ neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule
                            neo_arena *a, neo_kernel **out, neo_str *why) NEO_MUST_CHECK;
 /* The launch of a kernel on a GPU: threads of a block, and the units that a block runs. */
 void neo_kernel_launch(const neo_kernel *k, int32_t *block, int32_t *units);
-
-#endif

@@ -9,8 +9,6 @@
 #include "codegen/sum_order.h"
 #include "fusion/form.h"
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
 
 typedef struct {
   neo_module *m;
@@ -27,8 +25,8 @@ typedef struct {
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* [range] the order in which kernels add up */
   NEO_VEC(neo_expr) asked; /* conditions that the current kernel tests, on a GPU */
-  int64_t *sizes; /* [size] its largest value; for a loop's index, one in the middle */
-  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
+  int64_t *sizes;          /* [size] its largest value; for a loop's index, one in the middle */
+  neo_map uses;            /* tensor -> kernels of segments that have a buffer of it */
   /* While several kernels are combined into one: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */
@@ -379,13 +377,11 @@ static void count_uses(maker *x, const neo_trees *all) {
 
 /* Elements at the largest extents, which need not be those of the largest sizes. */
 static int64_t most_elements(maker *x, neo_tensor t) {
-  neo_facts none = {0};
   int64_t n = 1, lo, hi;
   for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++) {
-    if (!neo_interval(x->prover, &none, neo_tensor_extent(x->m, t, k), &lo, &hi) ||
+    if (!neo_interval(x->prover, NULL, neo_tensor_extent(x->m, t, k), &lo, &hi) ||
         __builtin_mul_overflow(n, hi > 1 ? hi : 1, &n)) {
-      neo_str_addf(x->why, "the extents of %s have no bound",
-                   neo_name_text(x->m->names, neo_tensor_at(x->m, t)->name));
+      neo_str_addf(x->why, "the extents of %s have no bound", neo_tensor_name(x->m, t));
       x->status = NEO_INTERNAL;
       return 1;
     }
@@ -606,7 +602,8 @@ static const neo_tree *joined(maker *x, const neo_tree *t) {
   use_tree(x, &used, t);
   add_buffers(x, &used);
   clone_tree(x, &x->k->body, t);
-  neo_kernel_guard(x->m, out.kernel, x->g); /* the search for the ends of its loops is guarded, too */
+  neo_kernel_guard(x->m, out.kernel,
+                   x->g); /* the search for the ends of its loops is guarded, too */
   x->k = NULL;
   x->status = neo_kernel_verify(out.kernel, x->why);
   return marked(x, out, t);

@@ -5,8 +5,7 @@
  * is better if the workers save more than that. On a GPU all loops are in the plan, which may run them in one
  * persistent kernel (plan/cooperative.c), except loops whose iterations are the work of one thread. Loops and segments
  * that follow one another in the same kernel pass values in scratch, if no other kernel needs them. */
-#ifndef NEO_CODEGEN_RECURRENCE_H
-#define NEO_CODEGEN_RECURRENCE_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/loop/loop.h"
 #include "fusion/recurrence.h"
@@ -58,5 +57,3 @@ typedef struct {
 neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
                                   neo_kernel_tree *out, neo_str *why) NEO_MUST_CHECK;
-
-#endif

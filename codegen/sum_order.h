@@ -2,8 +2,7 @@
  * (neo_block_range), have kernels of their own, and whether a row is alone follows from the batch: its values have the
  * same bits in all of them if each sum is added up in the order of its axes, one term after another, and these axes
  * have the same order in either kernel. */
-#ifndef NEO_CODEGEN_SUM_ORDER_H
-#define NEO_CODEGEN_SUM_ORDER_H
+#pragma once
 #include "schedule/schedule.h"
 
 typedef struct {
@@ -16,5 +15,3 @@ void neo_sum_order_add(neo_module *m, neo_arena *a, const neo_group *g, const ne
                        neo_sum_order *o);
 /* Do both have the same sums, each in the order of its axes? Sorts them. */
 bool neo_sum_orders_equal(neo_sum_order *a, neo_sum_order *b);
-
-#endif

@@ -4,8 +4,7 @@
  * statement by statement, and lowers as it checks: a function is checked where it is called, with
  * the ranks, types and sizes of that call. Every error becomes a diagnostic; one run reports all
  * errors of a program. */
-#ifndef NEO_FRONTEND_FRONTEND_H
-#define NEO_FRONTEND_FRONTEND_H
+#pragma once
 #include "base/diag.h"
 #include "base/file.h"
 #include "ir/ir.h"
@@ -34,8 +33,8 @@ typedef struct {
    * was looked for and not found; may be NULL. */
   void (*looked)(void *ctx, const char *path, const char *text, size_t n);
   void *looked_ctx;
-  uint32_t limit;                   /* definitions, calls and iterations together; 0: the default */
-  uint64_t proof_quota;             /* see neo_proofs_limit */
+  uint32_t limit;       /* definitions, calls and iterations together; 0: the default */
+  uint64_t proof_quota; /* see neo_proofs_limit */
   /* The number of statements in all iterations of a `repeat` beyond which it becomes a loop, if it
    * can be one; 0: the default. */
   int64_t unroll;
@@ -48,5 +47,3 @@ enum { NEO_FRONTEND_LIMIT = 100000, NEO_FRONTEND_UNROLL = 2048 };
  * `d`). `options` may be NULL. A file without outputs is fine: a module without entries. */
 neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                          const char *text, size_t n, const neo_frontend_options *options);
-
-#endif

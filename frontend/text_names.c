@@ -151,8 +151,7 @@ static bool is_builtin(const char *name) {
 }
 
 static const char *path_text(walker *w, const neo_ast_path *p) {
-  neo_str s;
-  neo_str_init(&s, w->arena);
+  neo_str s = neo_str_in(w->arena);
   for (uint32_t k = 0; k < p->n; k++)
     neo_str_addf(&s, "%s%s", k ? "." : "", p->at[k].text);
   return neo_str_text(&s);
@@ -424,8 +423,7 @@ static void walk_top(walker *w, neo_ast_stmt *s) {
 }
 
 neo_text_names *neo_text_names_of(neo_arena *a, const neo_ast_file *file) {
-  walker w = {.arena = a, .out = NEO_NEW(a, neo_text_names)};
-  neo_map_init(&w.top, a);
+  walker w = {.arena = a, .out = NEO_NEW(a, neo_text_names), .top = neo_map_in(a)};
   neo_map_init(&w.read_at, a);
   for (uint32_t k = 0; k < file->stmts.n; k++)
     note_declared(&w, file->stmts.at[k]);

@@ -1,8 +1,7 @@
 /* The names of a text, from its syntax alone: those that it reads but does not define, those that
  * it defines, and those that it declares. For programs that complete a text, such as one that adds
  * inputs and an entry to a line of definitions. */
-#ifndef NEO_FRONTEND_TEXT_NAMES_H
-#define NEO_FRONTEND_TEXT_NAMES_H
+#pragma once
 #include "base/vec.h"
 #include "frontend/syntax/ast.h"
 
@@ -32,5 +31,3 @@ typedef struct {
 /* Collects the names of a file. Lists are in the arena; names are the tree's. The bodies of
  * functions read no names of the text around them. */
 neo_text_names *neo_text_names_of(neo_arena *a, const neo_ast_file *file);
-
-#endif

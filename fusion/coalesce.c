@@ -95,36 +95,30 @@ static void find_entries(coalescer *x) {
     for (int i = 0; i < 2; i++)
       for (uint32_t t = 0; t < all[i].n; t++)
         need(x, neo_group_entry(x->m, e), 1ULL << (k < 63 ? k : 63),
-             (neo_tensor){neo_list_at(x->m, all[i], t)});
+             neo_list_tensor(x->m, all[i], t));
   }
 }
 
 /* ---- finding concatenations */
 
-typedef struct {
-  const neo_module *m;
-  const neo_group *g;
-  bool is;
-} own_read;
-
-static void look(void *ctx, neo_expr e) {
-  own_read *x = ctx;
-  const neo_node *n = neo_expr_node(x->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
-    return;
-  for (size_t k = 0; k < x->g->members.n && !x->is; k++) {
-    neo_list out = neo_def_at(x->m, x->g->members.at[k].def)->out;
+static bool is_own(const neo_module *m, neo_expr e, const void *group) {
+  const neo_node *n = neo_expr_node(m, e);
+  const neo_group *g = group;
+  for (size_t k = 0; k < g->members.n && neo_node_is_load(n); k++) {
+    neo_list out = neo_def_at(m, g->members.at[k].def)->out;
     for (uint32_t i = 0; i < out.n; i++)
-      x->is = x->is || neo_list_at(x->m, out, i) == n->attr;
+      if (neo_list_at(m, out, i) == n->attr)
+        return true;
   }
+  return false;
 }
 
 /* Does a part need what the group itself makes? */
 static bool needs_group(const coalescer *x, const neo_group *g, const neo_concat *c) {
-  own_read y = {x->m, g, false};
-  for (size_t k = 0; k < c->parts.n; k++)
-    neo_expr_visit(x->m, c->parts.at[k].value, look, &y);
-  return y.is;
+  bool needs = false;
+  for (size_t k = 0; k < c->parts.n && !needs; k++)
+    needs = neo_expr_any(x->m, c->parts.at[k].value, is_own, g);
+  return needs;
 }
 
 static bool is_selection(const coalescer *x, const neo_member *y) {
@@ -172,7 +166,7 @@ static bool is_equal(neo_module *m, neo_expr a, neo_expr b) {
 /* Has the part's tensor the place in its memory that it would have there? Memory of the same extents is alike. */
 static bool has_same_layout(coalescer *x, neo_tensor out, const neo_concat_part *part) {
   neo_module *m = x->m;
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(m, 0);
   neo_tensor is = neo_tensor_store(m, part->from), to = neo_tensor_store(m, out);
   for (uint32_t k = 0; k < neo_tensor_rank(m, out); k++)
     if (!is_equal(m, neo_tensor_extent(m, is, k), neo_tensor_extent(m, to, k)) ||
@@ -398,7 +392,7 @@ static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_con
   }
   neo_expr value = neo_expr_subst_axes(m, part->value, by, of.n_out);
   d.axes = neo_list_new(m, axes, of.n_out);
-  d.finish = neo_list_new(m, &value.i, 1);
+  d.finish = neo_list_one(m, value.i);
   const neo_tensor_rec out = *neo_tensor_at(m, f->c.out);
   neo_temp t = {.prefix = "rest", .like = f->c.out, .type = (neo_type)out.type, .bound = out.bound};
   neo_tensor made = neo_temp_define(m, &t, d);
@@ -416,13 +410,12 @@ static void write_parts(coalescer *x, neo_grouping *to, const found_concat *f) {
     neo_tensor t = part->from;
     if (!part->lies) {
       t = define_part(x, f, part);
-      add_group(x, to, g, (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, t)->pieces, 0)});
+      add_group(x, to, g, neo_tensor_piece(x->m, t, 0));
     }
     NEO_PUSH(x->a, &y.reads, t);
   }
   NEO_PUSH(x->a, &y.roots, f->c.out);
-  y.name =
-      neo_arena_printf(x->a, "%s", neo_name_text(x->m->names, neo_tensor_at(x->m, f->c.out)->name));
+  y.name = neo_arena_printf(x->a, "%s", neo_tensor_name(x->m, f->c.out));
   NEO_PUSH(x->a, &to->groups, y);
 }
 

@@ -79,9 +79,8 @@ static bool divides(const finder *x, neo_expr cond, division *out) {
 }
 
 static bool is_in(finder *x, neo_expr lo, neo_expr at, neo_expr hi) {
-  neo_facts none = {0};
-  return neo_prove(x->p, &none, neo_op2(x->m, NEO_OP_LE, lo, at), NULL) == NEO_PROVED &&
-         neo_prove(x->p, &none, neo_op2(x->m, NEO_OP_LE, at, hi), NULL) == NEO_PROVED;
+  return neo_proves(x->p, NULL, neo_op2(x->m, NEO_OP_LE, lo, at)) &&
+         neo_proves(x->p, NULL, neo_op2(x->m, NEO_OP_LE, at, hi));
 }
 
 /* ---- parts */
@@ -140,7 +139,7 @@ bool neo_concat_of(neo_prover *p, neo_arena *a, const neo_group *g, size_t k, ne
       neo_expr_node(x.m, all.value)->op != NEO_OP_SELECT)
     return false;
   for (uint32_t i = 0; i < x.rank; i++) {
-    all.lo[i] = neo_const_int(x.m, NEO_I64_T, 0);
+    all.lo[i] = neo_const_i64(x.m, 0);
     all.hi[i] = neo_tensor_extent(x.m, out->out, i);
   }
   return look(&x, &all) && out->parts.n > 1;

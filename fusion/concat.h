@@ -5,8 +5,7 @@
  *     y[n, c < 24] = select(c < 16, a[n, c], x[n, c - 16])   ->  rest.y[n, c < 8] = x[n, c]   within y at (0, 16)
  *
  * The kernel of `a` writes its part of y, one kernel copies x, which the caller has, and none makes y. */
-#ifndef NEO_FUSION_CONCAT_H
-#define NEO_FUSION_CONCAT_H
+#pragma once
 #include "base/machine.h"
 #include "fusion/group.h"
 #include "ir/prove.h"
@@ -45,5 +44,3 @@ double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, c
  * copies add to the entry's time, the parts that come first are copied. */
 void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profile,
                            neo_grouping *all);
-
-#endif

@@ -2,7 +2,7 @@
 #include "fusion/decision.h"
 
 static const char *tensor_text(const neo_module *m, neo_tensor t) {
-  return neo_name_text(m->names, neo_tensor_at(m, t)->name);
+  return neo_tensor_name(m, t);
 }
 
 static void print_with(const neo_module *m, const neo_decision *d, neo_str *out) {

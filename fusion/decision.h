@@ -8,8 +8,7 @@
  *   NEO_DECISION_REJECT   reject Y, S: too large                two groups that read one another
  *
  * Groups go by the name of a tensor that they make. */
-#ifndef NEO_FUSION_DECISION_H
-#define NEO_FUSION_DECISION_H
+#pragma once
 #include "fusion/group.h"
 
 typedef enum {
@@ -47,5 +46,3 @@ typedef struct neo_decisions {
 void neo_decision_print(const neo_module *m, const neo_decision *d, neo_str *out);
 /* All of them, those of each training entry after a line "in step:". */
 void neo_decisions_print(const neo_module *m, const neo_decisions *all, neo_str *out);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Not in it: definitions (so the group has no members, and tensors no pieces), data of constants,
  * and what the program says of sizes beyond their bounds. */
-#ifndef NEO_FUSION_EXTRACT_H
-#define NEO_FUSION_EXTRACT_H
+#pragma once
 #include "fusion/group.h"
 
 /* The module, in the arena; *out: the group in it, which has its form. The names and diagnostics
@@ -20,5 +19,3 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 /* All that the module and the group say but names and places in the source, as bytes: equal bytes
  * are equal groups. Before anything was asked of the group. */
 void neo_extract_print(const neo_module *m, const neo_group *g, neo_str *out);
-
-#endif

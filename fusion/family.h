@@ -11,8 +11,7 @@
  *
  * Both are hashes. Equal ones of different groups could only cost speed: whoever takes a schedule
  * from elsewhere asks neo_schedule_legal. */
-#ifndef NEO_FUSION_FAMILY_H
-#define NEO_FUSION_FAMILY_H
+#pragma once
 #include "fusion/group.h"
 
 typedef struct {
@@ -22,5 +21,3 @@ typedef struct {
 
 /* Adds no expression to the module: what is compiled afterwards does not depend on this call. */
 void neo_group_family(neo_module *m, const neo_group *g, neo_family *out);
-
-#endif

@@ -28,8 +28,7 @@
  *   walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */
-#ifndef NEO_FUSION_FORM_H
-#define NEO_FUSION_FORM_H
+#pragma once
 #include "fusion/group.h"
 #include "ir/prove.h"
 
@@ -69,13 +68,14 @@ typedef struct neo_form {
   NEO_VEC(neo_axis_rec) axes; /* shared; from 0 to an extent over sizes */
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
-  bool in_order; /* as neo_group.in_order */
+  bool in_order;                     /* as neo_group.in_order */
   NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
   /* What was found in it, once: nested reductions (nested.h), and what strategies of schedules match
    * (schedule/match.h). Null: nobody has asked yet. */
   struct neo_nested_match *nested;
   struct neo_match *match;
-  uint64_t keyed; /* shared axes that keys say, as bits, once matched (schedule/segment/segment.h) */
+  uint64_t
+      keyed; /* shared axes that keys say, as bits, once matched (schedule/segment/segment.h) */
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */
@@ -143,5 +143,3 @@ typedef struct {
   uint32_t axis;
 } neo_form_flags;
 bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out);
-
-#endif

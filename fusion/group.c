@@ -3,7 +3,6 @@
 #include "fusion/recurrence.h"
 #include <assert.h>
 #include <ctype.h>
-#include <string.h>
 
 typedef struct {
   neo_module *m;
@@ -22,7 +21,7 @@ static void collect_read(void *ctx, neo_expr e) {
   collector *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
   neo_tensor t = {n->attr};
-  if ((n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && !has_read(c->g, t))
+  if (neo_node_is_load(n) && !has_read(c->g, t))
     NEO_PUSH(c->a, &c->g->reads, t);
 }
 
@@ -30,7 +29,7 @@ static void collect_read(void *ctx, neo_expr e) {
 static const char *identifier(neo_module *m, neo_arena *a, const neo_group *g) {
   if (!g->roots.n)
     return "nothing";
-  const char *text = neo_name_text(m->names, neo_tensor_at(m, g->roots.at[0])->name);
+  const char *text = neo_tensor_name(m, g->roots.at[0]);
   char *y = neo_arena_printf(a, "%s%s", isalpha((unsigned char)text[0]) ? "" : "t", text);
   for (char *p = y; *p; p++)
     if (!isalnum((unsigned char)*p))
@@ -113,7 +112,7 @@ uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
 
 const char *neo_group_place_text(const neo_module *m, const neo_group *g, size_t k) {
   static const char *const places[] = {"memory", "inline", "registers"};
-  uint32_t t = neo_list_at(m, neo_def_at(m, g->members.at[k].def)->out, 0);
+  uint32_t t = neo_def_out(m, g->members.at[k].def, 0).i;
   bool whole = !g->recurrence;
   for (size_t i = 0; i < g->roots.n && !whole; i++)
     whole = g->roots.at[i].i == t;

@@ -2,8 +2,7 @@
  * value is placed inline (recomputed in its reader's expression), in registers (read by later
  * members at the same element), or in memory (root; later members still read it from registers).
  * The lone definition is a group of one. fusion/form.h says what it computes. */
-#ifndef NEO_FUSION_GROUP_H
-#define NEO_FUSION_GROUP_H
+#pragma once
 #include "base/status.h"
 #include "ir/needed.h"
 
@@ -36,9 +35,11 @@ struct neo_group {
                 have changed, and its results stay between calls */
   NEO_VEC(neo_expr)
   when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
-  neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
+  neo_tensor
+      over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
                       element of it where it writes the same one (fusion/in_place.c); 0: none */
-  bool in_parts; /* nothing runs: what it reads are the parts of its one root, and lies in the root's memory
+  bool
+      in_parts; /* nothing runs: what it reads are the parts of its one root, and lies in the root's memory
                     (fusion/concat.h) */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
@@ -117,7 +118,8 @@ typedef struct {
   size_t n_defs;
   const neo_tensor *roots;
   size_t n_roots;
-  const neo_conditions *when; /* of each definition: where its results are needed; null: all that reach a root are */
+  const neo_conditions
+      *when; /* of each definition: where its results are needed; null: all that reach a root are */
 } neo_program;
 /* Groups what the roots need: nothing is cached between calls, and no initial values are made. */
 neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
@@ -138,5 +140,3 @@ void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e);
 /* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
                                  const neo_loop_options *o);
-
-#endif

@@ -20,7 +20,7 @@ typedef struct {
 static void look(void *ctx, neo_expr e) {
   own_reads *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->t.i)
+  if (!neo_node_is_load(n) || n->attr != c->t.i)
     return;
   c->reads = true;
   c->is = c->is && n->op == NEO_OP_LOAD;

@@ -4,7 +4,6 @@
  * (loads are compared with it), and which buffers may be the same memory. */
 #include "base/hash.h"
 #include "fusion/form/steps.h"
-#include <string.h>
 
 typedef struct {
   neo_module *m;
@@ -17,7 +16,7 @@ static uint64_t attr_key(const keyer *c, const neo_node *n) {
   uint64_t x = n->attr;
   if (n->op == NEO_OP_CONST)
     return c->m->constants.at[n->attr];
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     neo_map_get(&c->buf, n->attr, &x);
   return x;
 }

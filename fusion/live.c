@@ -4,7 +4,7 @@
 #include <string.h>
 
 double neo_most_bytes(neo_module *m, neo_tensor t) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  double n = neo_type_bytes(neo_tensor_type(m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     n *= (double)neo_extent_most(m, neo_tensor_extent(m, t, k));
   return n;

@@ -16,8 +16,7 @@
  *   schedule/gpu_nested/nested.c  how large blocks are
  *   codegen/lower/gpu_nested/nested.c    blocks of threads; nested_*.c: rows, copies, ranges, warps
  *   codegen/lower/loops/stages.c  a thread for each point: any form, slow */
-#ifndef NEO_FUSION_NESTED_H
-#define NEO_FUSION_NESTED_H
+#pragma once
 #include "fusion/form.h"
 
 enum { NEO_NESTED_FACTORS = 8, NEO_NESTED_SUMS = 4 };
@@ -46,5 +45,3 @@ typedef struct {
  * count from 0, to extents that depend on no axes; inner sums have no condition, and one factor at
  * least for rows and one for steps. Found once; *out is the caller's own. */
 bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out);
-
-#endif

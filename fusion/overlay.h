@@ -5,13 +5,10 @@
  *
  * An iteration writes its row of one of them, and whoever reads a row of the other does not take what is there, as it does
  * not where nothing has been written. */
-#ifndef NEO_FUSION_OVERLAY_H
-#define NEO_FUSION_OVERLAY_H
+#pragma once
 #include "fusion/group.h"
 
 /* Puts tensors of more than so many bytes at the largest sizes that segments of a recurrence write under conditions of the
  * iteration (neo_group.when), and no others make, into common rows, large ones first. The groups that make or read them get
  * forms and keys anew. */
 void neo_grouping_overlay(neo_module *m, neo_arena *a, double least_bytes, neo_grouping *all);
-
-#endif

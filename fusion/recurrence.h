@@ -14,8 +14,7 @@
  * A definition writes its slice of an iteration, a tensor `slice` whose element 0 is the one at `offset` of
  * the whole tensor. Reads of the same iteration and segment are reads of slices. All others are of memory:
  * of tensors that have no definition in the segment, so that nothing orders them but the loops. */
-#ifndef NEO_FUSION_RECURRENCE_H
-#define NEO_FUSION_RECURRENCE_H
+#pragma once
 #include "fusion/group.h"
 #include "ir/tree/tree.h"
 
@@ -30,7 +29,8 @@ typedef struct {
 /* A leaf of the tree. */
 typedef struct {
   NEO_VEC(neo_def) defs;
-  NEO_VEC(neo_conditions) when; /* of each: its results are needed only where they hold, in an iteration */
+  NEO_VEC(neo_conditions)
+  when; /* of each: its results are needed only where they hold, in an iteration */
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
   NEO_VEC(neo_group) groups; /* what of them becomes one kernel; filled by neo_fuse_with */
 } neo_recurrence_segment;
@@ -69,5 +69,3 @@ bool neo_recurrence_hoists(neo_module *m, const neo_order_step *loop, const neo_
 int64_t neo_recurrence_block(neo_module *m, const neo_order_member *producer, size_t n,
                              uint32_t tile_rounds);
 const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice); /* null: none */
-
-#endif

@@ -37,6 +37,10 @@ neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n) {
   return l;
 }
 
+neo_list neo_list_one(neo_module *m, uint32_t id) {
+  return neo_list_new(m, &id, 1);
+}
+
 /* The list with x appended; in place when it ends the pool. */
 static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
   if (l.n == 0 || l.at + l.n != m->pool.n)
@@ -102,19 +106,27 @@ neo_expr neo_op3(neo_module *m, neo_op op, neo_expr a, neo_expr b, neo_expr c) {
   return operation(m, op, (neo_expr[]){a, b, c}, 3);
 }
 
+neo_expr neo_between(neo_module *m, neo_expr lo, neo_expr x, neo_expr hi) {
+  return neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, lo, x), neo_op2(m, NEO_OP_LT, x, hi));
+}
+
+neo_expr neo_both(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
 neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a) {
   return neo_expr_make(m, NEO_OP_CAST, t, 0, &a, 1, 0);
 }
 
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span) {
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_type type = neo_tensor_type(m, t);
   return neo_expr_make(m, NEO_OP_LOAD, type, t.i, index, n, span);
 }
 
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span) {
   neo_expr arg[64];
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_type type = neo_tensor_type(m, t);
   assert(n < 64);
   for (size_t k = 0; k < n; k++)
     arg[k] = index[k];
@@ -131,7 +143,7 @@ neo_expr neo_load_else_zero(neo_module *m, neo_expr load) {
     return load;
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
-  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr none = neo_const_int(m, type, 0);
   return neo_load_else(m, (neo_tensor){n.attr}, at, n.arg.n, none, n.span);
 }
 
@@ -167,15 +179,23 @@ neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec) {
   return (neo_axis){(uint32_t)m->axes.n - 1};
 }
 
+neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
+  uint32_t id[64];
+  assert(n <= 64);
+  for (uint32_t k = 0; k < n; k++)
+    id[k] = neo_axis_add(m, axis[k]).i;
+  return neo_list_new(m, id, n);
+}
+
 neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x) {
   neo_expr n = neo_op2(m, NEO_OP_SUB, x->hi, x->lo);
   const neo_node *e = neo_expr_node(m, n);
   int64_t known;
   if (neo_expr_is_int(m, n, &known))
-    return known < 0 ? neo_const_int(m, NEO_I64_T, 0) : n;
+    return known < 0 ? neo_const_i64(m, 0) : n;
   if (e->op == NEO_OP_SIZE && neo_size_at(m, (neo_size){e->attr})->lo >= 0)
     return n;
-  return neo_op2(m, NEO_OP_MAX, n, neo_const_int(m, NEO_I64_T, 0));
+  return neo_op2(m, NEO_OP_MAX, n, neo_const_i64(m, 0));
 }
 
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec) {

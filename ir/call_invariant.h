@@ -3,8 +3,7 @@
  * states and settings that the entries in question do not update, and uses no random numbers,
  * run-time sizes, `step` or `training`. The pieces of a tensor are all call-invariant, or none
  * is. */
-#ifndef NEO_IR_CALL_INVARIANT_H
-#define NEO_IR_CALL_INVARIANT_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -18,5 +17,3 @@ typedef struct {
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
                                            const bool *included, neo_arena *a);
 bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t);
-
-#endif

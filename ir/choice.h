@@ -4,8 +4,7 @@
  *     z[n, j] = select(k[] == 0, a[n, j], select(k[] == 1, b[n, j], c[n, j]))
  *
  * If no call makes two of a, b and c, all of them can be z itself: the selection costs nothing. */
-#ifndef NEO_IR_CHOICE_H
-#define NEO_IR_CHOICE_H
+#pragma once
 #include "ir/needed.h"
 
 enum { NEO_MOST_CHOICES = 256 };
@@ -24,5 +23,3 @@ bool neo_choice_of(const neo_module *m, neo_def d, neo_choice *out);
 /* Whether the conditions under which the k-th tensor is made exclude the conditions of all
  * others. */
 bool neo_choice_is_exclusive(neo_module *m, const neo_choice *c, const neo_conditions *when);
-
-#endif

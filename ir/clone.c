@@ -1,5 +1,4 @@
 #include "ir/clone.h"
-#include <stdio.h>
 
 uint32_t neo_tensor_fresh_name(neo_module *m, const char *prefix, const char *of) {
   char *text = neo_arena_printf(m->arena, "%s.%s", prefix, of);
@@ -16,7 +15,7 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   const neo_map *to = ctx;
   const neo_node *n = neo_expr_node(m, e);
   uint64_t t;
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t))
+  if (!neo_node_is_load(n) || !neo_map_get(to, n->attr, &t))
     return e;
   neo_node copy = *n;
   neo_expr arg[20];
@@ -65,7 +64,7 @@ neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to)
   uint32_t outs[4], axes[64];
   assert(!neo_def_is_levels(&r) && "the order of a graph is made once");
   for (uint32_t k = 0; k < r.out.n; k++)
-    outs[k] = out_of(m, (neo_tensor){neo_list_at(m, r.out, k)}, prefix, to);
+    outs[k] = out_of(m, neo_list_tensor(m, r.out, k), prefix, to);
   for (uint32_t k = 0; k < r.axes.n; k++) {
     neo_axis_rec a = *neo_def_axis(m, &r, k);
     axes[k] = neo_axis_add(m, a).i;
@@ -84,7 +83,7 @@ void neo_defs_clone(neo_module *m, neo_def *defs, size_t n, const bool *marked, 
   for (size_t k = 0; k < n; k++) {
     neo_list out = neo_def_at(m, defs[k])->out;
     for (uint32_t i = 0; i < out.n && (!marked || marked[k]); i++)
-      (void)out_of(m, (neo_tensor){neo_list_at(m, out, i)}, prefix, to);
+      (void)out_of(m, neo_list_tensor(m, out, i), prefix, to);
   }
   for (size_t k = 0; k < n; k++)
     if (!marked || marked[k])
@@ -113,8 +112,7 @@ static bool defines_any(neo_module *m, neo_def d, const neo_map *set) {
 bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch) {
   bool *marked = NEO_NEW_ARRAY(scratch, bool, n + 1), again = true;
-  neo_map made;
-  neo_map_init(&made, scratch);
+  neo_map made = neo_map_in(scratch);
   while (again) {
     again = false;
     for (size_t k = 0; k < n; k++) {

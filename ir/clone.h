@@ -1,6 +1,5 @@
 /* Copies of definitions, for passes that specialise or instantiate a part of the module. */
-#ifndef NEO_IR_CLONE_H
-#define NEO_IR_CLONE_H
+#pragma once
 #include "ir/ir.h"
 
 /* Copies definition d. Its outs become new tensors "<prefix>.<name>" of the same role, or the
@@ -30,5 +29,3 @@ bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch);
 /* A tensor name "<prefix>.<of>" that is not taken, or "<prefix>2.<of>", ... if it is. */
 uint32_t neo_tensor_fresh_name(neo_module *m, const char *prefix, const char *of);
-
-#endif

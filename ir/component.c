@@ -120,15 +120,29 @@ uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo
   return n_found;
 }
 
-bool *neo_recurrent_defs(const neo_module *m, neo_arena *a) {
-  size_t n = m->defs.n;
-  bool *recurs = NEO_NEW_ARRAY(a, bool, n);
-  neo_def *defs = NEO_NEW_ARRAY(a, neo_def, n);
-  uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, n);
-  for (uint32_t d = 1; d < n; d++)
+uint32_t neo_all_recurrences(const neo_module *m, neo_arena *a, uint32_t **number) {
+  neo_def *defs = NEO_NEW_ARRAY(a, neo_def, m->defs.n);
+  *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  for (uint32_t d = 1; d < m->defs.n; d++)
     defs[d - 1].i = d;
-  (void)neo_recurrences(m, defs, n ? n - 1 : 0, a, number);
-  for (uint32_t d = 1; d < n; d++)
+  return neo_recurrences(m, defs, m->defs.n - 1, a, *number);
+}
+
+neo_def *neo_recurrence_members(const uint32_t *number, uint32_t n_defs, uint32_t which,
+                                neo_arena *a, size_t *n) {
+  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n_defs);
+  *n = 0;
+  for (uint32_t d = 1; d < n_defs; d++)
+    if (number[d] == which)
+      own[(*n)++].i = d;
+  return own;
+}
+
+bool *neo_recurrent_defs(const neo_module *m, neo_arena *a) {
+  bool *recurs = NEO_NEW_ARRAY(a, bool, m->defs.n);
+  uint32_t *number;
+  (void)neo_all_recurrences(m, a, &number);
+  for (uint32_t d = 1; d < m->defs.n; d++)
     recurs[d] = number[d] != 0;
   return recurs;
 }

@@ -8,20 +8,16 @@ enum { MOST_DEPTH = 10 };
 /* Whether the size has one value during a call. */
 static bool is_of_call(const neo_module *m, uint32_t size);
 
-static void look_size(void *ctx, neo_expr e) {
-  bool *is = ((void **)ctx)[0];
-  const neo_module *m = ((void **)ctx)[1];
+static bool is_of_round(const neo_module *m, neo_expr e, const void *x) {
   const neo_node *n = neo_expr_node(m, e);
-  *is = *is && (n->op != NEO_OP_SIZE || is_of_call(m, n->attr));
+  (void)x;
+  return n->op == NEO_OP_SIZE && !is_of_call(m, n->attr);
 }
 
 static bool is_of_call(const neo_module *m, uint32_t size) {
   const neo_size_rec *r = neo_size_at(m, (neo_size){size});
-  bool is = !r->loop_index;
-  void *ctx[] = {&is, (void *)(uintptr_t)m};
-  if (r->kind == NEO_SIZE_DERIVED)
-    neo_expr_visit(m, r->value, look_size, ctx);
-  return is;
+  return !r->loop_index &&
+         (r->kind != NEO_SIZE_DERIVED || !neo_expr_any(m, r->value, is_of_round, NULL));
 }
 
 /* Is index `at` of a dimension in range at all sizes? */
@@ -35,19 +31,15 @@ static bool is_inside(const neo_module *m, neo_expr at, neo_expr extent) {
   return neo_expr_is_int(m, extent, &n) && x < n;
 }
 
-static void look_position(void *ctx, neo_expr e) {
-  bool *is = ((void **)ctx)[0];
-  const neo_module *m = ((void **)ctx)[1];
-  neo_op op = (neo_op)neo_expr_node(m, e)->op;
-  *is = *is && op != NEO_OP_LOAD && op != NEO_OP_LOAD_ELSE && op != NEO_OP_ACC && op != NEO_OP_RAND;
+static bool is_data(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)x;
+  return neo_node_is_load(n) || n->op == NEO_OP_ACC || n->op == NEO_OP_RAND;
 }
 
 /* Whether the expression depends on axes and sizes alone. */
 static bool is_position(const neo_module *m, neo_expr at) {
-  bool is = true;
-  void *ctx[] = {&is, (void *)(uintptr_t)m};
-  neo_expr_visit(m, at, look_position, ctx);
-  return is;
+  return !neo_expr_any(m, at, is_data, NULL);
 }
 
 /* Whether e is an element of a plain tensor. `points`: at indices that depend on axes and sizes
@@ -71,7 +63,7 @@ static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth, bool point
   const neo_node *n = neo_expr_node(m, e);
   if (neo_type_is_float((neo_type)n->type) || depth == MOST_DEPTH)
     return false;
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     return is_element(m, e, points);
   if (n->op == NEO_OP_SIZE)
     return is_of_call(m, n->attr);
@@ -93,26 +85,17 @@ bool neo_is_condition(const neo_module *m, neo_expr e) {
 }
 
 bool neo_is_point_condition(const neo_module *m, neo_expr e) {
-  bool reads = neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  bool reads = neo_expr_has_loads(m, e);
   return is_of_kind(m, e, true) && (reads || !neo_expr_axes(m, e));
 }
 
-typedef struct {
-  const neo_module *m;
-  bool is;
-} uniform_ctx;
-
-static void look_uniform(void *ctx, neo_expr e) {
-  uniform_ctx *c = ctx;
-  const neo_node *n = neo_expr_node(c->m, e);
-  c->is = c->is && n->op != NEO_OP_AXIS && n->op != NEO_OP_ACC && n->op != NEO_OP_RAND &&
-          (n->op != NEO_OP_SIZE || is_of_call(c->m, n->attr));
+static bool varies(const neo_module *m, neo_expr e, const void *x) {
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  return op == NEO_OP_AXIS || op == NEO_OP_ACC || op == NEO_OP_RAND || is_of_round(m, e, x);
 }
 
 bool neo_is_uniform(const neo_module *m, neo_expr e) {
-  uniform_ctx c = {m, true};
-  neo_expr_visit(m, e, look_uniform, &c);
-  return c.is;
+  return !neo_expr_any(m, e, varies, NULL);
 }
 
 /* ---- normal form of a comparison */
@@ -242,7 +225,8 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
     if (v != NEO_CONDITION_OPEN)
       return negated_if(v, no);
   }
-  return is_junction(m, atom) ? negated_if(junction_where(m, holds, n, atom), no) : NEO_CONDITION_OPEN;
+  return is_junction(m, atom) ? negated_if(junction_where(m, holds, n, atom), no)
+                              : NEO_CONDITION_OPEN;
 }
 
 /* Operand k of a conjunction or disjunction; for the negation of one, the operand negated. */

@@ -3,8 +3,7 @@
  *
  * A condition is of integers and bools alone, and so exact: every kernel that computes it gets the
  * same value. Equal conditions that are written in several ways get one form (neo_condition_of). */
-#ifndef NEO_IR_CONDITION_H
-#define NEO_IR_CONDITION_H
+#pragma once
 #include "ir/ir.h"
 
 /* Whether e is a condition, and neither a constant nor a conjunction. */
@@ -34,5 +33,3 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
 /* Adds the parts of e to the conjunction at[0 .. *n - 1], except those that follow from the others;
  * parts beyond `most` are left out. False: the conjunction never holds. */
 bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, neo_expr e);
-
-#endif

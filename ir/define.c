@@ -25,7 +25,7 @@ static neo_tensor temporary(neo_module *m, const neo_temp *x, const neo_def_rec 
 
 neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r) {
   neo_tensor t = temporary(m, x, &r);
-  r.out = neo_list_new(m, &t.i, 1);
+  r.out = neo_list_one(m, t.i);
   neo_def_add(m, r, true);
   return t;
 }
@@ -39,7 +39,31 @@ neo_tensor neo_partial_define(neo_module *m, const neo_partial *x) {
   r.origin = of.origin ? of.origin : x->of.i;
   r.axes = x->axes;
   r.where = x->where;
-  r.body = neo_list_new(m, &x->body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+  r.body = neo_list_one(m, x->body.i);
+  r.finish = neo_list_one(m, neo_acc_ref(m, type, 0).i);
   return neo_temp_define(m, &t, r);
+}
+
+neo_expr neo_load_own(neo_module *m, neo_tensor t, neo_span span) {
+  neo_expr at[MOST_RANK];
+  uint32_t rank = neo_tensor_rank(m, t);
+  assert(rank <= MOST_RANK);
+  for (uint32_t k = 0; k < rank; k++)
+    at[k] = neo_axis_ref(m, k);
+  return neo_load(m, t, at, rank, span);
+}
+
+static neo_expr replace_acc(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *value = ctx;
+  return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
+}
+
+void neo_reduction_replace(neo_module *m, neo_def d, neo_expr value) {
+  neo_def_rec r = *neo_def_at(m, d);
+  r.finish = neo_list_rewrite(m, r.finish, replace_acc, &value);
+  r.axes = neo_list_first(r.axes, r.n_out);
+  r.reducer = NEO_RED_NONE;
+  r.where = (neo_expr){0};
+  r.body = (neo_list){0};
+  *neo_def_at(m, d) = r;
 }

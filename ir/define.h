@@ -1,6 +1,5 @@
 /* Definitions that passes add. */
-#ifndef NEO_IR_DEFINE_H
-#define NEO_IR_DEFINE_H
+#pragma once
 #include "ir/ir.h"
 
 /* A new temporary tensor: what it takes from another one (`like`), and what it has of its own. */
@@ -8,13 +7,21 @@ typedef struct {
   const char *prefix; /* prefix of its name, before the name of `like` */
   neo_tensor like;    /* gives name and region */
   neo_type type;
-  neo_expr bound; /* bound of integer elements; 0: none */
+  neo_expr bound;        /* bound of integer elements; 0: none */
   neo_expr least, below; /* ends over the tensor's own indices (ir/ir.h) */
 } neo_temp;
 
 /* Adds the tensor and its definition `r`, whose only result it is. Its extents are the upper bounds
  * of r's output axes; its span is r's. Returns the tensor. */
 neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r);
+
+/* The element of t whose indices are AXIS 0, AXIS 1, ... */
+neo_expr neo_load_own(neo_module *m, neo_tensor t, neo_span span);
+
+/* A reduction becomes an equation, in which `value` is what it reduced:
+ *
+ *     y[i] = f(acc),  acc = sum[r] x[i, r]   ->   y[i] = f(value) */
+void neo_reduction_replace(neo_module *m, neo_def d, neo_expr value);
 
 /* Defines a new temporary tensor that holds a part of the computation of definition `of`:
  *
@@ -35,5 +42,3 @@ typedef struct {
 
 /* Returns the tensor. *x may be a local. */
 neo_tensor neo_partial_define(neo_module *m, const neo_partial *x);
-
-#endif

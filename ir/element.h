@@ -1,7 +1,6 @@
 /* Ends of the elements of integer tensors; they may depend on the element's position, as in
  * `: -1 <= i32 < v`. */
-#ifndef NEO_IR_ELEMENT_H
-#define NEO_IR_ELEMENT_H
+#pragma once
 #include "ir/ir.h"
 
 enum { NEO_ELEMENT_RANK = 16 };
@@ -38,5 +37,3 @@ bool neo_element_end_is_affine(const neo_module *m, neo_expr e, uint32_t rank);
 static inline void neo_element_ends_drop(neo_tensor_rec *r) {
   r->least = r->below = (neo_expr){0};
 }
-
-#endif

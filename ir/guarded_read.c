@@ -18,7 +18,7 @@ typedef struct {
 } walk;
 
 static bool is_wanted(const walk *w, const neo_node *n) {
-  return (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && w->wanted[n->attr];
+  return neo_node_is_load(n) && w->wanted[n->attr];
 }
 
 static void mark_node(void *ctx, neo_expr e) {
@@ -44,7 +44,7 @@ static void assume(walk *w, neo_expr c) {
 }
 
 static void assume_in_range(walk *w, neo_node n) {
-  neo_expr zero = neo_const_int(w->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(w->m, 0);
   for (uint32_t k = 0; k < neo_tensor_rank(w->m, (neo_tensor){n.attr}); k++) {
     neo_expr x = neo_list_expr(w->m, n.arg, k);
     neo_expr extent = neo_tensor_extent(w->m, (neo_tensor){n.attr}, k);

@@ -1,8 +1,7 @@
 /* Reads of a definition, each with the conditions that hold where it is evaluated: branches of
  * `select`, left sides of `and` and `or`, the condition of a reduction, and that the read itself is
  * in range. */
-#ifndef NEO_IR_GUARDED_READ_H
-#define NEO_IR_GUARDED_READ_H
+#pragma once
 #include "ir/prove.h"
 
 typedef struct {
@@ -25,5 +24,3 @@ void neo_guarded_reads_of(neo_module *m, neo_def d, const bool *wanted, neo_aren
  * 64. */
 neo_facts neo_guarded_read_facts(const neo_module *m, neo_def d, const neo_guarded_read *r,
                                  neo_axis_rec *axes);
-
-#endif

@@ -50,16 +50,14 @@ static void eval_size_node(void *ctx, neo_expr e) {
 
 /* An expression over constants and sizes. */
 static int64_t eval_size(const neo_interp *p, neo_expr e) {
-  neo_arena scratch;
   uint64_t v = 0;
   int64_t constant;
   if (neo_expr_is_int(p->m, e, &constant))
     return constant;
   if (neo_expr_node(p->m, e)->op == NEO_OP_SIZE)
     return p->size[neo_expr_node(p->m, e)->attr];
-  neo_arena_init(&scratch, p->arena->alloc, p->arena->on_fail);
-  size_eval s = {.p = p};
-  neo_map_init(&s.value, &scratch);
+  neo_arena scratch = neo_arena_scratch(p->arena);
+  size_eval s = {.p = p, .value = neo_map_in(&scratch)};
   neo_expr_visit(p->m, e, eval_size_node, &s);
   (void)neo_map_get(&s.value, e.i, &v);
   neo_arena_free(&scratch);
@@ -149,7 +147,7 @@ static void run_begin(run *r, neo_interp *p, bool training, neo_str *why) {
                             .track = p->track,
                             .work = p->limited ? &p->work : NULL,
                             .noise = p->disturbed ? &p->noise : NULL};
-  neo_arena_init(&r->scratch, p->arena->alloc, p->arena->on_fail);
+  r->scratch = neo_arena_scratch(p->arena);
 }
 
 static const char *name_of(const neo_interp *p, uint32_t t) {
@@ -607,8 +605,7 @@ static void commit(neo_interp *p, const neo_entry_rec *e) {
 
 neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) {
   neo_entry_rec e = p->m->entries.at[entry];
-  neo_arena scratch;
-  neo_arena_init(&scratch, p->arena->alloc, p->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(p->arena);
   size_t n = e.outputs.n + e.updates.n;
   neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, n + 1);
   for (uint32_t k = 0; k < e.outputs.n; k++)

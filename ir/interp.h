@@ -1,8 +1,7 @@
 /* The reference interpreter: evaluates definitions element by element as ir.h says, reductions in
  * f64 (integers in i64, wrapped to their type), every operator's result rounded to its type. Slow,
  * simple, the oracle for everything else. */
-#ifndef NEO_IR_INTERP_H
-#define NEO_IR_INTERP_H
+#pragma once
 #include "base/status.h"
 #include "ir/ir.h"
 
@@ -79,5 +78,3 @@ double neo_value_round(neo_type t,
 /* An element in memory (neo_type_bytes bytes, little-endian, any alignment). */
 neo_value neo_value_read(neo_type t, const void *p);
 void neo_value_write(neo_type t, neo_value v, void *p); /* v has been rounded or wrapped to t */
-
-#endif

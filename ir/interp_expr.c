@@ -1,7 +1,6 @@
 /* Evaluation of nodes on demand. */
 #include "base/random.h"
 #include "ir/interp_parts.h"
-#include <math.h>
 #include <stdarg.h>
 
 static const neo_value zero = {.i = 0};
@@ -33,7 +32,7 @@ double neo_interp_frame_error(const neo_interp_frame *f, uint32_t node) {
 /* ---- loads */
 
 static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {
-  return neo_name_text(f->m->names, neo_tensor_at(f->m, (neo_tensor){t})->name);
+  return neo_tensor_name(f->m, (neo_tensor){t});
 }
 
 /* The name of the tensor that the frame computes, for messages; a tree's expressions have no

@@ -4,8 +4,7 @@
  * A node is evaluated on demand, so that a branch that is not taken costs nothing and cannot fail,
  * and remembers its value until one of the axes it depends on changes: its level is one more than
  * the last axis it needs, and since[level] is the time when such an axis last changed. */
-#ifndef NEO_IR_INTERP_PARTS_H
-#define NEO_IR_INTERP_PARTS_H
+#pragma once
 #include "ir/interp.h"
 #include "ir/tree/tree.h"
 
@@ -157,5 +156,3 @@ double neo_error_split(const neo_value *x, double y);
 /* The error bound of an operator's result y from arguments x with errors e. */
 double neo_error_op(neo_op op, neo_type result, neo_type arg, const neo_value *x, const double *e,
                     neo_value y);
-
-#endif

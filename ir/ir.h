@@ -25,8 +25,7 @@
  * before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
-#ifndef NEO_IR_IR_H
-#define NEO_IR_IR_H
+#pragma once
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/map.h"
@@ -370,6 +369,7 @@ const char *neo_role_text(neo_role r);
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
+neo_list neo_list_one(neo_module *m, uint32_t id);
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
   assert(k < l.n); /* beyond are elements of another list */
   return m->pool.at[l.at + k];
@@ -377,13 +377,23 @@ static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) 
 static inline neo_expr neo_list_expr(const neo_module *m, neo_list l, uint32_t k) {
   return (neo_expr){neo_list_at(m, l, k)};
 }
+static inline neo_list neo_list_first(neo_list l, uint32_t n) { /* its first n */
+  return (neo_list){l.at, n};
+}
+static inline neo_tensor neo_list_tensor(const neo_module *m, neo_list l, uint32_t k) {
+  return (neo_tensor){neo_list_at(m, l, k)};
+}
+static inline neo_def neo_list_def(const neo_module *m, neo_list l, uint32_t k) {
+  return (neo_def){neo_list_at(m, l, k)};
+}
 
 /* Hash-consed nodes. i64 arithmetic on constants folds, and so do x+0, x-0, x*1, x*0, x/1, x%1,
  * min/max of equals, and logic with constants; floats are never folded except NEG of a constant. */
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span);
-/* A constant; of a float type, the float with that value. */
-neo_expr neo_const_int(neo_module *m, neo_type t, int64_t x);
+neo_expr neo_const_int(neo_module *m, neo_type t,
+                       int64_t x); /* A constant; of a float type, the float with that value. */
+neo_expr neo_const_i64(neo_module *m, int64_t x);
 neo_expr neo_const_float(neo_module *m, neo_type t, double x); /* rounded to the type */
 neo_expr neo_const_bool(neo_module *m, bool x);
 neo_expr neo_axis_ref(neo_module *m, uint32_t position);
@@ -392,6 +402,8 @@ neo_expr neo_acc_ref(neo_module *m, neo_type t, uint32_t k);
 neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a); /* type by the op's rule */
 neo_expr neo_op2(neo_module *m, neo_op op, neo_expr a, neo_expr b);
 neo_expr neo_op3(neo_module *m, neo_op op, neo_expr a, neo_expr b, neo_expr c);
+neo_expr neo_between(neo_module *m, neo_expr lo, neo_expr x, neo_expr hi); /* lo <= x < hi */
+neo_expr neo_both(neo_module *m, neo_expr a, neo_expr b); /* a and b, of which 0 always holds */
 neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has that type */
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
@@ -401,6 +413,9 @@ neo_expr neo_load_else_zero(neo_module *m, neo_expr load);
 
 static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
   return &m->nodes.at[e.i];
+}
+static inline bool neo_node_is_load(const neo_node *n) { /* with an `else`, or without */
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
 }
 static inline neo_type neo_expr_type(const neo_module *m, neo_expr e) {
   return (neo_type)m->nodes.at[e.i].type;
@@ -417,6 +432,7 @@ bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
+neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
 /* The number of points of the axis, max(hi - lo, 0): its bounds may cross where it is empty. */
 neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x);
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* the record's name is not changed */
@@ -473,6 +489,20 @@ static inline bool neo_def_is_ordered(const neo_def_rec *d) {
 }
 /* The k-th axis record of a definition. */
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k);
+/* The k-th result of a definition. */
+static inline neo_tensor neo_def_out(const neo_module *m, neo_def d, uint32_t k) {
+  return neo_list_tensor(m, neo_def_at(m, d)->out, k);
+}
+static inline neo_type neo_tensor_type(const neo_module *m, neo_tensor t) {
+  return (neo_type)m->tensors.at[t.i].type;
+}
+static inline const char *neo_tensor_name(const neo_module *m, neo_tensor t) {
+  return neo_name_text(m->names, m->tensors.at[t.i].name);
+}
+/* The k-th definition of a tensor. */
+static inline neo_def neo_tensor_piece(const neo_module *m, neo_tensor t, uint32_t k) {
+  return neo_list_def(m, m->tensors.at[t.i].pieces, k);
+}
 uint32_t neo_tensor_rank(const neo_module *m, neo_tensor t);
 neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim);
 neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none */
@@ -480,6 +510,9 @@ neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none 
 /* ---- walking (ir/walk.c) */
 /* Calls f for every distinct node reachable from e, arguments first. */
 void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_expr e), void *ctx);
+/* Does `is` hold for a node of e? x is its own. */
+typedef bool neo_expr_is(const neo_module *m, neo_expr e, const void *x);
+bool neo_expr_any(const neo_module *m, neo_expr e, neo_expr_is *is, const void *x);
 /* Rebuilds e bottom-up: f gets each node with its arguments already rewritten and returns its
  * replacement (or itself). Shared nodes are rewritten once. */
 neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
@@ -488,15 +521,22 @@ neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
 /* Replaces `from` by `to` in e. */
 neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to);
+/* The same of each expression of a list. */
+neo_list neo_list_rewrite(neo_module *m, neo_list l,
+                          neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
+neo_list neo_list_subst_axes(neo_module *m, neo_list l, const neo_expr *by, uint32_t n);
+neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to);
 /* Bit k: e uses AXIS k (bit 63: any position >= 63). An accumulator varies along axes that e itself
  * does not use: for expressions of a form call neo_form_axes (fusion/form.h). */
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e);
 /* Bit k: e uses ACC k (bit 63: any number >= 63). */
 uint64_t neo_expr_accs(const neo_module *m, neo_expr e);
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
+bool neo_expr_has_loads(const neo_module *m, neo_expr e); /* with an `else`, or without */
 /* Rewrites every expression of a definition: axis bounds, where, body, finish. */
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
+void neo_def_replace(neo_module *m, neo_def d, neo_expr from, neo_expr to);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* The tensors that a definition reads, each once, in order of first occurrence, then the tables
  * FIRST of the rows that it reads (neo_tensor_blocks). */
@@ -507,8 +547,14 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * directly or through others. Inputs, params and states are not entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *recurrences);
-/* The definitions that the entries need; with `inits`, also what the first values of tensors are computed of. */
+/* The same for what the entry returns and updates, and for what all entries do; with `inits`, also
+ * for what the first values of tensors are computed of. */
+size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out);
 size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
+/* Adds the tensors of the list, without those of 0; and all that an entry returns and updates. */
+typedef NEO_VEC(neo_tensor) neo_tensors;
+void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l);
+void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e);
 /* Whether t is a state whose initial value depends on parameters. */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 
@@ -526,6 +572,7 @@ typedef struct {
 bool neo_linear_of(neo_module *m, neo_expr e,
                    neo_linear *out) NEO_MUST_CHECK; /* false: overflow or more than 32 terms */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
+neo_expr neo_linear_form(neo_module *m, neo_expr e); /* e, in linear form if it has one */
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
 /* Whether the form is so far within i64 that a comparison may be moved around it (from
  * a + c < x to a < x - c), also at indices a little outside of their ranges. Its atoms are indices, sizes, numbers
@@ -535,5 +582,3 @@ bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;
-
-#endif

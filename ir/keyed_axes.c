@@ -53,7 +53,7 @@ static uint32_t take(finder *x, neo_expr e) {
     x->out->axes |= (uint64_t)1 << v;
     x->out->key[v] = key;
     bool within = !(neo_expr_axes(m, key) & (((uint64_t)1 << x->n_out) - 1)) &&
-                  neo_prove_index(x->p, &x->facts, key, x->facts.axes[v].hi, NULL) == NEO_PROVED;
+                  neo_proves_index(x->p, &x->facts, key, x->facts.axes[v].hi);
     x->out->within |= (uint64_t)within << v;
     return v;
   }

@@ -4,8 +4,7 @@
  *
  * Each point of the reduction contributes to one v alone, so there are as many terms as points, not
  * as points times values of v; and a read at v may be a read at the key: x[dst[e], e]. */
-#ifndef NEO_IR_KEYED_AXES_H
-#define NEO_IR_KEYED_AXES_H
+#pragma once
 #include "ir/prove.h"
 
 enum { NEO_KEYED_AXES = 64 };
@@ -23,5 +22,3 @@ typedef struct {
  * condition. */
 void neo_keyed_axes_of(neo_prover *p, const neo_axis_rec *axis, uint32_t n_axes, uint32_t n_out,
                        neo_expr where, neo_keyed_axes *out);
-
-#endif

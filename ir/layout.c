@@ -1,19 +1,9 @@
 /* See layout.h. */
 #include "ir/layout.h"
-#include "ir/clone.h"
 #include "ir/element.h"
 #include "ir/out_map.h"
-#include <assert.h>
 
 enum { MOST = 64 };
-
-static neo_list placed(neo_module *m, neo_list l, const neo_expr *by, uint32_t n) {
-  uint32_t ids[MOST];
-  assert(l.n <= MOST);
-  for (uint32_t k = 0; k < l.n; k++)
-    ids[k] = neo_expr_subst_axes(m, neo_list_expr(m, l, k), by, n).i;
-  return neo_list_new(m, ids, l.n);
-}
 
 void neo_def_order_axes(neo_module *m, neo_def d, const uint32_t *at) {
   neo_def_rec r = *neo_def_at(m, d);
@@ -34,8 +24,8 @@ void neo_def_order_axes(neo_module *m, neo_def d, const uint32_t *at) {
     r.out_map = neo_out_map_new(m, map, r.n_out);
   if (r.where.i)
     r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
-  r.body = placed(m, r.body, by, r.axes.n);
-  r.finish = placed(m, r.finish, by, r.axes.n);
+  r.body = neo_list_subst_axes(m, r.body, by, r.axes.n);
+  r.finish = neo_list_subst_axes(m, r.finish, by, r.axes.n);
   r.axes = neo_list_new(m, ids, r.axes.n);
   *neo_def_at(m, d) = r;
 }
@@ -46,7 +36,7 @@ static neo_expr read_in_order(void *ctx, neo_module *m, neo_expr e) {
   neo_layout layout = ctx;
   const neo_node n = *neo_expr_node(m, e);
   neo_expr arg[MOST + 1];
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !layout[n.attr])
+  if (!neo_node_is_load(&n) || !layout[n.attr])
     return e;
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
   for (uint32_t k = 0; k < n.arg.n; k++)

@@ -1,6 +1,5 @@
 /* Permutations of dimensions: of tensors, and of the axes of definitions. */
-#ifndef NEO_IR_LAYOUT_H
-#define NEO_IR_LAYOUT_H
+#pragma once
 #include "ir/ir.h"
 
 /* Permutes the axes of a definition: the new k-th axis is the old one at[k]. Output axes have to
@@ -16,5 +15,3 @@ void neo_layout_tensors(neo_module *m, neo_layout layout);
 /* By tensor: whether users see its dimensions, as an entry, or a gradient that is requested or
  * given, names it. */
 bool *neo_named_tensors(const neo_module *m, neo_arena *a);
-
-#endif

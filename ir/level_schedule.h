@@ -14,8 +14,7 @@
  *
  * (S. Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX ATC 2018,
  * section 3.2.) */
-#ifndef NEO_IR_LEVEL_SCHEDULE_H
-#define NEO_IR_LEVEL_SCHEDULE_H
+#pragma once
 #include "ir/interp.h"
 
 typedef struct { /* arrays as in neo_row_list; null: not wanted */
@@ -36,5 +35,3 @@ typedef struct {
 /* Fills the arrays. Children have to come before their parents. Elements of `edge` after the last
  * edge are not written. */
 void neo_level_schedule_make(const neo_level_schedule *x);
-
-#endif

@@ -223,12 +223,12 @@ bool neo_linear_of(neo_module *m, neo_expr e, neo_linear *out) {
 }
 
 static neo_expr scaled(neo_module *m, neo_expr atom, int64_t k) {
-  return neo_op2(m, NEO_OP_MUL, atom, neo_const_int(m, NEO_I64_T, k));
+  return neo_op2(m, NEO_OP_MUL, atom, neo_const_i64(m, k));
 }
 
 /* Positive terms first, so that negative ones become subtractions; the constant last. */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l) {
-  neo_expr y = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr y = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < l->n; k++)
     if (l->term[k].coef > 0)
       y = neo_op2(m, NEO_OP_ADD, y, scaled(m, l->term[k].atom, l->term[k].coef));
@@ -240,8 +240,13 @@ neo_expr neo_linear_expr(neo_module *m, const neo_linear *l) {
     y = neo_op2(m, least ? NEO_OP_ADD : NEO_OP_SUB, y, scaled(m, l->term[k].atom, least ? c : -c));
   }
   bool subtract = l->constant < 0 && l->constant != INT64_MIN;
-  neo_expr c = neo_const_int(m, NEO_I64_T, subtract ? -l->constant : l->constant);
+  neo_expr c = neo_const_i64(m, subtract ? -l->constant : l->constant);
   return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, c);
+}
+
+neo_expr neo_linear_form(neo_module *m, neo_expr e) {
+  neo_linear l;
+  return neo_linear_of(m, e, &l) ? neo_linear_expr(m, &l) : e;
 }
 
 /* ---- forms that may be moved around in */

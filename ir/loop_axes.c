@@ -18,12 +18,11 @@ static bool is_own(const data_look *l, uint32_t tensor) {
 static void look_read(void *ctx, neo_expr e) {
   data_look *l = ctx;
   const neo_node *n = neo_expr_node(l->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !is_own(l, n->attr))
+  if (!neo_node_is_load(n) || !is_own(l, n->attr))
     return;
   for (uint32_t k = 0; k < neo_tensor_rank(l->m, (neo_tensor){n->attr}); k++) {
     neo_expr at = neo_list_expr(l->m, n->arg, k);
-    l->by_data = l->by_data || neo_expr_uses_op(l->m, at, NEO_OP_LOAD) ||
-                 neo_expr_uses_op(l->m, at, NEO_OP_LOAD_ELSE);
+    l->by_data = l->by_data || neo_expr_has_loads(l->m, at);
   }
 }
 
@@ -39,15 +38,12 @@ const uint64_t *neo_loop_axes(neo_prover *p, const neo_def *defs, size_t n, neo_
   const neo_module *m = neo_prover_module(p);
   uint64_t *axes = NEO_NEW_ARRAY(a, uint64_t, m->defs.n);
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
-  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n + 1);
   uint32_t n_found = neo_recurrences(m, defs, n, a, number);
   for (uint32_t r = 1; r <= n_found; r++) {
     data_look l = {m, number, r, false};
     neo_order_step loop = {0};
-    size_t n_own = 0;
-    for (size_t k = 0; k < n; k++)
-      if (number[defs[k].i] == r)
-        own[n_own++] = defs[k];
+    size_t n_own;
+    const neo_def *own = neo_recurrence_members(number, (uint32_t)m->defs.n, r, a, &n_own);
     for (size_t k = 0; k < n_own; k++)
       neo_def_visit((neo_module *)(uintptr_t)m, own[k], look_read, &l);
     if (!l.by_data && neo_order_find(p, own, n_own, a, &loop, NULL))

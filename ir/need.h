@@ -1,6 +1,5 @@
 /* The need of a definition: a disjunction of a few conjunctions of conditions. Private to ir. */
-#ifndef NEO_IR_NEED_H
-#define NEO_IR_NEED_H
+#pragma once
 #include "ir/condition.h"
 
 enum { NEO_MOST_TERMS = 8, NEO_MOST_CONDITIONS = 96 };
@@ -33,5 +32,3 @@ neo_term neo_need_common(neo_module *m, const neo_need *x);
  * conditions that they share. So are terms with conditions on elements that are computed after the
  * definition, as computing these might need it. False: nothing changed. */
 bool neo_need_add(const neo_need_world *w, neo_need *of, const neo_term *more, uint32_t place);
-
-#endif

@@ -36,7 +36,7 @@ typedef struct {
 /* ---- reads */
 
 static bool is_integer(const neo_module *m, uint32_t t) {
-  neo_type type = (neo_type)neo_tensor_at(m, (neo_tensor){t})->type;
+  neo_type type = neo_tensor_type(m, (neo_tensor){t});
   return type == NEO_BOOL_T || neo_type_is_int(type);
 }
 
@@ -59,16 +59,6 @@ static uint64_t loops_of(const search *s, neo_tensor t) {
   return has && s->loops ? s->loops[d.i] : 0;
 }
 
-typedef struct {
-  neo_expr from, to;
-} swap;
-
-static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
-  const swap *w = ctx;
-  (void)m;
-  return e.i == w->from.i ? w->to : e;
-}
-
 /* Rewrites the condition at a read's point as one at the position that is read: an index of the
  * read becomes the axis of the position. 0: it cannot be expressed there. */
 static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) {
@@ -84,7 +74,7 @@ static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) 
     neo_expr at = neo_expr_arg(m, read, k), to = neo_axis_ref(m, POSITION + k);
     by[POSITION + k] = neo_axis_ref(m, k);
     if (neo_expr_axes(m, at))
-      condition = neo_expr_rewrite(m, condition, swap_node, &(swap){at, to});
+      condition = neo_expr_replace(m, condition, at, to);
   }
   if (neo_expr_axes(m, condition) & ~(loops_of(s, t) << POSITION))
     return (neo_expr){0};
@@ -325,11 +315,10 @@ static void solve_from(search *s) {
 }
 
 const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a) {
-  neo_arena scratch;
+  neo_arena scratch = neo_arena_scratch(a);
   search s = {.m = m, .in = in, .a = &scratch};
   if (!any_condition(&s))
     return NULL;
-  neo_arena_init(&scratch, a->alloc, a->on_fail);
   solve_from(&s);
   neo_conditions *of = NEO_NEW_ARRAY(a, neo_conditions, m->defs.n);
   for (size_t k = 0; k < in->n; k++) {

@@ -5,8 +5,7 @@
  * A definition that is not needed may have any value, as a select does not take it. The exception
  * are integers and bools that steer, such as indices: they have to be in range wherever their
  * reader runs, even if a select does not take the element read. */
-#ifndef NEO_IR_NEEDED_H
-#define NEO_IR_NEEDED_H
+#pragma once
 #include "ir/condition.h"
 #include "ir/prove.h"
 
@@ -29,7 +28,7 @@ typedef struct {
   const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
                                so all run if one is needed; null: the definitions of a recurrence
                                do */
-  neo_prover *points; /* not null: conditions over axes of loops count too, and tell in which
+  neo_prover *points;       /* not null: conditions over axes of loops count too, and tell in which
                          iterations a definition is needed */
 } neo_needed_input;
 
@@ -45,5 +44,3 @@ const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in
 /* By tensor: whether it steers one of the definitions: an integer or bool that is an index, a bound
  * or an equation of a reduction, or that such a tensor is computed from. In the arena. */
 bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a);
-
-#endif

@@ -75,6 +75,10 @@ neo_expr neo_const_int(neo_module *m, neo_type t, int64_t x) {
   return neo_type_is_float(t) ? neo_const_float(m, t, v.f) : constant(m, t, (uint64_t)v.i);
 }
 
+neo_expr neo_const_i64(neo_module *m, int64_t x) {
+  return constant(m, NEO_I64_T, (uint64_t)x);
+}
+
 neo_expr neo_const_bool(neo_module *m, bool x) {
   return constant(m, NEO_BOOL_T, x);
 }

@@ -1,7 +1,6 @@
 /* The layers that make an expression, from the bottom up: node.c interns nodes, fold.c finds a
  * known equal of a node, build.c makes expressions from both. Private to these. */
-#ifndef NEO_IR_NODE_H
-#define NEO_IR_NODE_H
+#pragma once
 #include "ir/ir.h"
 
 /* ---- node.c: the node with this identity. `attr` is the bits of a constant, else the attribute. */
@@ -11,5 +10,3 @@ neo_expr neo_node_intern(neo_module *m, neo_op op, neo_type type, uint64_t attr,
 /* ---- fold.c */
 /* The known equal of a node, or 0 if the node has to be made. Never changes a float's bits. */
 neo_expr neo_fold(neo_module *m, neo_op op, neo_type type, const neo_expr *arg, size_t n);
-
-#endif

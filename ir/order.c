@@ -120,7 +120,7 @@ static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_expr index = neo_expr_arg(s->m, e->read.read, axis);
   if (map.stride != 1)
     return (neo_expr){0};
-  return neo_op2(s->m, NEO_OP_SUB, index, neo_const_int(s->m, NEO_I64_T, map.offset));
+  return neo_op2(s->m, NEO_OP_SUB, index, neo_const_i64(s->m, map.offset));
 }
 
 /* The producer's coordinate minus the reader's, in the direction of the loop. It has to be
@@ -155,7 +155,7 @@ static void fail(const search *s, const edge *e, uint32_t axis, bool down, const
 static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
   neo_axis_rec axes[64];
   neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
-  neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_int(s->m, NEO_I64_T, most));
+  neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_i64(s->m, most));
   return neo_prove(s->p, &facts, goal, w);
 }
 
@@ -466,7 +466,7 @@ static bool join_loops_that_ask(const search *s, const members *c, const uint32_
 /* Whether the definition is an integer or bool with one value per iteration. */
 static bool may_choose(const search *s, uint32_t d) {
   neo_def_rec r = def_of(s, d);
-  neo_type type = (neo_type)neo_tensor_at(s->m, (neo_tensor){neo_list_at(s->m, r.out, 0)})->type;
+  neo_type type = neo_tensor_type(s->m, neo_list_tensor(s->m, r.out, 0));
   return !neo_type_is_float(type) && r.n_out < 64 && s->used[d] == ((uint64_t)1 << r.n_out) - 1;
 }
 
@@ -576,26 +576,14 @@ bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *are
 
 /* ---- a module */
 
-/* The definitions of recurrence `number`; *n is their number. */
-static neo_def *definitions_of(const neo_def *defs, size_t n_defs, const uint32_t *numbers,
-                               uint32_t number, neo_arena *a, size_t *n) {
-  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n_defs);
-  *n = 0;
-  for (size_t k = 0; k < n_defs; k++)
-    if (numbers[defs[k].i] == number)
-      own[(*n)++] = defs[k];
-  return own;
-}
-
 static void tell(const neo_module *m, const neo_order_failure *f, neo_str *why) {
-  neo_tensor t = {neo_list_at(m, neo_def_at(m, f->reader)->out, 0)};
+  neo_tensor t = neo_def_out(m, f->reader, 0);
   neo_tensor read = {neo_expr_node(m, f->read)->attr};
   neo_str_addf(
       why,
       "definitions: %s needs itself, and nothing shows that its read of %s is of an earlier "
       "element",
-      neo_name_text(m->names, neo_tensor_at(m, t)->name),
-      neo_name_text(m->names, neo_tensor_at(m, read)->name));
+      neo_tensor_name(m, t), neo_tensor_name(m, read));
 }
 
 static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs, neo_arena *a,
@@ -607,7 +595,7 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
   neo_prover *p = neo_prover_new(m);
   for (uint32_t number = 1; number <= n_found && !status; number++) {
     size_t n;
-    const neo_def *own = definitions_of(defs, n_defs, numbers, number, a, &n);
+    const neo_def *own = neo_recurrence_members(numbers, (uint32_t)m->defs.n, number, a, &n);
     if (neo_order_find(p, own, n, a, &loop, failure))
       continue;
     tell(m, failure, why);
@@ -623,14 +611,13 @@ neo_status neo_module_check(neo_module *m, neo_str *why) {
 }
 
 neo_status neo_module_check_orders(neo_module *m, neo_str *why, neo_order_failure *failure) {
-  neo_arena scratch;
   neo_def *defs;
   bool recurrences;
   neo_status s = neo_module_verify(m, why);
   *failure = (neo_order_failure){0};
   if (s)
     return s;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, m->tensors.n);
   for (uint32_t k = 1; k < m->tensors.n; k++)
     roots[k - 1].i = k;
@@ -651,7 +638,7 @@ void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, n
   *lo = *hi = (neo_expr){0};
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];
-    neo_expr delay = neo_const_int(m, NEO_I64_T, x.delay);
+    neo_expr delay = neo_const_i64(m, x.delay);
     neo_expr end = neo_def_axis(m, neo_def_at(m, x.def), x.axis)->hi;
     end = neo_op2(m, NEO_OP_ADD, end, delay);
     *lo = lo->i ? neo_op2(m, NEO_OP_MIN, *lo, delay) : delay;

@@ -8,8 +8,7 @@
  * remaining reads give an order of definitions within an iteration, or form a component again,
  * which gets a loop of its own (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to
  * vector form"). */
-#ifndef NEO_IR_ORDER_H
-#define NEO_IR_ORDER_H
+#pragma once
 #include "ir/prove.h"
 
 typedef struct { /* a definition in a loop */
@@ -69,5 +68,3 @@ void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, n
  * the iteration of every element of the recurrence that d reads: y[t, i] = sum[n] h[t, i, n]*c[n]
  * runs along t. -1: there is none. `loop` is the outermost loop of the recurrence's order. */
 int64_t neo_order_round_axis(neo_module *m, const neo_order_step *loop, neo_def d);
-
-#endif

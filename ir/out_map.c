@@ -23,7 +23,6 @@ neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t o
 
 neo_expr neo_def_out_index(neo_module *m, const neo_def_rec *d, uint32_t k) {
   neo_out_dim p = neo_out_map_at(m, d->out_map, k);
-  neo_expr scaled =
-      neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, k), neo_const_int(m, NEO_I64_T, p.stride));
-  return neo_op2(m, NEO_OP_ADD, scaled, neo_const_int(m, NEO_I64_T, p.offset));
+  neo_expr scaled = neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, k), neo_const_i64(m, p.stride));
+  return neo_op2(m, NEO_OP_ADD, scaled, neo_const_i64(m, p.offset));
 }

@@ -1,8 +1,7 @@
 /* Out maps: the positions to which a definition writes its elements. Element x of output axis k is
  * written to position stride*x + offset of dimension k. Only this file knows how a map is
  * stored. */
-#ifndef NEO_IR_OUT_MAP_H
-#define NEO_IR_OUT_MAP_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -27,5 +26,3 @@ neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t o
 
 /* stride * AXIS k + offset: the position along dimension k that the definition writes. */
 neo_expr neo_def_out_index(neo_module *m, const neo_def_rec *d, uint32_t k);
-
-#endif

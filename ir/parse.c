@@ -412,8 +412,7 @@ static void read_all(reader *r) {
 }
 
 static neo_module *verified(neo_ir_parser *p, size_t errors_before) {
-  neo_str why;
-  neo_str_init(&why, p->arena);
+  neo_str why = neo_str_in(p->arena);
   if (neo_diags_errors(p->m->diags) > errors_before)
     return NULL;
   if (neo_module_check(p->m, &why) == NEO_OK)

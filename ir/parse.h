@@ -2,8 +2,7 @@
  *
  * A statement is a run of tokens up to the next one in the first column. Its first error makes the
  * rest of it look empty, so that every loop ends and one statement gives one message. */
-#ifndef NEO_IR_PARSE_H
-#define NEO_IR_PARSE_H
+#pragma once
 #include "ir/ir.h"
 
 typedef enum { T_END, T_NAME, T_STRING, T_NUMBER, T_LET, T_DEF, T_ANON, T_PUNCT, T_BAD } token_kind;
@@ -65,5 +64,3 @@ void neo_parse_named(neo_ir_parser *p, neo_expr e); /* e has a name now */
 /* ---- definitions (parse_def.c) */
 void neo_parse_def(neo_ir_parser *p, bool init);
 int64_t neo_parse_integer(neo_ir_parser *p); /* with sign; 0 when it failed */
-
-#endif

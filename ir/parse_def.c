@@ -1,7 +1,6 @@
 /* Definitions of the text form. */
 #include "ir/out_map.h"
 #include "ir/parse.h"
-#include <stdlib.h>
 
 enum { MAX_AXES = 64, MAX_OUTS = 4, MAX_BODIES = 2, MAX_DEF = 1 << 18 };
 
@@ -23,7 +22,7 @@ static void add_axis(neo_ir_parser *p, uint32_t *ids) {
       neo_parse_fail(p, p->tokens.at[first], NEO_D_IR_TWICE, "axis",
                      neo_name_text(p->m->names, rec.name));
   neo_parse_expect(p, ":");
-  rec.lo = neo_const_int(p->m, NEO_I64_T, 0);
+  rec.lo = neo_const_i64(p->m, 0);
   rec.hi = neo_parse_sum(p);
   if (neo_parse_accept(p, "..")) {
     rec.lo = rec.hi;
@@ -148,7 +147,7 @@ static void parse_reduction(neo_ir_parser *p, neo_def_rec *d, neo_reducer r, uin
     d->finish = parse_exprs(p, MAX_OUTS);
   } else {
     neo_expr acc = neo_acc_ref(p->m, p->acc[0], 0);
-    d->finish = neo_list_new(p->m, &acc.i, 1);
+    d->finish = neo_list_one(p->m, acc.i);
   }
 }
 

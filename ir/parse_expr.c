@@ -266,7 +266,7 @@ static neo_expr load(neo_ir_parser *p, size_t first) {
   size_t n = arguments(p, arg, 64, "]");
   if (p->failed)
     return none;
-  neo_type type = (neo_type)neo_tensor_at(p->m, t)->type;
+  neo_type type = neo_tensor_type(p->m, t);
   return make(p, first, NEO_OP_LOAD, type, t.i, arg, n);
 }
 

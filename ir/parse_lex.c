@@ -239,10 +239,9 @@ static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
 
 uint32_t neo_parse_text_name(neo_ir_parser *p, token t) {
   const char *s = p->text + t.offset;
-  neo_str out;
   if (t.kind == T_NAME)
     return neo_name_ofn(p->m->names, s, t.n);
-  neo_str_init(&out, p->arena);
+  neo_str out = neo_str_in(p->arena);
   for (uint32_t k = 1; k + 1 < t.n; k++) {
     if (s[k] != '\\' && s[k]) {
       neo_str_addc(&out, s[k]);

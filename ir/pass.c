@@ -20,15 +20,14 @@ static bool looked_at(const neo_pass *pass, const neo_pass_options *o) {
 }
 
 static const char *text_of(const neo_module *m, neo_arena *scratch) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   neo_module_print(m, &s);
   return neo_str_text(&s);
 }
 
 static const char *name_of(const neo_module *m, neo_def d) {
-  neo_tensor t = {neo_list_at(m, neo_def_at(m, d)->out, 0)};
-  return neo_name_text(m->names, neo_tensor_at(m, t)->name);
+  neo_tensor t = neo_def_out(m, d, 0);
+  return neo_tensor_name(m, t);
 }
 
 /* Reports a recurrence for which no order is found. This is no bug: it may be part of a gradient,
@@ -37,15 +36,15 @@ static neo_status tell_unordered(neo_module *m, const neo_order_failure *f) {
   int h = neo_diag(m->diags, neo_def_at(m, f->reader)->span, NEO_D_ORDER_NOT_FOUND,
                    name_of(m, f->reader), name_of(m, f->producer));
   if (f->gave_up)
-    neo_diag_help(m->diags, h, "the search was given up; --proof-quota=N allows proofs N operations");
+    neo_diag_help(m->diags, h,
+                  "the search was given up; --proof-quota=N allows proofs N operations");
   return NEO_INPUT;
 }
 
 /* A pass that leaves a broken module is a bug: reported as such, with the pass's name. */
 static neo_status verify_after(neo_module *m, const neo_pass *pass) {
-  neo_str why;
   neo_order_failure unordered;
-  neo_str_init(&why, m->arena);
+  neo_str why = neo_str_in(m->arena);
   neo_status status = neo_module_check_orders(m, &why, &unordered);
   if (status && unordered.reader.i && (pass->required || unordered.gave_up))
     return tell_unordered(m, &unordered);
@@ -79,9 +78,8 @@ static neo_status call(neo_module *m, const neo_pass_target *target, const neo_p
 
 static neo_status run_one(neo_module *m, const neo_pass_target *target, const neo_pass *pass,
                           const neo_pass_options *o) {
-  neo_arena scratch;
   bool look = looked_at(pass, o), compare = look || o->check;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const char *before = compare ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
   neo_status status = call(m, target, pass);

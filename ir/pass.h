@@ -1,8 +1,7 @@
 /* Passes: a pass is a function over the module; the runner verifies after each, prints what
  * changed, and can switch each off. The table of passes (passes.def) belongs to the driver, which
  * alone sees every folder. */
-#ifndef NEO_IR_PASS_H
-#define NEO_IR_PASS_H
+#pragma once
 #include "base/status.h"
 #include "ir/ir.h"
 
@@ -75,5 +74,3 @@ neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const ne
 
 /* Reports a bug in a pass: `what` is wrong in definition d. Returns NEO_INTERNAL. */
 neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) NEO_MUST_CHECK;
-
-#endif

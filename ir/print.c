@@ -172,7 +172,7 @@ static void add_header(const neo_text_expr *t, const neo_def_rec *d, neo_def id,
     neo_str_addf(t->out, "inner_loop %u ", d->inner_loop);
   if (d->after.i) {
     neo_str_add(t->out, "after ");
-    neo_text_add_name(t->out, neo_name_text(t->m->names, neo_tensor_at(t->m, d->after)->name));
+    neo_text_add_name(t->out, neo_tensor_name(t->m, d->after));
     neo_str_addc(t->out, ' ');
   }
   if (d->out.n != 1)
@@ -272,12 +272,11 @@ static void add_def(const neo_module *m, neo_def id, neo_str *out, bool init, ne
 
 static bool is_init(const neo_module *m, neo_def id) {
   const neo_def_rec *d = neo_def_at(m, id);
-  return d->out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, 0)})->init.i == id.i;
+  return d->out.n == 1 && neo_tensor_at(m, neo_list_tensor(m, d->out, 0))->init.i == id.i;
 }
 
 void neo_def_print(const neo_module *m, neo_def d, neo_str *out) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   add_def(m, d, out, is_init(m, d), &scratch);
   neo_arena_free(&scratch);
 }
@@ -287,7 +286,7 @@ static bool in_use(const neo_module *m, neo_def id) {
   const neo_def_rec *d = neo_def_at(m, id);
   if (d->out.n == 0)
     return false;
-  neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, 0)})->pieces;
+  neo_list pieces = neo_tensor_at(m, neo_list_tensor(m, d->out, 0))->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
     if (neo_list_at(m, pieces, k) == id.i)
       return true;
@@ -388,7 +387,7 @@ static void add_entry(const neo_module *m, neo_str *out, const neo_entry_rec *e)
     neo_str_add(out, k ? ", " : " ");
     neo_text_add_label(out, neo_name_text(m->names, neo_list_at(m, e->names, k)));
     neo_str_add(out, " = ");
-    neo_text_add_tensor(m, out, (neo_tensor){neo_list_at(m, e->outputs, k)});
+    neo_text_add_tensor(m, out, neo_list_tensor(m, e->outputs, k));
   }
   if (e->updates.n) {
     neo_str_add(out, "; updates ");

@@ -1,6 +1,5 @@
 /* Text form of the IR; parse(print(m)) == m (same text again). First line: "neo-ir 1". */
-#ifndef NEO_IR_PRINT_H
-#define NEO_IR_PRINT_H
+#pragma once
 #include "ir/ir.h"
 
 void neo_module_print(const neo_module *m, neo_str *out);
@@ -10,5 +9,3 @@ void neo_expr_print(const neo_module *m, const neo_def_rec *d, neo_expr e,
 /* Parses; errors are diagnostics (E06xx) and return null. `path` names the text in messages. */
 neo_module *neo_module_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                              const char *text, size_t n);
-
-#endif

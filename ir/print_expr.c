@@ -319,8 +319,7 @@ void neo_text_add_expr(const neo_text_expr *t, neo_expr e, int level) {
 }
 
 void neo_expr_print(const neo_module *m, const neo_def_rec *d, neo_expr e, neo_str *out) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   neo_text_expr t = {.m = m, .out = out, .limit = out->n + 4000};
   if (d) {
     t.axis = neo_text_axes(m, d, &scratch);

@@ -99,6 +99,7 @@ static neo_prover_scope *new_scope(neo_prover *p, const neo_facts *f) {
 }
 
 neo_prover_scope *neo_prover_of(neo_prover *p, const neo_facts *facts) {
+  facts = facts ? facts : &(neo_facts){0};
   uint64_t h = facts_hash(facts), found = 0;
   neo_map_get(&p->scopes, h, &found);
   for (neo_prover_scope *s = (neo_prover_scope *)(uintptr_t)found; s; s = s->next)
@@ -269,10 +270,15 @@ neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_wi
 
 neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
                           neo_witness *w) {
-  neo_module *m = p->m;
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
-  neo_expr low = neo_op2(m, NEO_OP_LE, zero, index), high = neo_op2(m, NEO_OP_LT, index, extent);
-  return neo_prove(p, facts, neo_op2(m, NEO_OP_AND, low, high), w);
+  return neo_prove(p, facts, neo_between(p->m, neo_const_i64(p->m, 0), index, extent), w);
+}
+
+bool neo_proves(neo_prover *p, const neo_facts *facts, neo_expr goal) {
+  return neo_prove(p, facts, goal, NULL) == NEO_PROVED;
+}
+
+bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent) {
+  return neo_prove_index(p, facts, index, extent, NULL) == NEO_PROVED;
 }
 
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi) {

@@ -11,8 +11,7 @@
  *
  * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's
  * integers. The files behind this header are listed in prove_scope.h. */
-#ifndef NEO_IR_PROVE_H
-#define NEO_IR_PROVE_H
+#pragma once
 #include "ir/ir.h"
 
 typedef enum { NEO_UNKNOWN, NEO_PROVED, NEO_REFUTED } neo_proof;
@@ -67,7 +66,7 @@ neo_prover_stats neo_proofs_total(const neo_module *m);
 void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 
 /* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that
- * hold). At most 64 axes. */
+ * hold). At most 64 axes. Null where there are neither. */
 typedef struct {
   const neo_axis_rec *axes;
   uint32_t n_axes;
@@ -79,9 +78,11 @@ typedef struct {
  * with a point at which it does not, and which certainly exists (no opaque value is involved).
  * UNKNOWN: neither could be shown. */
 neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w);
+bool neo_proves(neo_prover *p, const neo_facts *facts, neo_expr goal); /* PROVED, and no witness */
 /* Decides whether 0 <= index < extent at all points. */
 neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
                           neo_witness *w);
+bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent);
 /* The interval of an i64 expression. False: an end is unbounded, and is INT64_MIN or INT64_MAX. */
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi);
 /* Simplifies e: comparisons that the facts decide become constants, a LOAD_ELSE whose guard always
@@ -101,5 +102,3 @@ neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
  * condition changed. The range is empty if hi <= lo. */
 bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
                  neo_expr *hi, neo_expr *rest);
-
-#endif

@@ -9,7 +9,6 @@
  * exact over the rationals when one bound matters. Every step costs fuel. */
 #include "ir/element.h"
 #include "ir/prove_scope.h"
-#include <assert.h>
 
 enum { MAX_ELIMINATIONS = 48 };
 static const int64_t none = INT64_MIN;
@@ -256,7 +255,7 @@ static void try_load_else(step *t, neo_expr e, const neo_node *n) {
   bool low = t->sign > 0;
   neo_expr end[3] = {low ? ends.least : ends.below, low ? (neo_expr){0} : ends.limit, bound};
   if (low && bound.i)
-    end[2] = neo_const_int(t->s->m, NEO_I64_T, 0);
+    end[2] = neo_const_i64(t->s->m, 0);
   for (uint32_t k = 0; k < 3 && !done(t); k++)
     if (end[k].i)
       try_worse(t, end[k], low ? 0 : -1, other);

@@ -14,8 +14,6 @@
 #include <isl/set.h>
 #include <isl/space.h>
 #include <isl/val.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct neo_isl {
   isl_ctx *ctx;

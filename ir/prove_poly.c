@@ -263,7 +263,7 @@ static neo_expr term_expr(neo_module *m, const neo_mono *t, int64_t coef) {
   neo_expr y = {t->atom[t->n - 1]};
   for (uint32_t k = t->n - 1; k > 0; k--)
     y = neo_op2(m, NEO_OP_MUL, y, (neo_expr){t->atom[k - 1]});
-  return neo_op2(m, NEO_OP_MUL, y, neo_const_int(m, NEO_I64_T, coef));
+  return neo_op2(m, NEO_OP_MUL, y, neo_const_i64(m, coef));
 }
 
 static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_expr y) {
@@ -280,12 +280,11 @@ static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_e
 
 /* Positive terms, then the others, the constant last; first where no term is positive. */
 neo_expr neo_poly_expr(neo_module *m, const neo_poly *g) {
-  neo_expr y = add_terms(m, g, true, neo_const_int(m, NEO_I64_T, 0));
+  neo_expr y = add_terms(m, g, true, neo_const_i64(m, 0));
   int64_t zero, c = g->constant;
   if (neo_expr_is_int(m, y, &zero))
-    return add_terms(m, g, false, neo_const_int(m, NEO_I64_T, c));
+    return add_terms(m, g, false, neo_const_i64(m, c));
   y = add_terms(m, g, false, y);
   bool subtract = c < 0 && c != INT64_MIN;
-  return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y,
-                 neo_const_int(m, NEO_I64_T, subtract ? -c : c));
+  return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, neo_const_i64(m, subtract ? -c : c));
 }

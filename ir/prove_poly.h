@@ -4,8 +4,7 @@
  * Terms are sorted by graded lexicographic order, highest first, so that division by a polynomial
  * terminates. All arithmetic is checked: false means an overflow or too many terms, and then the
  * result is meaningless. Results never alias arguments. Private to the prover. */
-#ifndef NEO_IR_PROVE_POLY_H
-#define NEO_IR_PROVE_POLY_H
+#pragma once
 #include "ir/ir.h"
 
 enum { NEO_POLY_TERMS = 32, NEO_POLY_DEGREE = 4 };
@@ -55,5 +54,3 @@ neo_expr neo_poly_expr(neo_module *m, const neo_poly *g);
 /* Floor and ceiling of a/b, b > 0. */
 int64_t neo_div_floor(int64_t a, int64_t b);
 int64_t neo_div_ceil(int64_t a, int64_t b);
-
-#endif

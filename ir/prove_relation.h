@@ -5,8 +5,7 @@
  *
  *   condition = TRUE | FALSE | AND condition condition | OR condition condition
  *             | (GE | EQ) constant n {dimension coefficient}      constant + sum >= 0, or == 0 */
-#ifndef NEO_IR_PROVE_RELATION_H
-#define NEO_IR_PROVE_RELATION_H
+#pragma once
 #include "ir/prove_scope.h"
 
 enum { NEO_REL_DIMS = 40, NEO_REL_CASES = 8, NEO_REL_RULES = 160, NEO_REL_ASSUMED = 64 };
@@ -74,5 +73,3 @@ neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, 
 /* The quota of operations for a question that is asked now. */
 uint64_t neo_prover_quota(const neo_prover *p);
 void neo_prover_gave_up(neo_prover *p); /* reports it, at the prover's source position */
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that
  * they hold in the scope without conditions. Private to the prover. */
-#ifndef NEO_IR_PROVE_SCOPE_H
-#define NEO_IR_PROVE_SCOPE_H
+#pragma once
 #include "ir/prove.h"
 #include "ir/prove_poly.h"
 #include "ir/range.h"
@@ -165,5 +164,3 @@ neo_proof neo_witness_search_all(neo_witness_search *t, neo_witness *w);
 int neo_witness_search_size(const neo_witness_search *t, uint32_t size);
 /* Sets everything in *w to its least value. */
 void neo_witness_search_start(const neo_witness_search *t, neo_witness *w);
-
-#endif

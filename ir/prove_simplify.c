@@ -43,14 +43,9 @@ static int decided_hard(neo_prover_scope *s, neo_expr c) {
 
 /* ---- contexts */
 
-typedef struct {
-  const neo_module *m;
-  bool found;
-} search;
-
-static void is_work(void *ctx, neo_expr e) {
-  search *q = ctx;
-  const neo_node *n = neo_expr_node(q->m, e);
+static bool is_work(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)x;
   switch (n->op) {
   case NEO_OP_EQ:
   case NEO_OP_NE:
@@ -61,26 +56,18 @@ static void is_work(void *ctx, neo_expr e) {
   case NEO_OP_MIN:
   case NEO_OP_MAX:
   case NEO_OP_CLAMP:
-    q->found = q->found || neo_expr_is_integer(q->m, neo_list_expr(q->m, n->arg, 0));
-    break;
+    return neo_expr_is_integer(m, neo_list_expr(m, n->arg, 0));
   case NEO_OP_SELECT:
   case NEO_OP_LOAD_ELSE:
-    q->found = true;
-    break;
+    return true;
   default:
-    break;
+    return false;
   }
-}
-
-static bool has_work(const neo_module *m, neo_expr e) {
-  search q = {m, false};
-  neo_expr_visit(m, e, is_work, &q);
-  return q.found;
 }
 
 /* The scope in which c has this value, if knowing it may help with e. */
 static neo_prover_scope *under(job *j, neo_prover_scope *s, neo_expr c, bool value, neo_expr e) {
-  if (j->scopes >= MAX_SCOPES || !has_work(j->m, e))
+  if (j->scopes >= MAX_SCOPES || !neo_expr_any(j->m, e, is_work, NULL))
     return s;
   j->scopes++;
   return neo_prover_under(s, c, value);
@@ -168,7 +155,7 @@ static int in_range(neo_prover_scope *s, const neo_node *n) {
   for (uint32_t k = 0; k + 1 < n->arg.n && all; k++) {
     neo_expr x = neo_list_expr(m, n->arg, k);
     neo_expr extent = neo_tensor_extent(m, (neo_tensor){n->attr}, k);
-    int low = decided_hard(s, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), x));
+    int low = decided_hard(s, neo_op2(m, NEO_OP_LE, neo_const_i64(m, 0), x));
     int high = decided_hard(s, neo_op2(m, NEO_OP_LT, x, extent));
     if (low == 0 || high == 0)
       all = 0;

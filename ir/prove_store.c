@@ -3,10 +3,10 @@
  *
  * The memory is keyed by the words of a relation, so a question is answered once whatever its axes,
  * tensors and sizes are called and whichever pass asks. Times are CPU times of this process. */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "ir/prove_relation.h"
 #include <string.h>
-#include <time.h>
 
 typedef struct answer {
   struct answer *next; /* next with equal hash */
@@ -92,12 +92,6 @@ static void spent(neo_prover *p, double seconds) {
   s->slowest = p->at;
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- answers */
 
 static answer *find(neo_proofs *s, uint64_t h, const int64_t *words, size_t n) {
@@ -121,9 +115,9 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
   int64_t *point = NEO_NEW_ARRAY(arena, int64_t, (size_t)words[0] + 1);
   if (!p->isl)
     p->isl = neo_isl_new(arena);
-  double start = now();
+  double start = neo_clock_s(CLOCK_PROCESS_CPUTIME_ID);
   neo_isl_answer is = neo_isl_sample(p->isl, words, n, quota, point);
-  spent(p, now() - start);
+  spent(p, neo_clock_s(CLOCK_PROCESS_CPUTIME_ID) - start);
   p->stats.isl_calls++;
   answer *a = NEO_NEW(arena, answer);
   uint64_t next = 0;

@@ -38,7 +38,7 @@ static neo_expr plus(neo_module *m, neo_expr e, int64_t c) {
   neo_poly g;
   bool linear = neo_linear_of(m, e, &l) && l.n <= NEO_POLY_TERMS;
   if (!linear || __builtin_add_overflow(l.constant, c, &l.constant))
-    return neo_op2(m, NEO_OP_ADD, e, neo_const_int(m, NEO_I64_T, c));
+    return neo_op2(m, NEO_OP_ADD, e, neo_const_i64(m, c));
   neo_poly_set(&g, l.constant);
   for (; g.n < l.n; g.n++) /* highest first, as polynomials are */
     g.term[g.n] = (neo_mono){l.term[l.n - 1 - g.n].coef, 1, {l.term[l.n - 1 - g.n].atom.i}};
@@ -123,7 +123,7 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   for (uint32_t k = 0; k < n.arg.n; k++) {
     neo_expr index = neo_list_expr(m, n.arg, k);
     neo_expr high = neo_op2(m, NEO_OP_LT, index, neo_tensor_extent(m, (neo_tensor){n.attr}, k));
-    inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index) &&
+    inside = inside && at_most(j, neo_const_i64(m, 0), index) &&
              neo_prover_prove(j->outer, high)->proof == NEO_PROVED;
   }
   return inside ? e : neo_load_else_zero(m, e);
@@ -176,11 +176,11 @@ static bool cut_quotient(job *j, const neo_poly *x, const neo_poly *d, neo_expr 
       !is_between(neo_prover_box(j->outer, &rest), NEAR))
     return false;
   int64_t end = FAR / (c.constant < 0 ? -c.constant : c.constant);
-  neo_expr v = neo_op2(m, NEO_OP_MAX, (neo_expr){atom}, neo_const_int(m, NEO_I64_T, -end));
-  v = neo_op2(m, NEO_OP_MIN, v, neo_const_int(m, NEO_I64_T, end));
-  v = neo_op2(m, NEO_OP_MUL, v, neo_const_int(m, NEO_I64_T, c.constant));
+  neo_expr v = neo_op2(m, NEO_OP_MAX, (neo_expr){atom}, neo_const_i64(m, -end));
+  v = neo_op2(m, NEO_OP_MIN, v, neo_const_i64(m, end));
+  v = neo_op2(m, NEO_OP_MUL, v, neo_const_i64(m, c.constant));
   v = neo_op2(m, NEO_OP_ADD, v, neo_poly_expr(m, &rest));
-  *out = neo_op2(m, NEO_OP_DIV, v, neo_const_int(m, NEO_I64_T, d->constant));
+  *out = neo_op2(m, NEO_OP_DIV, v, neo_const_i64(m, d->constant));
   return true;
 }
 

@@ -4,8 +4,7 @@
  * exact integers, which may be outside of i64: ends saturate outwards. No range is empty, because
  * an empty one would prove everything: contradictory statements give the range of everything, and
  * so does an index without values. */
-#ifndef NEO_IR_RANGE_H
-#define NEO_IR_RANGE_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -34,5 +33,3 @@ neo_range neo_range_max(neo_range a, neo_range b);
 /* Division rounds down, and the remainder has the divisor's sign; by zero, both are 0. */
 neo_range neo_range_div(neo_range a, neo_range b);
 neo_range neo_range_mod(neo_range a, neo_range b);
-
-#endif

@@ -1,8 +1,7 @@
 /* The integers that an expression can be, from the declared bounds of sizes and elements and from
  * the bounds of axes: an interval, operator by operator. If the exact value of a sum, a difference
  * or a product may leave i64, the operator may wrap, and its result may be anything. */
-#ifndef NEO_IR_REACH_H
-#define NEO_IR_REACH_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -27,5 +26,3 @@ bool neo_expr_is_whole_sum(const neo_module *m, neo_expr e);
 bool neo_reach_wraps(neo_reaches *r, neo_expr e);
 /* Whether e, or any expression that it contains, is one. */
 bool neo_reach_wraps_inside(neo_reaches *r, neo_expr e);
-
-#endif

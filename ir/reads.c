@@ -10,7 +10,7 @@ typedef struct {
 static void collect_read(void *ctx, neo_expr e) {
   reads *r = ctx;
   const neo_node *n = neo_expr_node(r->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   for (size_t k = 0; k < r->found.n; k++)
     if (r->found.at[k].i == n->attr)

@@ -22,7 +22,7 @@ static void look(void *ctx, neo_expr e) {
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, e);
   neo_linear at;
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   const neo_order_member *made = maker_of(l, (neo_tensor){n->attr});
   if (!made)

@@ -3,16 +3,16 @@
 #include "ir/row_blocks.h"
 
 neo_expr neo_row_block_point(neo_module *m, int64_t length, neo_expr s, neo_expr i) {
-  neo_expr start = neo_op2(m, NEO_OP_MUL, neo_const_int(m, NEO_I64_T, length), s);
+  neo_expr start = neo_op2(m, NEO_OP_MUL, neo_const_i64(m, length), s);
   return neo_op2(m, NEO_OP_ADD, start, i);
 }
 
 neo_expr neo_row_block_points(neo_module *m, int64_t length, int64_t extent, neo_expr s) {
-  neo_expr n = neo_const_int(m, NEO_I64_T, length);
+  neo_expr n = neo_const_i64(m, length);
   if (extent % length == 0)
     return n;
   neo_expr start = neo_op2(m, NEO_OP_MUL, n, s);
-  neo_expr left = neo_op2(m, NEO_OP_SUB, neo_const_int(m, NEO_I64_T, extent), start);
+  neo_expr left = neo_op2(m, NEO_OP_SUB, neo_const_i64(m, extent), start);
   return neo_op2(m, NEO_OP_MIN, n, left);
 }
 
@@ -36,19 +36,9 @@ static bool lengths(neo_module *m, const neo_axis_rec *s, const neo_axis_rec *i,
       return false;
   }
   out->at = at;
-  out->extent = neo_const_int(m, NEO_I64_T, extent);
+  out->extent = neo_const_i64(m, extent);
   return out->length > 1 && i->hi.i == neo_row_block_points(m, out->length, extent, axis).i &&
          runs == (extent + out->length - 1) / out->length;
-}
-
-typedef struct {
-  neo_expr point, axis, stand_in;
-} putter;
-
-static neo_expr put_point(void *ctx, neo_module *m, neo_expr e) {
-  const putter *p = ctx;
-  (void)m;
-  return e.i == p->point.i ? p->stand_in : e;
 }
 
 bool neo_row_block_of(neo_module *m, neo_def d, neo_row_block *out) {
@@ -64,8 +54,8 @@ bool neo_row_block_of(neo_module *m, neo_def d, neo_row_block *out) {
   if (!lengths(m, neo_def_axis(m, &r, at), neo_def_axis(m, &r, r.n_out), at, out))
     return false;
   neo_expr s = neo_axis_ref(m, at), i = neo_axis_ref(m, r.n_out), by[STAND_IN + 1] = {{0}};
-  putter p = {neo_row_block_point(m, out->length, s, i), s, neo_axis_ref(m, STAND_IN)};
-  body = neo_expr_rewrite(m, body, put_point, &p);
+  neo_expr point = neo_row_block_point(m, out->length, s, i);
+  body = neo_expr_replace(m, body, point, neo_axis_ref(m, STAND_IN));
   if (neo_expr_axes(m, body) & (1ULL << at | 1ULL << r.n_out))
     return false;
   by[STAND_IN] = s;

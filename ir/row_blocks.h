@@ -7,8 +7,7 @@
  *
  * transform/rfactor_columns.c writes such definitions; fusion/search/columns.c finds them, and
  * computes part together with other definitions along r. */
-#ifndef NEO_IR_ROW_BLOCKS_H
-#define NEO_IR_ROW_BLOCKS_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -24,5 +23,3 @@ neo_expr neo_row_block_point(neo_module *m, int64_t length, neo_expr s, neo_expr
 neo_expr neo_row_block_points(neo_module *m, int64_t length, int64_t extent, neo_expr s);
 /* Whether the definition is a sum per run, for an output axis other than the last. */
 bool neo_row_block_of(neo_module *m, neo_def d, neo_row_block *out) NEO_MUST_CHECK;
-
-#endif

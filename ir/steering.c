@@ -5,7 +5,7 @@ static void mark_load(void *ctx, neo_expr e) {
   void **c = ctx;
   const neo_module *m = c[0];
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     ((bool *)c[1])[n->attr] = true;
 }
 
@@ -14,14 +14,14 @@ static void mark_indices(void *ctx, neo_expr e) {
   void **c = ctx;
   const neo_module *m = c[0];
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   for (uint32_t k = 0; k < neo_tensor_rank(m, (neo_tensor){n->attr}); k++)
     neo_expr_visit(m, neo_list_expr(m, n->arg, k), mark_load, ctx);
 }
 
 static bool is_integer(const neo_module *m, uint32_t t) {
-  neo_type type = (neo_type)neo_tensor_at(m, (neo_tensor){t})->type;
+  neo_type type = neo_tensor_type(m, (neo_tensor){t});
   return type == NEO_BOOL_T || neo_type_is_int(type);
 }
 
@@ -47,8 +47,7 @@ static void mark_own(const neo_module *m, neo_def d, bool *steers) {
 
 bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a) {
   bool *steers = NEO_NEW_ARRAY(a, bool, m->tensors.n), changed = true;
-  neo_arena scratch;
-  neo_arena_init(&scratch, a->alloc, a->on_fail);
+  neo_arena scratch = neo_arena_scratch(a);
   for (size_t k = 0; k < n; k++)
     mark_own(m, defs[k], steers);
   while (changed) {

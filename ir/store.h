@@ -14,8 +14,7 @@
  *
  *     a[t, i, j]: 3 x 5, at 0 of rows[t, 15]:   a[t, i, j] is element t*15 + i*5 + j
  *     b[t, i]: 9, at 6 of rows[t, 15]:          b[t, i] is element t*15 + 6 + i */
-#ifndef NEO_IR_STORE_H
-#define NEO_IR_STORE_H
+#pragma once
 #include "ir/ir.h"
 
 /* The tensor whose memory holds t: t itself, or the one that t lies in, directly or through other
@@ -31,5 +30,3 @@ void neo_store_in_rows(neo_module *m, neo_tensor t, neo_tensor in, neo_expr at);
 /* The element of a row of another tensor at which t begins; 0: t lies in no rows. *lead: how many
  * dimensions are before a row; all if it lies in none. */
 neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *lead);
-
-#endif

@@ -30,8 +30,7 @@
  * that is used more than once, or lies deep, is named `$n` where its definition first has its axes
  * in scope. Literals are f32 with a point, i64 without, or have their type at the end: `1.0bf16`,
  * `3u8`, `inf_f64`. */
-#ifndef NEO_IR_TEXT_H
-#define NEO_IR_TEXT_H
+#pragma once
 #include "ir/ir.h"
 
 enum { NEO_TEXT_DEPTH = 200 }; /* nesting that the parser accepts; the printer stays far below */
@@ -70,5 +69,3 @@ void neo_text_add_tensor(const neo_module *m, neo_str *out, neo_tensor t);
 void neo_text_add_size(const neo_module *m, neo_str *out, neo_size s);
 /* Names of a definition's axes, each different and different from the sizes'; from the arena. */
 const char *const *neo_text_axes(const neo_module *m, const neo_def_rec *d, neo_arena *a);
-
-#endif

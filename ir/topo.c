@@ -158,14 +158,29 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
   return found;
 }
 
+/* ---- what entries need */
+
+void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    if (neo_list_at(m, l, k))
+      NEO_PUSH(a, to, neo_list_tensor(m, l, k));
+}
+
+void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e) {
+  neo_tensors_add(m, a, to, e->outputs);
+  neo_tensors_add(m, a, to, e->updates);
+}
+
+size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out) {
+  neo_tensors roots = {0};
+  neo_entry_roots(m, a, &roots, e);
+  return neo_module_topo(m, roots.at, roots.n, a, out, NULL);
+}
+
 size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out) {
-  NEO_VEC(neo_tensor) roots = {0};
-  for (size_t e = 0; e < m->entries.n; e++) {
-    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
-    for (int l = 0; l < 2; l++)
-      for (uint32_t k = 0; k < lists[l].n; k++)
-        NEO_PUSH(a, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
-  }
+  neo_tensors roots = {0};
+  for (size_t k = 0; k < m->entries.n; k++)
+    neo_entry_roots(m, a, &roots, &m->entries.at[k]);
   for (uint32_t t = 1; inits && t < m->tensors.n; t++) {
     neo_def init = m->tensors.at[t].init;
     neo_tensor *read;

@@ -4,8 +4,7 @@
  *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r]
  *     ran[t, r]   = select(alive[t, r], (ran[t, r - 1] else 0) + 1, (ran[t, r - 1] else 0))
  *     rounds[t]   = ran[t, L - 1] */
-#ifndef NEO_IR_TRIP_COUNT_H
-#define NEO_IR_TRIP_COUNT_H
+#pragma once
 #include "ir/ir.h"
 
 /* Is it such a condition along its dimension `axis`: false behind an element that is? */
@@ -16,5 +15,3 @@ neo_tensor neo_trip_count(neo_module *m, neo_tensor alive, uint32_t axis);
 /* The condition alive[.., AXIS k], which holds at all positions of the definition's axis k as that
  * ends at a trip count, rounds[..]; 0: it ends elsewhere. */
 neo_expr neo_trip_condition(neo_module *m, const neo_def_rec *d, uint32_t k);
-
-#endif

@@ -77,7 +77,7 @@ static bool check_finish(neo_verifier *v, const neo_def_rec *d) {
     return neo_verify_fail(v, "not one expression a result");
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(v->m, d->out, k)};
-    neo_type type = (neo_type)neo_tensor_at(v->m, t)->type;
+    neo_type type = neo_tensor_type(v->m, t);
     if (!neo_verify_expr(v, &in, neo_list_expr(v->m, d->finish, k), type, "the result"))
       return false;
   }
@@ -213,8 +213,7 @@ static bool check_nodes(neo_verifier *v) {
 }
 
 neo_status neo_module_verify(const neo_module *m, neo_str *why) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   neo_verifier v = {.m = m, .why = why, .arena = &scratch, .where = "module"};
   v.value = NEO_NEW_ARRAY(&scratch, int64_t, m->nodes.n);
   bool ok = check_nodes(&v) && neo_verify_sizes(&v) && neo_verify_tensors(&v) && check_defs(&v) &&

@@ -1,7 +1,6 @@
 /* Checks of the invariants in ir.h. A violation is a bug of a pass (or bad IR text): *why gets a
  * message that names the definition or tensor. */
-#ifndef NEO_IR_VERIFY_H
-#define NEO_IR_VERIFY_H
+#pragma once
 #include "base/status.h"
 #include "ir/prove.h"
 
@@ -15,5 +14,3 @@ neo_status neo_reads_verify(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 /* A LOAD of the definition that is not proved to be inside of its tensor wherever it is evaluated
  * (the quota may be the reason); 0: there is none. */
 neo_expr neo_unproved_read(neo_prover *p, neo_def d, neo_arena *scratch);
-
-#endif

@@ -4,7 +4,6 @@
  * images are disjoint if their progressions are disjoint in some dimension. Images cover the tensor
  * if each is inside of it, all are disjoint, and their volumes add up to the tensor's. */
 #include "base/whole.h"
-#include "ir/interp.h"
 #include "ir/out_map.h"
 #include "ir/verify_parts.h"
 

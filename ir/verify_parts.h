@@ -1,6 +1,5 @@
 /* The verifier's parts; private to verify*.c. A check that returns false has written *why. */
-#ifndef NEO_IR_VERIFY_PARTS_H
-#define NEO_IR_VERIFY_PARTS_H
+#pragma once
 #include "ir/ir.h"
 
 enum { NEO_VERIFY_SAMPLES = 8, NEO_VERIFY_RANK = 16 };
@@ -47,5 +46,3 @@ bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) NEO_MUST_CHECK;
 /* ---- verify_cover.c: the images of a tensor's pieces are disjoint and cover it. Decided for the
  * sampled sizes, exactly for each of them. */
 bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;
-
-#endif

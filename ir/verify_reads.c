@@ -40,7 +40,7 @@ static void mix_list(reads_check *c, neo_list l) {
 static void mix_tensor(void *ctx, neo_expr e) {
   reads_check *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   const neo_tensor_rec *t = &c->m->tensors.at[n->attr];
   mix_list(c, t->extent);
@@ -98,7 +98,7 @@ static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r
   *given_up = false;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_expr at = neo_expr_arg(m, r->read, k), extent = neo_tensor_extent(m, t, k);
-    if (neo_prove_index(c->p, &f, at, extent, NULL) == NEO_PROVED)
+    if (neo_proves_index(c->p, &f, at, extent))
       continue;
     *given_up = neo_prover_given_up(c->p) != before;
     return false;
@@ -131,7 +131,7 @@ static neo_status tell(const reads_check *c, neo_def d, const neo_guarded_read *
   neo_def_rec rec = *neo_def_at(m, d);
   neo_tensor out = {neo_list_at(m, rec.out, 0)};
   neo_str_addf(c->why, "definition of '%s': nothing shows that it reads inside of its tensor: ",
-               neo_name_text(m->names, neo_tensor_at(m, out)->name));
+               neo_tensor_name(m, out));
   neo_expr_print(m, &rec, r->read, c->why);
   return NEO_INTERNAL;
 }
@@ -155,14 +155,14 @@ static neo_status check_tensor(reads_check *c, neo_tensor t) {
   neo_tensor_rec r = *neo_tensor_at(c->m, t);
   neo_status status = r.init.i ? check_def(c, r.init) : NEO_OK;
   for (uint32_t k = 0; k < r.pieces.n && !status; k++)
-    status = check_def(c, (neo_def){neo_list_at(c->m, r.pieces, k)});
+    status = check_def(c, neo_list_def(c->m, r.pieces, k));
   return status;
 }
 
 /* Checks that an entry returns whole tensors: its caller reads all elements. */
 static bool are_whole(const neo_module *m, neo_list l, neo_str *why) {
   for (uint32_t k = 0; k < l.n; k++) {
-    const neo_tensor_rec *r = neo_tensor_at(m, (neo_tensor){neo_list_at(m, l, k)});
+    const neo_tensor_rec *r = neo_tensor_at(m, neo_list_tensor(m, l, k));
     if (r->partial || r->terms || r->rows.i) {
       neo_str_addf(why, "an entry returns '%s', of which some elements need not be written",
                    neo_name_text(m->names, r->name));
@@ -182,8 +182,7 @@ static neo_status check_entries(const neo_module *m, neo_str *why) {
 }
 
 neo_status neo_reads_verify(neo_module *m, neo_str *why) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   reads_check c = {.m = m, .a = &scratch, .p = neo_prover_new(m), .why = why};
   neo_status status = check_entries(m, why);
   neo_prover_be_quiet(c.p);

@@ -88,8 +88,7 @@ static bool check_asserts(neo_verifier *v) {
 }
 
 bool neo_verify_sizes(neo_verifier *v) {
-  neo_map seen;
-  neo_map_init(&seen, v->arena);
+  neo_map seen = neo_map_in(v->arena);
   for (uint32_t k = 1; k < v->m->sizes.n; k++) {
     size_use use = {.m = v->m};
     if (!check_size(v, k, &seen))
@@ -237,8 +236,7 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
 }
 
 bool neo_verify_tensors(neo_verifier *v) {
-  neo_map seen;
-  neo_map_init(&seen, v->arena);
+  neo_map seen = neo_map_in(v->arena);
   for (uint32_t k = 1; k < v->m->tensors.n; k++)
     if (!check_tensor(v, (neo_tensor){k}, &seen))
       return false;
@@ -260,10 +258,9 @@ static bool check_ids(neo_verifier *v, neo_list l) {
 }
 
 static bool check_entry_updates(neo_verifier *v, const neo_entry_rec *e) {
-  neo_map seen;
-  neo_map_init(&seen, v->arena);
+  neo_map seen = neo_map_in(v->arena);
   for (uint32_t k = 0; k < e->updates.n; k++) {
-    const neo_tensor_rec *r = neo_tensor_at(v->m, (neo_tensor){neo_list_at(v->m, e->updates, k)});
+    const neo_tensor_rec *r = neo_tensor_at(v->m, neo_list_tensor(v->m, e->updates, k));
     if (r->role != NEO_ROLE_UPDATE)
       return neo_verify_fail(v, "takes what is no update");
     if (neo_map_get(&seen, r->updates.i, NULL))
@@ -316,7 +313,7 @@ static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
     return false;
   if (g->n_batch > neo_tensor_rank(v->m, g->y))
     return neo_verify_fail(v, "the differentiated tensor has fewer dimensions than the request");
-  if (!neo_type_is_float((neo_type)neo_tensor_at(v->m, g->y)->type))
+  if (!neo_type_is_float(neo_tensor_type(v->m, g->y)))
     return neo_verify_fail(v, "the differentiated tensor is no float");
   if (!g->seed.i && neo_tensor_rank(v->m, g->y) != g->n_batch)
     return neo_verify_fail(v, "only a scalar needs no seed");

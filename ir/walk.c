@@ -96,6 +96,16 @@ void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_ex
   walk_end(m, w);
 }
 
+bool neo_expr_any(const neo_module *m, neo_expr e, neo_expr_is *is, const void *x) {
+  bool found = false;
+  walk *w = walk_begin(m, e.i + 1);
+  walk_from(m, w, e);
+  for (uint32_t id; !found && (id = walk_next(m, w)) != 0;)
+    found = is(m, (neo_expr){id}, x);
+  walk_end(m, w);
+  return found;
+}
+
 /* ---- rewriting */
 
 typedef neo_expr rewriter(void *ctx, neo_module *m, neo_expr e);
@@ -174,17 +184,8 @@ neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to)
 
 /* ---- questions */
 
-typedef struct {
-  const neo_module *m;
-  neo_op op;
-  bool found;
-} question;
-
-static void ask(void *ctx, neo_expr e) {
-  question *q = ctx;
-  const neo_node *n = neo_expr_node(q->m, e);
-  if (n->op == q->op)
-    q->found = true;
+static bool is_op(const neo_module *m, neo_expr e, const void *op) {
+  return neo_expr_node(m, e)->op == *(const neo_op *)op;
 }
 
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e) {
@@ -196,9 +197,16 @@ uint64_t neo_expr_accs(const neo_module *m, neo_expr e) {
 }
 
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op) {
-  question q = {.m = m, .op = op};
-  neo_expr_visit(m, e, ask, &q);
-  return q.found;
+  return neo_expr_any(m, e, is_op, &op);
+}
+
+static bool is_load(const neo_module *m, neo_expr e, const void *x) {
+  (void)x;
+  return neo_node_is_load(neo_expr_node(m, e));
+}
+
+bool neo_expr_has_loads(const neo_module *m, neo_expr e) {
+  return neo_expr_any(m, e, is_load, NULL);
 }
 
 /* ---- definitions */
@@ -212,6 +220,23 @@ static neo_list rewrite_list(neo_module *m, walk *w, neo_list l, rewriter *f, vo
     same = same && at[k] == neo_list_at(m, l, k);
   }
   return same ? l : neo_list_new(m, at, l.n);
+}
+
+neo_list neo_list_rewrite(neo_module *m, neo_list l, rewriter *f, void *ctx) {
+  walk *w = walk_begin(m, (uint32_t)m->nodes.n);
+  neo_list y = rewrite_list(m, w, l, f, ctx);
+  walk_end(m, w);
+  return y;
+}
+
+neo_list neo_list_subst_axes(neo_module *m, neo_list l, const neo_expr *by, uint32_t n) {
+  axis_subst s = {by, n};
+  return neo_list_rewrite(m, l, subst_axis, &s);
+}
+
+neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to) {
+  replacement r = {from, to};
+  return neo_list_rewrite(m, l, replace, &r);
 }
 
 /* A changed axis becomes a new record, since definitions may share one. */
@@ -241,6 +266,11 @@ void neo_def_rewrite(neo_module *m, neo_def d, rewriter *f, void *ctx) {
   rec.finish = rewrite_list(m, w, rec.finish, f, ctx);
   walk_end(m, w);
   *neo_def_at(m, d) = rec;
+}
+
+void neo_def_replace(neo_module *m, neo_def d, neo_expr from, neo_expr to) {
+  replacement r = {from, to};
+  neo_def_rewrite(m, d, replace, &r);
 }
 
 static void visit_in(const neo_module *m, walk *w, neo_expr e, void (*f)(void *ctx, neo_expr e),

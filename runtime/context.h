@@ -1,6 +1,5 @@
 /* context.h: functions on contexts for tools and tests, beyond <neo/neo_rt.h>. */
-#ifndef NEO_RUNTIME_CONTEXT_H
-#define NEO_RUNTIME_CONTEXT_H
+#pragma once
 #include "runtime/files.h"
 #include "runtime/weights.h"
 
@@ -17,5 +16,3 @@ void *neo_rti_work(const neo_rt_ctx *ctx, size_t *bytes);
 /* As neo_rt_load_weights; also fills *summary, which may be null. */
 neo_rt_status neo_rti_load_weights(neo_rt_ctx *ctx, const char *path, const neo_rt_weights *options,
                                    neo_rti_summary *summary) NEO_MUST_CHECK;
-
-#endif

@@ -1,10 +1,8 @@
 /* cuda_api.h: the part of the CUDA driver's interface that the runtime uses, as the driver exports
  * it. libcuda is opened when a context for a GPU is created, so that libneort links and runs
  * without CUDA. Numbers are those of the driver's ABI, which never change. */
-#ifndef NEO_RUNTIME_CUDA_API_H
-#define NEO_RUNTIME_CUDA_API_H
+#pragma once
 #include "include/neo/neo_rt.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -194,5 +192,3 @@ static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t pe
   int64_t all = (units + block_units - 1) / block_units, most = persistent * processors;
   return persistent && most < all ? most : all;
 }
-
-#endif

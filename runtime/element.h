@@ -2,8 +2,7 @@
  *
  * A type is a number of enum neo_rt_type. Files have more types (enum neo_rti_file_type), which no
  * tensor of a model has. Elements are laid out as in C: aligned, in the machine's byte order. */
-#ifndef NEO_RUNTIME_ELEMENT_H
-#define NEO_RUNTIME_ELEMENT_H
+#pragma once
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ double neo_rti_bf16_to(uint16_t h);
 static inline bool neo_rti_mul(int64_t a, int64_t b, int64_t *out) {
   return !__builtin_mul_overflow(a, b, out);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * itself (data of training), reading all tensors of a file with names and metadata (weights), and
  * writing. Readers work on a whole file in memory and trust nothing in it: every size is
  * checked. */
-#ifndef NEO_RUNTIME_FILES_H
-#define NEO_RUNTIME_FILES_H
+#pragma once
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -126,5 +125,3 @@ bool neo_rti_is_array(const char *path);
  * messages. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * If `sizes` is null, the answer is for the largest run-time sizes. An extent there need not be the
  * largest (10 - B); neo_rti_spill_bytes gives the largest number of bytes. */
-#ifndef NEO_RUNTIME_MODEL_H
-#define NEO_RUNTIME_MODEL_H
+#pragma once
 #include "base/status.h"
 #include "runtime/element.h"
 
@@ -59,5 +58,3 @@ int64_t neo_rti_frame_bytes(const neo_rt_model *model, const neo_rt_entry *e, co
 /* Bytes of a context with one thread and its own allocations, after all entries have run at these
  * sizes and given all outputs to the caller. (arena.c) */
 int64_t neo_rti_ctx_bytes(const neo_rt_model *model, const int64_t *sizes);
-
-#endif

@@ -1,6 +1,5 @@
 /* pool.h: a pool of threads that run one function at the same time. */
-#ifndef NEO_RUNTIME_POOL_H
-#define NEO_RUNTIME_POOL_H
+#pragma once
 #include "base/alloc.h"
 #include "base/status.h"
 #include "include/neo/neo_rt.h"
@@ -31,5 +30,3 @@ neo_rti_region_time neo_rti_pool_run_or_alone(neo_rt_pool *pool, neo_rti_job *jo
 neo_rti_region_time neo_rti_pool_run_alone(neo_rti_job *job, void *user);
 /* Waits, within a job on worker number `worker`, until all workers have arrived. */
 void neo_rti_pool_barrier(neo_rt_pool *pool, int32_t worker);
-
-#endif

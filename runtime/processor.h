@@ -1,7 +1,6 @@
 /* processor.h: the features of this machine's processor, and the cores that this process may
  * use. */
-#ifndef NEO_RUNTIME_PROCESSOR_H
-#define NEO_RUNTIME_PROCESSOR_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ int32_t neo_rti_cores(void);
  * missing ones go to `missing`. Requests those that the system grants on request only (AMX's
  * tiles). */
 bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* watch.h: a callback before each kernel of an entry, with the kernel's buffers and sizes. For
  * kernels of a processor only. */
-#ifndef NEO_RUNTIME_WATCH_H
-#define NEO_RUNTIME_WATCH_H
+#pragma once
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ typedef struct neo_rti_watch {
  * call of this function, or as long as the context. Without a watch a step costs one comparison
  * more. */
 void neo_rti_watch_set(neo_rt_ctx *c, const neo_rti_watch *watch);
-
-#endif

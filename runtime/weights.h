@@ -5,8 +5,7 @@
  *
  * A move fills slots, which a context (load.c) or an interpreter makes from its model; nothing here
  * knows of contexts. All memory is in an arena. */
-#ifndef NEO_RUNTIME_WEIGHTS_H
-#define NEO_RUNTIME_WEIGHTS_H
+#pragma once
 #include "base/str.h"
 #include "runtime/files.h"
 
@@ -62,5 +61,3 @@ void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out);
 
 /* Writes the slot's elements, of the slot's type, from all its moves to `to`. */
 neo_rt_status neo_rti_weights_fill(neo_rti_weights *w, size_t slot, void *to) NEO_MUST_CHECK;
-
-#endif

@@ -1,7 +1,4 @@
 /* Limits of a GPU's thread blocks, which all strategies for GPUs share. Private to schedule. */
-#ifndef NEO_SCHEDULE_BLOCK_H
-#define NEO_SCHEDULE_BLOCK_H
+#pragma once
 
 enum { NEO_BLOCK_MOST = 1024 /* threads */, NEO_BLOCK_WARP = 32 };
-
-#endif

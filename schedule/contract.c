@@ -3,7 +3,6 @@
 #include "ir/product.h"
 #include "ir/prove.h"
 #include "schedule/match.h"
-#include <assert.h>
 
 /* ---- factors */
 
@@ -130,7 +129,7 @@ neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32
   for (uint32_t k = 0; k < f->axes.n; k++) {
     neo_axis_rec x = f->axes.at[k];
     if (k + n > last && k <= last)
-      x.hi = k == last ? whole : neo_const_int(m, NEO_I64_T, 1);
+      x.hi = k == last ? whole : neo_const_i64(m, 1);
     NEO_PUSH(m->arena, &y->axes, x);
   }
   for (size_t k = 0; k < f->stages.n; k++) {

@@ -4,8 +4,7 @@
  *
  *   Y[n,k,p,q] = sum[c,r,s] F[k,c,r,s] * (X[n,c,p+r-1,q+s-1] else 0)
  *     factor 0: k c r s        factor 1: n p q c r s (its guard is part of the factor) */
-#ifndef NEO_SCHEDULE_CONTRACT_H
-#define NEO_SCHEDULE_CONTRACT_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -106,7 +105,7 @@ typedef struct {
   neo_sliding slide;
   int64_t origin, span; /* alpha*(b - first b) + beta*(a - lo) + origin < span */
   int64_t temp_elements,
-      temp_pitch;     /* of the temporary that gathers columns of fused axes before they are tiled */
+      temp_pitch; /* of the temporary that gathers columns of fused axes before they are tiled */
   uint32_t temp_axes; /* number of the innermost own axes that the temporary holds */
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
@@ -146,5 +145,3 @@ typedef struct {
 } neo_partial_shape;
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);
-
-#endif

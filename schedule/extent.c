@@ -41,7 +41,7 @@ static neo_expr usual_size(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   if (n->op != NEO_OP_SIZE || !neo_size_at(m, (neo_size){n->attr})->has_usual)
     return e;
-  return neo_const_int(m, NEO_I64_T, neo_size_at(m, (neo_size){n->attr})->usual);
+  return neo_const_i64(m, neo_size_at(m, (neo_size){n->attr})->usual);
 }
 
 int64_t neo_axis_usual(neo_module *m, const neo_axis_rec *x) {

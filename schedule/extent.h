@@ -1,6 +1,5 @@
 /* Lengths of a form's loops, and the work along them. */
-#ifndef NEO_SCHEDULE_EXTENT_H
-#define NEO_SCHEDULE_EXTENT_H
+#pragma once
 #include "fusion/form.h"
 
 /* Has a stage axes of its own? */
@@ -34,5 +33,3 @@ int64_t neo_form_steps_length(neo_module *m, const neo_form *f);
 uint32_t neo_form_widest(neo_module *m, const neo_form *f);
 /* The element functions of e that vary along an axis, each weighed by its cost in additions. */
 double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis);
-
-#endif

@@ -1,6 +1,5 @@
 /* See keyed_pairs.h. */
 #include "schedule/keyed_pairs.h"
-#include "ir/comparison.h"
 #include "schedule/extent.h"
 
 enum { MOST_CONJUNCTS = 16, FEW = 256 }; /* fewer elements, or keys, are no surprise */

@@ -5,14 +5,13 @@
  *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
  * The result is right, but the time is often a surprise, so the compiler reports the source line. */
-#ifndef NEO_SCHEDULE_KEYED_PAIRS_H
-#define NEO_SCHEDULE_KEYED_PAIRS_H
+#pragma once
 #include "schedule/schedule.h"
 
 typedef enum {
   NEO_KEYED_BY_SELECT, /* the condition is in the terms of a sum */
   NEO_KEYED_BY_KEY,    /* both sides are data: key[e] == key[f] */
-  NEO_KEYED_OTHER,     /* the condition determines no single row for a term, or tables are too long */
+  NEO_KEYED_OTHER, /* the condition determines no single row for a term, or tables are too long */
 } neo_keyed_form;
 
 typedef struct {
@@ -24,5 +23,3 @@ typedef struct {
  * each element looks for its terms by design. */
 bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
                         neo_keyed_pairs *out);
-
-#endif

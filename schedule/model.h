@@ -1,6 +1,5 @@
 /* Private to schedule and its tests: common parts of the strategies' cost models. */
-#ifndef NEO_SCHEDULE_MODEL_H
-#define NEO_SCHEDULE_MODEL_H
+#pragma once
 #include "schedule/contract.h"
 #include "schedule/extent.h"
 #include "schedule/schedule.h"
@@ -35,5 +34,3 @@ bool neo_model_scan(neo_module *m, const neo_group *g, const neo_machine *machin
 /* Is the axis long enough for a scan to pay? */
 bool neo_scan_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* Collects the cheapest of the schedules that are offered, in order of cost. Private to
  * schedule. */
-#ifndef NEO_SCHEDULE_RANKING_H
-#define NEO_SCHEDULE_RANKING_H
+#pragma once
 #include "schedule/schedule.h"
 
 typedef struct {
@@ -14,5 +13,3 @@ typedef struct {
 neo_ranking neo_ranking_new(neo_arena *a, size_t most);
 /* Offers a schedule. Schedules of equal cost stay in the order in which they were added. */
 void neo_ranking_add(neo_ranking *r, const neo_schedule *s, double cost);
-
-#endif

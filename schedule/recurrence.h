@@ -1,6 +1,5 @@
 /* Schedules of the groups in a recurrence's segments (fusion/recurrence.h). */
-#ifndef NEO_SCHEDULE_RECURRENCE_H
-#define NEO_SCHEDULE_RECURRENCE_H
+#pragma once
 #include "fusion/recurrence.h"
 #include "schedule/schedule.h"
 
@@ -13,5 +12,3 @@ typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_gr
 const neo_schedule *neo_recurrence_schedules(neo_module *m, const neo_recurrence *r,
                                              const neo_machine *machine,
                                              neo_segment_schedule *choose, void *ctx, neo_arena *a);
-
-#endif

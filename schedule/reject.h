@@ -1,6 +1,5 @@
 /* Reports of legality: the reason why a schedule is illegal. Private to schedule. */
-#ifndef NEO_SCHEDULE_REJECT_H
-#define NEO_SCHEDULE_REJECT_H
+#pragma once
 #include "base/str.h"
 
 /* Always returns false. why may be null. */
@@ -9,5 +8,3 @@ static inline bool reject(neo_str *why, const char *what) {
     neo_str_add(why, what);
   return false;
 }
-
-#endif

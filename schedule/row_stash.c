@@ -132,8 +132,8 @@ bool neo_stash_has_all(neo_module *m, neo_prover *p, const neo_stash *stash, con
     return false;
   const neo_axis_rec *x = &s->axes.at[0];
   neo_facts shared = *facts;
-  neo_expr first = neo_const_int(m, NEO_I64_T, 0), end = neo_const_int(m, NEO_I64_T, stash->row);
+  neo_expr first = neo_const_i64(m, 0), end = neo_const_i64(m, stash->row);
   shared.n_axes -= (uint32_t)s->axes.n; /* a bound of the first own axis uses these alone */
-  return neo_prove(p, &shared, neo_op2(m, NEO_OP_LE, first, x->lo), NULL) == NEO_PROVED &&
-         neo_prove(p, &shared, neo_op2(m, NEO_OP_LE, x->hi, end), NULL) == NEO_PROVED;
+  return neo_proves(p, &shared, neo_op2(m, NEO_OP_LE, first, x->lo)) &&
+         neo_proves(p, &shared, neo_op2(m, NEO_OP_LE, x->hi, end));
 }

@@ -10,8 +10,7 @@
  *
  * Axes have the same positions in all stages, so that a stage of another length, or one from another
  * element on, has the same expression. It reads the row only if the row has all of its elements. */
-#ifndef NEO_SCHEDULE_ROW_STASH_H
-#define NEO_SCHEDULE_ROW_STASH_H
+#pragma once
 #include "fusion/form.h"
 #include "ir/prove.h"
 #include "schedule/schedule.h"
@@ -34,5 +33,3 @@ neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads);
 /* Has the row an element for each position of the stage? The facts are of its axes. */
 bool neo_stash_has_all(neo_module *m, neo_prover *p, const neo_stash *stash, const neo_stage *s,
                        const neo_facts *facts);
-
-#endif

@@ -5,8 +5,7 @@
  * parameters, whose meaning strategies of one family share. A schedule holds the parameters of all
  * families; those of other families have the values of a plain schedule, so that code which several
  * strategies share reads them as "none". */
-#ifndef NEO_SCHEDULE_SCHEDULE_H
-#define NEO_SCHEDULE_SCHEDULE_H
+#pragma once
 #include "base/machine.h"
 #include "fusion/group.h"
 #include <stddef.h>
@@ -114,5 +113,3 @@ void neo_schedule_print(const neo_schedule *s, neo_str *out);
 /* Parses that text; a parameter that is absent is plain. False: there is no such strategy, or a
  * parameter is unknown to it, repeated, or not a number. */
 bool neo_schedule_parse(const char *text, neo_schedule *out);
-
-#endif

@@ -6,8 +6,7 @@
  * that would make it illegal (a block that is not a multiple of the new tile, a pack without lanes)
  * are repaired: they get a value that suits the new one, or else become plain. A step that cannot
  * be repaired does not exist. The same seed gives the same schedules. */
-#ifndef NEO_SCHEDULE_SPACE_H
-#define NEO_SCHEDULE_SPACE_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -76,5 +75,3 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
 /* Takes the axes from one parent and every other parameter from either, where that is legal. */
 neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,
                              uint64_t *seed);
-
-#endif

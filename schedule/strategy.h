@@ -2,8 +2,7 @@
  * `neo_strategy_<name>`, which its folder defines. Code for all strategies (choose.c, legal.c,
  * space.c) calls the row and knows no strategy's parameters; a folder's own files call
  * its functions directly. Private to schedule and its tests. */
-#ifndef NEO_SCHEDULE_STRATEGY_H
-#define NEO_SCHEDULE_STRATEGY_H
+#pragma once
 #include "schedule/ranking.h"
 #include "schedule/space.h"
 
@@ -65,5 +64,3 @@ typedef struct {
 const neo_strategy_row *neo_strategy_row_of(neo_strategy s);
 /* Do the tables allow a kernel of that strategy for this form on the machine? */
 bool neo_strategy_fits(const neo_space *x, neo_strategy s);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lists of values near the current one of a parameter. Private to schedule. */
-#ifndef NEO_SCHEDULE_VALUES_H
-#define NEO_SCHEDULE_VALUES_H
+#pragma once
 #include "schedule/space.h"
 
 typedef struct {
@@ -20,5 +19,3 @@ static inline void neo_values_near(neo_values *v, int64_t lo, int64_t hi) {
   neo_values_add(v, v->now / 4, lo, hi);
   neo_values_add(v, v->now * 4, lo, hi);
 }
-
-#endif

@@ -15,7 +15,7 @@ typedef struct {
 } search;
 
 bool neo_vector_start(neo_module *m, const neo_form *f, neo_tensor t) {
-  int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  int64_t bytes = neo_type_bytes(neo_tensor_type(m, t));
   return !neo_tensor_at(m, t)->moves && neo_form_base(f, t) * bytes % NEO_VECTOR_BYTES == 0;
 }
 
@@ -142,7 +142,7 @@ typedef struct {
 
 /* Tries all axes of the stage. */
 static void try_axes(tensor_search *h, neo_expr offset) {
-  int64_t n = NEO_VECTOR_BYTES / neo_type_bytes((neo_type)neo_tensor_at(h->x.m, h->t)->type);
+  int64_t n = NEO_VECTOR_BYTES / neo_type_bytes(neo_tensor_type(h->x.m, h->t));
   uint32_t n_axes = (uint32_t)(h->x.f->axes.n + h->s->axes.n);
   h->x.n = n;
   for (h->x.axis = 0; h->x.axis < n_axes && n > 1 && !h->found; h->x.axis++)

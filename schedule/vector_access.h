@@ -2,8 +2,7 @@
  * multiple of 16 bytes (the arena's offsets do, and the runtime copies a caller's tensor that does
  * not), unless the form starts inside of its tensor. Alignment of an access then follows from its
  * offset being a sum of multiples. */
-#ifndef NEO_SCHEDULE_VECTOR_ACCESS_H
-#define NEO_SCHEDULE_VECTOR_ACCESS_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -32,5 +31,3 @@ bool neo_vector_tensor(neo_module *m, const neo_form *f, neo_tensor t);
 /* Elements of a 16-byte access of a map along its last shared axis; 0: there is none, or the form
  * is no map. */
 int64_t neo_vector_map(neo_module *m, const neo_form *f);
-
-#endif

@@ -62,3 +62,47 @@ on_emulated_device() {
   gpu="--target=nvptx:sm_90a+host"
   export NEO_CUDA_DRIVER="$emulator"
 }
+
+# planned MODEL OPTION...: $plan is the file that says what is planned.
+planned() {
+  plan=$work/$(basename "$1" .expr).json
+  "$NEOC" compile "$@" -o "$work" --emit=json >out 2>&1 || die "compile $*" out
+}
+# field ENTRY NAME: what that file says of the entry.
+field() {
+  python3 -c 'import json, sys; print(next(e[sys.argv[3]] for e in json.load(open(sys.argv[1]))["entries"] if e["name"] == sys.argv[2]))' \
+    "$plan" "$@"
+}
+
+# kept MODEL OPTION...: bytes that a step's backward pass reads.
+kept() { "$NEOC" explain "$@" --groups 2>/dev/null | sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
+
+# layers_model: many layers of one width; lstm_model T: one of so many rounds.
+layers_model() {
+  cat <<'END'
+import nn, optim
+dim L = 32
+dim B = 256
+dim D = 16
+input X[B, D]
+y = repeat l < L from y = X {
+  z = nn.linear(y, out = D)
+  next y[b, j] = gelu(z[b, j])
+}
+loss = mean[b, j] y[b, j]^2
+output y
+train loss using optim.sgd(lr = 0.1)
+END
+}
+lstm_model() {
+  printf 'import nn, optim\ndim T = %s\n' "$1"
+  cat <<'END'
+dim B = 4
+dim H = 16
+input X[B, T, H]
+y, h, c = nn.lstm(X, hidden = H)
+loss = mean[b, t, j] y[b, t, j]^2
+output y
+train loss using optim.sgd(lr = 0.1)
+END
+}

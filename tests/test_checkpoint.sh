@@ -5,45 +5,20 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
 
-cat >lstm.expr <<'END'
-import nn, optim
-dim T = 2000
-dim B = 4
-dim H = 16
-input X[B, T, H]
-y, h, c = nn.lstm(X, hidden = H)
-loss = mean[b, t, j] y[b, t, j]^2
-train loss using optim.sgd(lr = 0.1)
-END
+lstm_model 2000 >lstm.expr
 
 # of ENTRY NAME OPTION...: bytes of the plan of the entry
 of() {
   entry=$1
   shift
-  "$NEOC" compile "$@" -o "$work" --emit=json >out 2>&1 || die "compile $*" out
-  python3 -c 'import json, sys; print(next(e["frame_bytes"] for e in json.load(open(sys.argv[1]))["entries"] if e["name"] == sys.argv[2]))' \
-    "$work/$(basename "$1" .expr).json" "$entry"
+  planned "$@"
+  field "$entry" frame_bytes
 }
 bytes() { of step "$@"; }
-# kept MODEL...: bytes that the step's backward pass reads
-kept() { "$NEOC" explain "$@" --groups 2>/dev/null | sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
 same() { timeout 300 "$NEOC" verify -q "$@" >out 2>&1 || fail "other values: $*" out; }
 
 # layers of one width, with random numbers, and one that reads an earlier layer
-cat >layers.expr <<'END'
-import nn, optim
-dim L = 32
-dim B = 256
-dim D = 16
-input X[B, D]
-y = repeat l < L from y = X {
-  z = nn.linear(y, out = D)
-  next y[b, j] = gelu(z[b, j])
-}
-loss = mean[b, j] y[b, j]^2
-output y
-train loss using optim.sgd(lr = 0.1)
-END
+layers_model >layers.expr
 sed 's/gelu(z\[b, j\])/gelu(z[b, j])*select(rand() < 0.5, 2.0, 0.0) + y[b, j]/' layers.expr >residual.expr
 for model in layers residual; do
   all=$(bytes $model.expr)

@@ -7,13 +7,8 @@ needs "$NEOC"
 
 # bytes MODEL OPTION...: of a training step, with what its kernels have beside the plan
 bytes() {
-  "$NEOC" compile "$@" -o "$work" --emit=json >out 2>&1 || die "compile $*" out
-  python3 - "$work/$(basename "$1" .expr).json" <<'END'
-import json, re, sys
-text = open(sys.argv[1]).read()
-step = next(e["frame_bytes"] for e in json.loads(text)["entries"] if e["name"] == "step")
-print(step + int(re.search(r'"scratch_bytes": *(\d+)', text).group(1)))
-END
+  planned "$@"
+  echo $(($(field step frame_bytes) + $(sed -n 's/.*"scratch_bytes": *\([0-9]*\).*/\1/p' "$plan" | head -1)))
 }
 
 # root NAME: 16 times the iterations take at most 4.5 times the memory, and 1024 of them a sixth of what they keep. On stdin: what

@@ -17,34 +17,9 @@ frame = {e["name"]: e["frame_bytes"] for e in made["entries"]}
 print(frame["step"], max(frame[e] for e in frame if e in ("forward", "test")), made["cached_bytes"])
 END
 }
-# kept MODEL OPTION...: bytes that the step's backward pass reads
-kept() { "$NEOC" explain "$@" --groups 2>/dev/null | sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
 
-cat >layers.expr <<'END'
-import nn, optim
-dim L = 32
-dim B = 256
-dim D = 16
-input X[B, D]
-y = repeat l < L from y = X {
-  z = nn.linear(y, out = D)
-  next y[b, j] = gelu(z[b, j])
-}
-loss = mean[b, j] y[b, j]^2
-output y
-train loss using optim.sgd(lr = 0.1)
-END
-cat >lstm.expr <<'END'
-import nn, optim
-dim T = 1000
-dim B = 4
-dim H = 16
-input X[B, T, H]
-y, h, c = nn.lstm(X, hidden = H)
-loss = mean[b, t, j] y[b, t, j]^2
-output y
-train loss using optim.sgd(lr = 0.1)
-END
+layers_model >layers.expr
+lstm_model 1000 >lstm.expr
 cat >nested.expr <<'END'
 import optim
 dim T = 500

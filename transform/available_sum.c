@@ -83,12 +83,7 @@ static bool same_axes(matcher *c) {
 
 static neo_expr in_range(neo_module *m, const neo_axis_rec *x, uint32_t k) {
   neo_expr axis = neo_axis_ref(m, k);
-  return neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, x->lo, axis),
-                 neo_op2(m, NEO_OP_LT, axis, x->hi));
-}
-
-static neo_expr also(neo_module *m, neo_expr a, neo_expr b) {
-  return !b.i ? a : a.i ? neo_op2(m, NEO_OP_AND, a, b) : b;
+  return neo_between(m, x->lo, axis, x->hi);
 }
 
 /* Is the expression, over the reader's axes, one over the definition's? Then *e is. */
@@ -110,7 +105,7 @@ static bool to_definition(const matcher *c, neo_expr *e) {
 /* Does what one side asks of a point follow from what the other says? The definition's axes. */
 static bool follows(matcher *c, const neo_axis_rec *axes, neo_expr assume, neo_expr goal) {
   neo_facts f = {axes, c->d->axes.n, &assume, assume.i != 0};
-  return !goal.i || neo_prove(c->q->prover, &f, goal, NULL) == NEO_PROVED;
+  return !goal.i || neo_proves(c->q->prover, &f, goal);
 }
 
 /* The range of the definition's axis k in the reader: false if it has none over axes before. */
@@ -138,8 +133,8 @@ static bool same_points(matcher *c) {
   }
   neo_expr say_here = here, say_there = there;
   for (uint32_t k = c->d->n_out; k < c->d->axes.n && !same; k++) {
-    here = also(c->m, here, in_range(c->m, &own[k], k));
-    there = also(c->m, there, in_range(c->m, &theirs[k], k));
+    here = neo_both(c->m, here, in_range(c->m, &own[k], k));
+    there = neo_both(c->m, there, in_range(c->m, &theirs[k], k));
   }
   return same || (follows(c, theirs, say_there, here) && follows(c, own, say_here, there));
 }
@@ -148,7 +143,7 @@ static bool is_plain_sum(const neo_module *m, const neo_def_rec *d, uint32_t n_i
   if (d->reducer != NEO_RED_SUM || d->body.n != 1 || d->out.n != 1 || d->out_map.n ||
       d->axes.n > MOST_AXES || d->axes.n - d->n_out != n_in)
     return false;
-  const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, 0)});
+  const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, d->out, 0));
   neo_expr e = neo_list_expr(m, d->finish, 0), body = neo_list_expr(m, d->body, 0);
   return t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && neo_expr_node(m, e)->op == NEO_OP_ACC &&
          t->type == neo_expr_type(m, body);
@@ -156,11 +151,10 @@ static bool is_plain_sum(const neo_module *m, const neo_def_rec *d, uint32_t n_i
 
 /* Does the definition need the reader? */
 static bool needs(const neo_module *m, neo_def d, neo_def reader) {
-  neo_arena scratch;
   neo_def *order;
   bool found = false;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  neo_tensor root = {neo_list_at(m, neo_def_at(m, d)->out, 0)};
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  neo_tensor root = neo_def_out(m, d, 0);
   size_t n = neo_module_topo(m, &root, 1, &scratch, &order, NULL);
   for (size_t k = 0; k < n; k++)
     found = found || order[k].i == reader.i;

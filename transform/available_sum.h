@@ -1,6 +1,5 @@
 /* Private to transform: sums of products that some definition is already. */
-#ifndef NEO_TRANSFORM_AVAILABLE_SUM_H
-#define NEO_TRANSFORM_AVAILABLE_SUM_H
+#pragma once
 #include "ir/prove.h"
 
 typedef struct {
@@ -16,5 +15,3 @@ typedef struct {
 /* The element of a tensor that is this sum, whatever its axes are called, in whatever order the
  * factors are, and whether ranges or a condition say over which points; 0: there is none. */
 neo_expr neo_available_sum(neo_module *m, const neo_sum_query *q);
-
-#endif

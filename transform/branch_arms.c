@@ -108,9 +108,9 @@ static neo_expr tensor_of_side(arms *x, neo_expr e, const neo_conditions *where)
                 .least = like->least,
                 .below = like->below};
   r.origin = r.origin ? r.origin : x->def.i;
-  r.finish = neo_list_new(m, &e.i, 1);
+  r.finish = neo_list_one(m, e.i);
   neo_tensor made = neo_temp_define(m, &t, r);
-  neo_def d = {neo_list_at(m, neo_tensor_at(m, made)->pieces, 0)};
+  neo_def d = neo_tensor_piece(m, made, 0);
   x->outside = x->outside || neo_unproved_read(x->b->p, d, x->b->a).i;
   return neo_load(m, made, x->index, r.n_out, r.span);
 }
@@ -125,7 +125,7 @@ static bool is_whole(const neo_module *m, const neo_def_rec *r) {
 }
 
 static bool is_elementwise(const neo_module *m, const neo_def_rec *r) {
-  const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)});
+  const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, r->out, 0));
   return r->reducer == NEO_RED_NONE && r->out.n == 1 && !r->out_map.n && r->finish.n == 1 &&
          r->n_out && t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && is_whole(m, r);
 }
@@ -146,7 +146,7 @@ static void make_arms(arms *x) {
     return;
   e = each_side(x, e, x->b->of[x->def.i], tensor_of_side);
   if (!x->outside)
-    neo_def_at(m, x->def)->finish = neo_list_new(m, &e.i, 1);
+    neo_def_at(m, x->def)->finish = neo_list_one(m, e.i);
 }
 
 static void note_heavy(arms *x, neo_def d, bool recurrent) {

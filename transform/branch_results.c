@@ -56,7 +56,7 @@ static bool are_conditions(const neo_module *m, neo_expr e) {
 static void note_branches(results *r, neo_expr e, neo_conditions taken) {
   neo_module *m = r->m;
   neo_node n = *neo_expr_node(m, e);
-  neo_tensor z = {neo_list_at(m, neo_def_at(m, r->def)->out, 0)}, t = {n.attr};
+  neo_tensor z = neo_def_out(m, r->def, 0), t = {n.attr};
   if (n.op == NEO_OP_SELECT) {
     neo_expr c = neo_list_expr(m, n.arg, 0);
     if (!are_conditions(m, c))
@@ -75,7 +75,7 @@ static void find_result(results *r, neo_def d) {
   const neo_def_rec *x = neo_def_at(r->m, d);
   r->def = d;
   if (x->reducer != NEO_RED_NONE || x->out.n != 1 || x->out_map.n || x->finish.n != 1 ||
-      neo_tensor_at(r->m, (neo_tensor){neo_list_at(r->m, x->out, 0)})->pieces.n != 1 ||
+      neo_tensor_at(r->m, neo_list_tensor(r->m, x->out, 0))->pieces.n != 1 ||
       !neo_type_is_float(neo_expr_type(r->m, neo_list_expr(r->m, x->finish, 0))))
     return;
   note_branches(r, neo_list_expr(r->m, x->finish, 0), (neo_conditions){0});

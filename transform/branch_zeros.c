@@ -38,9 +38,7 @@ static void look_in_range(void *ctx, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && l->ok; k++) {
     neo_expr i = neo_list_expr(m, n.arg, k), hi = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
-    neo_expr lo = neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), i);
-    neo_expr within = neo_op2(m, NEO_OP_AND, lo, neo_op2(m, NEO_OP_LT, i, hi));
-    l->ok = neo_prove(l->z->b->p, &l->facts, within, NULL) == NEO_PROVED;
+    l->ok = neo_proves_index(l->z->b->p, &l->facts, i, hi);
   }
 }
 
@@ -192,8 +190,7 @@ static zero zero_of_sum(zeros *z, const neo_def_rec *d) {
 
 static bool is_plain(const zeros *z, const neo_def_rec *d) {
   return d->out.n == 1 && !d->out_map.n && d->finish.n == 1 &&
-         neo_type_is_float(
-             (neo_type)neo_tensor_at(z->m, (neo_tensor){neo_list_at(z->m, d->out, 0)})->type);
+         neo_type_is_float(neo_tensor_type(z->m, neo_list_tensor(z->m, d->out, 0)));
 }
 
 static bool is_sum(const neo_def_rec *d) {
@@ -216,11 +213,6 @@ static zero zero_of_def(zeros *z, neo_def id, const neo_def_rec *d) {
 
 /* ---- sums that are needed always: what is added up apart from who asks */
 
-static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
-  const neo_expr *value = ctx;
-  return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
-}
-
 /* z[n] = sum[k] ... then f(acc)  ->  partial.z[n] = sum[k] ...,  z[n] = f(select(holds,
  * partial.z[n], 0)) */
 static void split_sum(zeros *z, neo_def id, const neo_conditions *holds) {
@@ -234,22 +226,10 @@ static void split_sum(zeros *z, neo_def id, const neo_conditions *holds) {
                    .where = d.where,
                    .body = neo_list_expr(m, d.body, 0)};
   neo_tensor t = neo_partial_define(m, &p);
-  neo_expr index[64];
-  uint32_t ids[64];
-  for (uint32_t k = 0; k < d.n_out; k++) {
-    index[k] = neo_axis_ref(m, k);
-    ids[k] = neo_list_at(m, d.axes, k);
-  }
-  neo_expr value = neo_load(m, t, index, d.n_out, d.span);
+  neo_expr value = neo_load_own(m, t, d.span);
   value = neo_op3(m, NEO_OP_SELECT, neo_conjunction(m, holds->at, holds->n), value,
                   neo_const_int(m, neo_expr_type(m, value), 0));
-  neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, d.finish, 0), put_acc, &value);
-  d.axes = neo_list_new(m, ids, d.n_out);
-  d.reducer = NEO_RED_NONE;
-  d.where = (neo_expr){0};
-  d.body = (neo_list){0};
-  d.finish = neo_list_new(m, &e.i, 1);
-  *neo_def_at(m, id) = d;
+  neo_reduction_replace(m, id, value);
 }
 
 static bool may_be_partial(const zeros *z, neo_tensor t) {

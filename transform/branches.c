@@ -90,8 +90,7 @@ static void decide_all(branches *b) {
 
 neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   branches b = {.m = m, .a = &scratch, .p = neo_prover_new(m)};
   find_needed(&b);
   if (b.of) {

@@ -1,6 +1,5 @@
 /* Private to transform: the parts of the pass `branches`. */
-#ifndef NEO_TRANSFORM_BRANCHES_H
-#define NEO_TRANSFORM_BRANCHES_H
+#pragma once
 #include "ir/needed.h"
 #include "ir/prove.h"
 
@@ -40,5 +39,3 @@ void branches_make_arms(branches *b);
 /* A sum over iterations leaves out those in which a factor is zero (branch_zeros.c). It comes last: the factor is still
  * zero where nobody needs it, as all iterations of it may run at once. */
 void branches_ask_in_sums(branches *b);
-
-#endif

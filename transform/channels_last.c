@@ -37,12 +37,10 @@
  * along the channels that are summed up, so that both operands of a convolution lie along the steps
  * of its sum; the gradient to the image then reads the same definition along its results. What
  * products round to bf16 lies there as bf16. */
-#include "ir/clone.h"
 #include "ir/define.h"
 #include "ir/layout.h"
 #include "ir/out_map.h"
 #include "transform/transform.h"
-#include <assert.h>
 
 enum {
   MOST_RANK = 16,
@@ -140,7 +138,7 @@ static void look(void *ctx, neo_expr e) {
   reading *x = ctx;
   neo_module *m = x->s->m;
   const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return;
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
   for (uint32_t k = 0; k < rank; k++)
@@ -298,7 +296,7 @@ static void find_inner(void *ctx, neo_expr e) {
   inner_search *x = ctx;
   const neo_module *m = x->s->m;
   const neo_node n = *neo_expr_node(m, e);
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !x->s->moved[n.attr])
+  if (!neo_node_is_load(&n) || !x->s->moved[n.attr])
     return;
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
   x->inner |= neo_expr_axes(m, neo_list_expr(m, n.arg, rank - 1)) >> x->n_out << x->n_out;
@@ -377,7 +375,7 @@ static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo
   neo_tensor_rec f = *neo_tensor_at(m, from);
   for (uint32_t k = 0; k < rank; k++) {
     uint32_t at = source(dim + 1, rank, k);
-    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, from, at)};
+    neo_axis_rec x = {.lo = neo_const_i64(m, 0), .hi = neo_tensor_extent(m, from, at)};
     x.name = neo_name_of(m->names, k + 1 == rank ? "c" : "k");
     x.span = f.span;
     axes[k] = neo_axis_add(m, x).i;
@@ -387,7 +385,7 @@ static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo
   value = type == f.type ? value : neo_cast(m, type, value);
   neo_def_rec d = {.n_out = rank, .reducer = NEO_RED_NONE, .span = f.span};
   d.axes = neo_list_new(m, axes, rank);
-  d.finish = neo_list_new(m, &value.i, 1);
+  d.finish = neo_list_one(m, value.i);
   return neo_temp_define(m, &(neo_temp){.prefix = "transposed", .like = from, .type = type}, d);
 }
 
@@ -524,7 +522,7 @@ static void transpose_filters(images *s, neo_def d) {
   neo_map_init(&x.plain, s->a);
   neo_expr_visit(m, body, find_rounded, &x);
   body = neo_expr_rewrite(m, body, transpose_filter, &x);
-  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+  neo_def_at(m, d)->body = neo_list_one(m, body.i);
 }
 
 /* ---- the pass */
@@ -557,8 +555,7 @@ static void move(images *s) {
 }
 
 neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   images s = {.m = m, .a = &scratch, .gpu = target->gpu_threads != 0};
   neo_map_init(&s.transposed, &scratch);
   find_images(&s);

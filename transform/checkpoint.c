@@ -38,7 +38,6 @@
  * with sublinear memory cost".) */
 #include "ir/clone.h"
 #include "ir/component.h"
-#include "ir/layout.h"
 #include "transform/checkpoint_parts.h"
 #include "transform/transform.h"
 #include <math.h>
@@ -49,30 +48,20 @@ enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loo
 
 /* ---- what entries need */
 
-static void add_root(checkpoints *c, neo_tensor t, neo_tensor *roots, size_t *n) {
-  neo_list pieces = neo_tensor_at(c->m, t)->pieces;
-  roots[(*n)++] = t;
-  for (uint32_t k = 0; k < pieces.n; k++)
-    c->def[neo_list_at(c->m, pieces, k)].wanted = true;
-}
-
 /* Definitions that the entries with a backward pass need. */
 static void find_needs(checkpoints *c, const bool *served) {
   const neo_module *m = c->m;
   neo_def *order;
-  size_t n = 0;
+  neo_tensors roots = {0};
   for (size_t k = 0; k < m->entries.n; k++)
-    n += m->entries.at[k].outputs.n + m->entries.at[k].updates.n;
-  neo_tensor *roots = NEO_NEW_ARRAY(c->a, neo_tensor, n + 1);
-  n = 0;
-  for (size_t k = 0; k < m->entries.n; k++) {
-    const neo_entry_rec *e = &m->entries.at[k];
-    for (uint32_t j = 0; j < e->outputs.n && served[k]; j++)
-      add_root(c, (neo_tensor){neo_list_at(m, e->outputs, j)}, roots, &n);
-    for (uint32_t j = 0; j < e->updates.n && served[k]; j++)
-      add_root(c, (neo_tensor){neo_list_at(m, e->updates, j)}, roots, &n);
+    if (served[k])
+      neo_entry_roots(m, c->a, &roots, &m->entries.at[k]);
+  for (size_t k = 0; k < roots.n; k++) {
+    neo_list pieces = neo_tensor_at(m, roots.at[k])->pieces;
+    for (uint32_t i = 0; i < pieces.n; i++)
+      c->def[neo_list_at(m, pieces, i)].wanted = true;
   }
-  c->n_order = neo_module_topo(m, roots, n, c->a, &order, NULL);
+  c->n_order = neo_module_topo(m, roots.at, roots.n, c->a, &order, NULL);
   uint32_t *ids = NEO_NEW_ARRAY(c->a, uint32_t, c->n_order + 1);
   for (size_t k = 0; k < c->n_order; k++) {
     ids[k] = order[k].i;
@@ -84,14 +73,13 @@ static void find_needs(checkpoints *c, const bool *served) {
 /* ---- how long a chunk is */
 
 static double most(const checkpoints *c, neo_expr e) {
-  neo_facts none = {0};
   int64_t lo, hi;
-  return neo_interval(c->p, &none, e, &lo, &hi) ? (double)hi : 1;
+  return neo_interval(c->p, NULL, e, &lo, &hi) ? (double)hi : 1;
 }
 
 /* Bytes of a slice of the tensor, at the largest sizes. */
 static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(c->m, (neo_tensor){t})->type);
+  double n = neo_type_bytes(neo_tensor_type(c->m, (neo_tensor){t}));
   for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){t}); k++)
     n *= k == along ? 1 : most(c, neo_tensor_extent(c->m, (neo_tensor){t}, k));
   return n;
@@ -118,7 +106,7 @@ static void look_price(void *ctx, neo_expr e) {
   price_look *l = ctx;
   const checkpoints *c = l->c;
   const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
+  uint32_t d = neo_node_is_load(n) ? checkpoint_maker(c, n->attr) : 0, axis;
   int64_t offset;
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return;
@@ -253,8 +241,8 @@ static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) 
   const neo_def_rec *r = neo_def_at(m, (neo_def){d});
   neo_tensor t = {neo_list_at(m, r->out, 0)};
   (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)(chunk * outer),
-                 neo_name_text(m->names, neo_tensor_at(m, t)->name),
-                 x->edges * rounds / (chunk * outer), x->saved * rounds, x->slices * chunk + inner);
+                 neo_tensor_name(m, t), x->edges * rounds / (chunk * outer), x->saved * rounds,
+                 x->slices * chunk + inner);
 }
 
 static void cut_rounds(checkpoints *c) {
@@ -279,7 +267,7 @@ static void write(checkpoints *c) {
     const checkpoint_def *x = &c->def[d];
     neo_list out = neo_def_at(c->m, (neo_def){d})->out;
     if (is_made(x))
-      (void)checkpoint_chunked(c, x->home, (neo_tensor){neo_list_at(c->m, out, 0)});
+      (void)checkpoint_chunked(c, x->home, neo_list_tensor(c->m, out, 0));
     if (x->home && x->kind == CHECKPOINT_SUM)
       checkpoint_run_sum(c, d);
   }
@@ -411,37 +399,27 @@ typedef struct {
 /* Is a gradient among what the entry computes? */
 static bool has_backward(neo_module *m, const neo_entry_rec *e, neo_arena *a) {
   bool *gradient = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
   neo_def *defs;
-  size_t n = 0;
   bool has = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
   for (size_t k = 0; k < m->grads.n; k++)
     for (uint32_t i = 0; i < m->grads.at[k].out.n; i++)
       gradient[neo_list_at(m, m->grads.at[k].out, i)] = true;
-  for (uint32_t k = 0; k < e->outputs.n; k++)
-    roots[n++].i = neo_list_at(m, e->outputs, k);
-  for (uint32_t k = 0; k < e->updates.n; k++)
-    roots[n++].i = neo_list_at(m, e->updates, k);
-  for (size_t k = neo_module_topo(m, roots, n, a, &defs, NULL); k-- > 0;)
+  for (size_t k = neo_entry_defs(m, e, a, &defs); k-- > 0;)
     for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n; i++)
-      has = has || gradient[neo_list_at(m, neo_def_at(m, defs[k])->out, i)];
+      has = has || gradient[neo_def_out(m, defs[k], i).i];
   return has;
 }
 
 /* Copies what the entry needs of recurrences, and of what reads them. */
 static void set_apart(neo_module *m, neo_entry_rec *e, neo_arena *a) {
   const bool *recurs = neo_recurrent_defs(m, a);
-  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + 1);
   neo_def *defs;
-  neo_map made, to;
-  neo_map_init(&made, a);
-  neo_map_init(&to, a);
-  for (uint32_t k = 0; k < e->outputs.n; k++)
-    roots[k].i = neo_list_at(m, e->outputs, k);
-  size_t n = neo_module_topo(m, roots, e->outputs.n, a, &defs, NULL);
+  neo_map made = neo_map_in(a);
+  neo_map to = neo_map_in(a);
+  size_t n = neo_entry_defs(m, e, a, &defs); /* it has no updates */
   for (size_t k = 0; k < n; k++)
     for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n && recurs[defs[k].i]; i++)
-      neo_map_set(&made, neo_list_at(m, neo_def_at(m, defs[k])->out, i), 1);
+      neo_map_set(&made, neo_def_out(m, defs[k], i).i, 1);
   const bool *marked = neo_defs_affected(m, defs, n, &made, NULL, a);
   neo_defs_clone(m, defs, n, marked, "whole", &to);
   e->outputs = neo_tensors_renamed(m, e->outputs, &to, a);
@@ -457,9 +435,8 @@ static void set_others_apart(checkpointing *x, neo_arena *a) {
 
 /* Writes the recurrences of so many rounds in chunks, if that is asked for. */
 static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
-  neo_arena scratch;
   uint32_t n;
-  neo_arena_init(&scratch, x->m->arena->alloc, x->m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(x->m->arena);
   checkpoints c = begin(x->m, x->p, &scratch, rounds, x->served, &n);
   if (n && checkpoint_align(&c)) {
     checkpoint_find_loops(&c);
@@ -482,8 +459,7 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
 
 /* The extents along which some recurrence may run, each once. */
 static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch);
   uint32_t n = 0;
   for (uint32_t d = 1; d < m->defs.n; d++) {
@@ -504,10 +480,9 @@ static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) 
 neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) {
   enum { MOST = 64 };
   neo_expr rounds[MOST];
-  neo_arena scratch;
   if (!target->memory && !target->chunk_rounds)
     return NEO_OK;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   checkpointing x = {.m = m, .target = target};
   x.served = NEO_NEW_ARRAY(&scratch, bool, m->entries.n + 1);
   for (size_t k = 0; k < m->entries.n; k++)

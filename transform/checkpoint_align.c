@@ -5,13 +5,11 @@
 #include "transform/checkpoint_parts.h"
 
 neo_expr checkpoint_number(const checkpoints *c, int64_t x) {
-  return neo_const_int(c->m, NEO_I64_T, x);
+  return neo_const_i64(c->m, x);
 }
 
 neo_expr checkpoint_sum(const checkpoints *c, neo_expr a, int64_t by) {
-  neo_linear l;
-  neo_expr e = neo_op2(c->m, NEO_OP_ADD, a, checkpoint_number(c, by));
-  return neo_linear_of(c->m, e, &l) ? neo_linear_expr(c->m, &l) : e;
+  return neo_linear_form(c->m, neo_op2(c->m, NEO_OP_ADD, a, checkpoint_number(c, by)));
 }
 
 uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor) {
@@ -33,24 +31,22 @@ bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int6
 }
 
 bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e) {
-  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  return !neo_expr_axes(m, e) && !neo_expr_has_loads(m, e);
 }
 
 /* ---- which could */
 
 /* Elements are 0 where there is no round. */
 static bool may_be_zero(const checkpoints *c, const neo_tensor_rec *t) {
-  neo_facts none = {0};
   int64_t lo = 1, hi;
-  return !t->bound.i || (neo_interval(c->p, &none, t->bound, &lo, &hi) && lo >= 1);
+  return !t->bound.i || (neo_interval(c->p, NULL, t->bound, &lo, &hi) && lo >= 1);
 }
 
 static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
   bool is = !d->out_map.n && d->chunk_loop == c->within && !d->inner_loop &&
             d->axes.n <= CHECKPOINT_MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && is; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(c->m, (neo_tensor){neo_list_at(c->m, d->out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(c->m, neo_list_tensor(c->m, d->out, k));
     is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && may_be_zero(c, t) && !t->partial;
   }
   return is;
@@ -75,7 +71,7 @@ static void look_aligned(void *ctx, neo_expr e) {
   align_look *l = ctx;
   checkpoints *c = l->c;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (!checkpoint_is_read(n))
+  if (!neo_node_is_load(n))
     return;
   uint32_t d = checkpoint_maker(c, n->attr), axis;
   int64_t offset;
@@ -185,8 +181,7 @@ static void align_within(checkpoints *c, const uint32_t *own, size_t n) {
 /* ---- others */
 
 static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, neo_expr e) {
-  return !(neo_expr_axes(c->m, e) >> d->n_out) && !neo_expr_uses_op(c->m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(c->m, e, NEO_OP_LOAD_ELSE);
+  return !(neo_expr_axes(c->m, e) >> d->n_out) && !neo_expr_has_loads(c->m, e);
 }
 
 /* Does the sum have a term in rounds alone? Reads with an `else` may go beyond them. */
@@ -197,8 +192,7 @@ static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_
   neo_facts facts = {.axes = axes, .n_axes = d->n_out};
   neo_expr from = neo_op2(c->m, NEO_OP_LE, checkpoint_number(c, 0), axes[axis].lo);
   neo_expr to = neo_op2(c->m, NEO_OP_LE, axes[axis].hi, c->rounds);
-  return neo_prove(c->p, &facts, from, NULL) == NEO_PROVED &&
-         neo_prove(c->p, &facts, to, NULL) == NEO_PROVED;
+  return neo_proves(c->p, &facts, from) && neo_proves(c->p, &facts, to);
 }
 
 /* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. One over an equation of
@@ -253,7 +247,7 @@ static void look_feeds(void *ctx, neo_expr e) {
   feed_look *l = ctx;
   checkpoints *c = l->c;
   const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis, found = UINT32_MAX;
+  uint32_t d = neo_node_is_load(n) ? checkpoint_maker(c, n->attr) : 0, axis, found = UINT32_MAX;
   if (!d || (l->number ? c->def[d].number != l->number : c->def[d].kind))
     return;
   int64_t offset;

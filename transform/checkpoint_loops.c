@@ -38,7 +38,7 @@ static void need_maker(level_look *l, const checkpoint_def *x) {
 static void look(void *ctx, neo_expr e) {
   level_look *l = ctx;
   const neo_node *n = neo_expr_node(l->c->m, e);
-  if (!checkpoint_is_read(n) ||
+  if (!neo_node_is_load(n) ||
       (checkpoint_maker(l->c, n->attr) && checkpoint_crosses(l->c, e, neo_axis_ref(l->c->m, 0))))
     return;
   neo_list pieces = neo_tensor_at(l->c->m, (neo_tensor){n->attr})->pieces;
@@ -95,7 +95,7 @@ static void look_after(void *ctx, neo_expr e) {
   after_look *l = ctx;
   const neo_module *m = l->c->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (!checkpoint_is_read(n) ||
+  if (!neo_node_is_load(n) ||
       (checkpoint_maker(l->c, n->attr) && checkpoint_crosses(l->c, e, neo_axis_ref(l->c->m, 0))))
     return;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
@@ -136,7 +136,7 @@ static uint32_t last_loop(const checkpoints *c) {
 static void look_whole(void *ctx, neo_expr e) {
   checkpoints *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0;
+  uint32_t d = neo_node_is_load(n) ? checkpoint_maker(c, n->attr) : 0;
   if (d && c->def[d].kind == CHECKPOINT_RUNS &&
       !checkpoint_is_over_sizes(c->m, neo_expr_arg(c->m, e, c->def[d].axis)))
     c->def[d].whole = true;

@@ -5,8 +5,7 @@
  *   checkpoint_write.c    a definition in chunks
  *   checkpoint_sums.c     sums over the rounds
  *   checkpoint_slices.c   what is read at one round */
-#ifndef NEO_TRANSFORM_CHECKPOINT_PARTS_H
-#define NEO_TRANSFORM_CHECKPOINT_PARTS_H
+#pragma once
 #include "ir/order.h"
 
 enum { CHECKPOINT_MOST_LAG = 8, CHECKPOINT_MOST_RANK = 14, CHECKPOINT_MOST_AXES = 60 };
@@ -73,10 +72,6 @@ uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor);
 bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e);
 /* e is AXIS *axis + *offset */
 bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset);
-static inline bool checkpoint_is_read(const neo_node *n) {
-  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
-}
-
 /* Is the read, in a definition whose axis 0 is now q, of another round of c->within? */
 static inline bool checkpoint_crosses(const checkpoints *c, neo_expr read, neo_expr q) {
   return c->within && neo_expr_arg(c->m, read, 0).i != q.i;
@@ -126,5 +121,3 @@ void checkpoint_run_sum(checkpoints *c, uint32_t d);
 
 /* checkpoint_slices.c: reads of one round of what loops make. Call it when all definitions are in chunks. */
 void checkpoint_read_slices(checkpoints *c);
-
-#endif

@@ -20,10 +20,6 @@ static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_e
   *round = neo_op2(m, NEO_OP_SUB, e, neo_op2(m, NEO_OP_MUL, *chunk, n));
 }
 
-static neo_expr zero_of(const checkpoints *c, neo_type t) {
-  return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
-}
-
 /* Of tensor t, which definition d makes, the round one[axis], and of other dimensions one[k], or all. */
 static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const neo_expr *one) {
   neo_module *m = c->m;
@@ -39,11 +35,12 @@ static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const n
       at[checkpoint_place(c, k)] = one[k];
     }
   place_round(c, one[c->def[d].axis], &at[checkpoint_chunk_place(c)], &at[along]);
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
-  neo_expr value = neo_load_else(m, chunked, at, of.n_out + 1, zero_of(c, type), of.span);
+  neo_type type = neo_tensor_type(m, t);
+  neo_expr value =
+      neo_load_else(m, chunked, at, of.n_out + 1, neo_const_int(c->m, type, 0), of.span);
   r.origin = of.origin ? of.origin : d;
   r.axes = neo_list_new(m, id, r.n_out);
-  r.finish = neo_list_new(m, &value.i, 1);
+  r.finish = neo_list_one(m, value.i);
   neo_temp x = {.prefix = "slice", .like = t, .type = type, .bound = neo_tensor_at(m, t)->bound};
   return neo_temp_define(m, &x, r);
 }
@@ -63,7 +60,7 @@ static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, const neo_e
 static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   checkpoints *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  uint32_t d = checkpoint_is_read(&n) ? checkpoint_maker(c, n.attr) : 0;
+  uint32_t d = neo_node_is_load(&n) ? checkpoint_maker(c, n.attr) : 0;
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return e;
   uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
@@ -80,8 +77,7 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
     return neo_load(m, slice, at, next, n.span);
   neo_expr other = neo_list_expr(m, n.arg, rank);
   neo_expr value = neo_load_else(m, slice, at, next, other, n.span);
-  neo_expr is = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, checkpoint_number(c, 0), round),
-                        neo_op2(m, NEO_OP_LT, round, c->rounds));
+  neo_expr is = neo_between(m, checkpoint_number(c, 0), round, c->rounds);
   return neo_op3(m, NEO_OP_SELECT, is, value, other);
 }
 

@@ -15,10 +15,6 @@ typedef struct {
   bool down;
 } chunk_sum;
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* Rounds of the chunk: the last one may have fewer. */
 static neo_expr rounds_of(const chunk_sum *x) {
   const checkpoints *c = x->c;
@@ -39,7 +35,7 @@ static neo_expr is_term(chunk_sum *x) {
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     is = neo_op2(m, NEO_OP_LE, checkpoint_in_chunks(&x->s, first), x->s.t);
   if (end.i != x->c->rounds.i)
-    is = both(m, is, neo_op2(m, NEO_OP_LT, x->s.t, checkpoint_in_chunks(&x->s, end)));
+    is = neo_both(m, is, neo_op2(m, NEO_OP_LT, x->s.t, checkpoint_in_chunks(&x->s, end)));
   return is;
 }
 
@@ -67,9 +63,9 @@ static neo_tensor define_running(chunk_sum *x) {
   r.origin = x->d.origin ? x->d.origin : x->id;
   checkpoint_mark(c, c->def[x->id].home, 0, &r);
   r.axes = axes_of(x);
-  r.where = both(m, is_term(x), checkpoint_in_chunks(&x->s, x->d.where));
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+  r.where = neo_both(m, is_term(x), checkpoint_in_chunks(&x->s, x->d.where));
+  r.body = neo_list_one(m, body.i);
+  r.finish = neo_list_one(m, neo_acc_ref(m, type, 0).i);
   neo_tensor sum = neo_temp_define(m, &t, r);
   for (uint32_t k = 0; k < r.n_out; k++)
     at[k] = neo_axis_ref(m, k);
@@ -77,8 +73,8 @@ static neo_tensor define_running(chunk_sum *x) {
   at[chunk] = checkpoint_sum(c, at[chunk], x->down ? 1 : -1);
   neo_expr before = neo_load_else(m, sum, at, r.n_out, neo_const_float(m, type, 0), r.span);
   neo_expr value = neo_op2(m, NEO_OP_ADD, before, neo_acc_ref(m, type, 0));
-  neo_list finish = neo_list_new(m, &value.i, 1);
-  neo_def made = {neo_list_at(m, neo_tensor_at(m, sum)->pieces, 0)};
+  neo_list finish = neo_list_one(m, value.i);
+  neo_def made = neo_tensor_piece(m, sum, 0);
   neo_def_at(m, made)->finish = finish;
   return sum;
 }
@@ -96,28 +92,16 @@ static void take_last(const chunk_sum *x, neo_tensor sum) {
   checkpoints *c = x->c;
   neo_module *m = c->m;
   neo_expr at[64], zero, value;
-  neo_type type = (neo_type)neo_tensor_at(m, sum)->type;
-  uint32_t id[64];
+  neo_type type = neo_tensor_type(m, sum);
   at[checkpoint_chunk_place(c)] =
       x->down ? checkpoint_number(c, 0) : checkpoint_sum(c, c->chunks, -1);
-  for (uint32_t k = 0; k < x->d.n_out; k++) {
+  for (uint32_t k = 0; k < x->d.n_out; k++)
     at[checkpoint_place(c, k)] = neo_axis_ref(m, k);
-    id[k] = neo_list_at(m, x->d.axes, k);
-  }
   zero = neo_const_float(m, type, 0);
   value = neo_load_else(m, sum, at, x->d.n_out + 1, zero, x->d.span);
   if (x->d.reducer == NEO_RED_MEAN)
     value = neo_op2(m, NEO_OP_DIV, value, count_of(x, type));
-  neo_list axes = neo_list_new(m, id, x->d.n_out);
-  neo_expr e =
-      neo_expr_replace(m, neo_list_expr(m, x->d.finish, 0), neo_acc_ref(m, type, 0), value);
-  neo_list finish = neo_list_new(m, &e.i, 1);
-  neo_def_rec *to = neo_def_at(m, (neo_def){x->id});
-  to->axes = axes;
-  to->finish = finish;
-  to->reducer = NEO_RED_NONE;
-  to->where.i = 0;
-  to->body = (neo_list){0};
+  neo_reduction_replace(m, (neo_def){x->id}, value);
 }
 
 void checkpoint_run_sum(checkpoints *c, uint32_t d) {

@@ -18,10 +18,6 @@
 #include "transform/embed.h"
 #include <string.h>
 
-static neo_expr zero_of(const checkpoints *c, neo_type t) {
-  return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
-}
-
 static neo_expr plus(const checkpoints *c, neo_expr a, neo_expr b) {
   return neo_op2(c->m, NEO_OP_ADD, a, b);
 }
@@ -82,12 +78,11 @@ static bool is_made(const checkpoints *c, uint32_t chunk_loop, int64_t by) {
 neo_expr checkpoint_one_element(const checkpoints *c, neo_node n, uint32_t dim) {
   neo_module *m = c->m;
   neo_expr e = neo_list_expr(m, n.arg, dim), zero = checkpoint_number(c, 0);
-  neo_facts none = {0};
   if (!checkpoint_is_over_sizes(m, e))
     return (neo_expr){0};
   neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, dim);
-  bool inside = neo_prove(c->p, &none, neo_op2(m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED &&
-                neo_prove(c->p, &none, neo_op2(m, NEO_OP_LT, e, extent), NULL) == NEO_PROVED;
+  bool inside = neo_proves(c->p, NULL, neo_op2(m, NEO_OP_LE, zero, e)) &&
+                neo_proves(c->p, NULL, neo_op2(m, NEO_OP_LT, e, extent));
   return inside ? e : (neo_expr){0};
 }
 
@@ -113,10 +108,10 @@ static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool firs
   if (!c->exact) {
     neo_expr round = plus(c, times_chunk(c, at[chunk]), at[along]);
     value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value,
-                    zero_of(c, neo_expr_type(m, value)));
+                    neo_const_int(m, neo_expr_type(m, value), 0));
   }
   r.axes = neo_list_new(m, id, rank);
-  r.finish = neo_list_new(m, &value.i, 1);
+  r.finish = neo_list_one(m, value.i);
   neo_temp t = {.prefix = "edge",
                 .like = x->from,
                 .type = neo_expr_type(m, value),
@@ -196,7 +191,7 @@ static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
   checkpoints *c = s->c;
   chunk_read x = {.s = s, .n = *neo_expr_node(m, e)};
   neo_linear l;
-  uint32_t d = checkpoint_is_read(&x.n) ? checkpoint_maker(c, x.n.attr) : 0;
+  uint32_t d = neo_node_is_load(&x.n) ? checkpoint_maker(c, x.n.attr) : 0;
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || checkpoint_crosses(c, e, s->by[0]))
     return e;
   x.from.i = x.n.attr;
@@ -207,7 +202,7 @@ static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
   x.offset = l.constant;
   x.to = checkpoint_chunked(c, s->chunk_loop, x.from);
   x.other = x.n.op == NEO_OP_LOAD_ELSE ? neo_list_expr(m, x.n.arg, x.n.arg.n - 1)
-                                       : zero_of(c, (neo_type)x.n.type);
+                                       : neo_const_int(c->m, (neo_type)x.n.type, 0);
   return x.to.i ? read_chunk(&x, e) : e;
 }
 
@@ -260,7 +255,7 @@ static neo_list list_in_chunks(checkpoint_scope *s, neo_list l, neo_expr is) {
   for (uint32_t k = 0; k < l.n; k++) {
     neo_expr e = checkpoint_in_chunks(s, neo_list_expr(m, l, k));
     if (is.i)
-      e = neo_op3(m, NEO_OP_SELECT, is, e, zero_of(s->c, neo_expr_type(m, e)));
+      e = neo_op3(m, NEO_OP_SELECT, is, e, neo_const_int(s->c->m, neo_expr_type(m, e), 0));
     id[k] = e.i;
   }
   return neo_list_new(m, id, l.n);
@@ -335,24 +330,18 @@ void checkpoint_define_copy(checkpoints *c, uint32_t id) {
   neo_module *m = c->m;
   neo_def_rec d = *neo_def_at(m, (neo_def){id});
   neo_expr at[64], n = checkpoint_number(c, c->chunk), t = neo_axis_ref(m, c->def[id].axis);
-  uint32_t finish[4], axes[64];
+  uint32_t finish[4];
   at[checkpoint_chunk_place(c)] = neo_op2(m, NEO_OP_DIV, t, n);
-  for (uint32_t k = 0; k < d.n_out; k++) {
+  for (uint32_t k = 0; k < d.n_out; k++)
     at[checkpoint_place(c, k)] = neo_axis_ref(m, k);
-    axes[k] = neo_list_at(m, d.axes, k);
-  }
   at[checkpoint_place(c, c->def[id].axis)] = neo_op2(m, NEO_OP_MOD, t, n);
   for (uint32_t k = 0; k < d.out.n; k++) {
     neo_tensor of = {neo_list_at(m, d.out, k)};
     neo_tensor chunked = checkpoint_chunked(c, c->def[id].home, of);
     finish[k] = neo_load(m, chunked, at, d.n_out + 1, d.span).i;
   }
-  neo_list list = neo_list_new(m, finish, d.out.n), list_axes = neo_list_new(m, axes, d.n_out);
   neo_def_rec *to = neo_def_at(m, (neo_def){id});
-  to->axes = list_axes;
-  to->finish = list;
+  to->finish = neo_list_new(m, finish, d.out.n);
   to->chunk_loop = to->inner_loop = 0;
-  to->reducer = NEO_RED_NONE;
-  to->where.i = 0;
-  to->body = (neo_list){0};
+  neo_reduction_replace(m, (neo_def){id}, (neo_expr){0});
 }

@@ -169,14 +169,14 @@ static bool find_ranges(col2im_sum *x) {
   }
   for (uint32_t k = 0; k < x->n; k++) {
     uint32_t axis = x->r.axes.n + k;
-    neo_expr none = neo_const_int(x->m, NEO_I64_T, 0);
+    neo_expr none = neo_const_i64(x->m, 0);
     x->extent[axis] = x->w[k].extent;
     x->axis[axis] = (neo_axis_rec){.name = neo_name_of(x->m->names, "r"),
                                    .lo = none,
-                                   .hi = neo_const_int(x->m, NEO_I64_T, x->w[k].extent)};
+                                   .hi = neo_const_i64(x->m, x->w[k].extent)};
     neo_axis_rec *over = &x->axis[x->w[k].red];
     over->lo = none;
-    over->hi = neo_const_int(x->m, NEO_I64_T, x->extent[x->w[k].red]);
+    over->hi = neo_const_i64(x->m, x->extent[x->w[k].red]);
   }
   return true;
 }
@@ -317,7 +317,7 @@ static void prove_read(void *ctx, neo_expr e) {
   for (uint32_t k = 0; k < n.arg.n && y->x->fits; k++) {
     neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
     neo_expr index = neo_list_expr(m, n.arg, k);
-    y->x->fits = neo_prove_index(y->x->prover, &f, index, extent, NULL) == NEO_PROVED;
+    y->x->fits = neo_proves_index(y->x->prover, &f, index, extent);
   }
 }
 
@@ -336,13 +336,6 @@ static uint32_t product_axes(const col2im_sum *x, neo_axis_rec *axis, neo_expr *
   return n;
 }
 
-static neo_list list_of(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
-  uint32_t ids[MOST_AXES + MOST_WINDOWS];
-  for (uint32_t k = 0; k < n; k++)
-    ids[k] = neo_axis_add(m, axis[k]).i;
-  return neo_list_new(m, ids, n);
-}
-
 /* Defines the matrix, if all that it reads is there. */
 static bool define_product(col2im_sum *x, neo_tensor *t) {
   neo_module *m = x->m;
@@ -355,7 +348,7 @@ static bool define_product(col2im_sum *x, neo_tensor *t) {
   if (!x->fits)
     return false;
   neo_partial p = {.prefix = "col2im", .of = x->def, .reducer = NEO_RED_SUM, .n_out = x->n_order};
-  p.axes = list_of(m, axis, y.n);
+  p.axes = neo_axes_add(m, axis, y.n);
   p.body = body;
   *t = neo_partial_define(m, &p);
   return true;
@@ -383,8 +376,8 @@ static void add_up(col2im_sum *x, neo_tensor t) {
   neo_expr body = neo_load(m, t, index, x->n_order, r.span);
   if (r.where.i)
     r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
-  r.axes = list_of(m, axis, n);
-  r.body = neo_list_new(m, &body.i, 1);
+  r.axes = neo_axes_add(m, axis, n);
+  r.body = neo_list_one(m, body.i);
   *neo_def_at(m, x->def) = r;
 }
 
@@ -392,8 +385,7 @@ neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
   neo_tensor t;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose products would need their order */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
     col2im_sum x = {.m = m, .prover = p};

@@ -93,19 +93,13 @@ static void merge(cse *c, neo_def d) {
 
 neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  cse c = {.m = m, .scratch = &scratch};
-  neo_map_init(&c.kept, &scratch);
-  neo_map_init(&c.to, &scratch);
-  NEO_VEC(neo_tensor) roots = {0};
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  cse c = {.m = m, .scratch = &scratch, .kept = neo_map_in(&scratch), .to = neo_map_in(&scratch)};
+  neo_tensors roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
-    neo_list lists[2] = {m->entries.at[i].outputs, m->entries.at[i].updates};
-    for (int l = 0; l < 2; l++) {
-      keep(&c, lists[l]);
-      for (uint32_t k = 0; k < lists[l].n; k++)
-        NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
-    }
+    keep(&c, m->entries.at[i].outputs);
+    keep(&c, m->entries.at[i].updates);
+    neo_entry_roots(m, &scratch, &roots, &m->entries.at[i]);
   }
   for (uint32_t c2 = 0; c2 < m->customs.n; c2++) { /* later gradients may still ask for these */
     keep(&c, m->customs.at[c2].ins);

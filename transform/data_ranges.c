@@ -15,8 +15,8 @@ static void check_read(void *ctx, neo_expr e) {
   neo_module *m = neo_prover_module(c->p);
   neo_node n = *neo_expr_node(m, e);
   for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && c->safe; k++)
-    c->safe = neo_prove_index(c->p, &c->facts, neo_list_expr(m, n.arg, k),
-                              neo_tensor_extent(m, (neo_tensor){n.attr}, k), NULL) == NEO_PROVED;
+    c->safe = neo_proves_index(c->p, &c->facts, neo_list_expr(m, n.arg, k),
+                               neo_tensor_extent(m, (neo_tensor){n.attr}, k));
 }
 
 /* May it be evaluated before the axis, whatever the rest of the condition says? */

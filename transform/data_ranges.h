@@ -6,13 +6,10 @@
  * Then a point costs what its range has, not E. One end alone stays a condition, as the length
  * of a padded row does: it leaves most of the range, and loops over all of it have lanes.
  * Private to transform. */
-#ifndef NEO_TRANSFORM_DATA_RANGES_H
-#define NEO_TRANSFORM_DATA_RANGES_H
+#pragma once
 #include "ir/prove.h"
 
 /* axis: of a reduction, n_axes, the first n_out of which are output axes. Puts the ranges in
  * there, and leaves in *where the rest of the condition; false: there are none. */
 bool neo_take_data_ranges(neo_prover *p, neo_axis_rec *axis, uint32_t n_axes, uint32_t n_out,
                           neo_expr *where);
-
-#endif

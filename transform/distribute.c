@@ -27,7 +27,7 @@ typedef struct {
 static void look_read(void *ctx, neo_expr e) {
   distribution *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   x->read = true;
   neo_list pieces = neo_tensor_at(x->m, (neo_tensor){n->attr})->pieces;
@@ -77,41 +77,19 @@ static bool has_terms(const neo_module *m, const neo_def_rec *d) {
 static void take_out(distribution *x, neo_def id) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id);
-  neo_expr at[64], acc = neo_acc_ref(m, neo_expr_type(m, neo_list_expr(m, d.body, 0)), 0);
-  uint32_t out[64];
   neo_partial p = {.prefix = "partial", .of = id, .reducer = (neo_reducer)d.reducer};
   p.axes = d.axes;
   p.n_out = d.n_out;
   p.where = d.where;
   p.body = neo_list_expr(m, d.body, 0);
-  neo_tensor part = neo_partial_define(m, &p);
-  for (uint32_t k = 0; k < d.n_out; k++) {
-    at[k] = neo_axis_ref(m, k);
-    out[k] = neo_list_at(m, d.axes, k);
-  }
-  neo_expr value = neo_load(m, part, at, d.n_out, d.span);
-  neo_list axes = neo_list_new(m, out, d.n_out);
-  for (uint32_t k = 0; k < d.finish.n; k++)
-    out[k] = neo_expr_replace(m, neo_list_expr(m, d.finish, k), acc, value).i;
-  neo_list finish = neo_list_new(m, out, d.finish.n);
-  neo_def_rec *to = neo_def_at(m, id);
-  to->axes = axes;
-  to->finish = finish;
-  to->reducer = NEO_RED_NONE;
-  to->where.i = 0;
-  to->body = (neo_list){0};
+  neo_reduction_replace(m, id, neo_load_own(m, neo_partial_define(m, &p), d.span));
 }
 
 neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  uint32_t n_defs = (uint32_t)m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
-  (void)neo_recurrences(m, defs, n_defs - 1, &scratch, number);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  uint32_t n_defs = (uint32_t)m->defs.n, *number;
+  (void)neo_all_recurrences(m, &scratch, &number);
   for (uint32_t k = 1; k < n_defs; k++) {
     neo_def_rec d = *neo_def_at(m, (neo_def){k});
     distribution x = {.m = m, .number = number, .own = number[k]};

@@ -9,11 +9,8 @@
  *     select(i[v] >= 0 and T[i[v]] == 1, .., 0)   ->   first = min[v where (T[i[v]] else 0) == 1] v
  *
  * neo_module_check_reads proves that no read is left without its guard. Private to transform. */
-#ifndef NEO_TRANSFORM_EMBED_H
-#define NEO_TRANSFORM_EMBED_H
+#pragma once
 #include "ir/prove.h"
 
 /* Guards the reads of the definition that nothing shows to be inside of their tensors. */
 void neo_embed_def(neo_prover *p, neo_def d);
-
-#endif

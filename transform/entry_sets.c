@@ -19,7 +19,7 @@ static void add(walk *w, neo_tensor t) {
 
 static void add_all(walk *w, neo_list l) {
   for (uint32_t k = 0; k < l.n; k++)
-    add(w, (neo_tensor){neo_list_at(w->m, l, k)});
+    add(w, neo_list_tensor(w->m, l, k));
 }
 
 static void add_sources(walk *w, neo_tensor t) {
@@ -27,7 +27,7 @@ static void add_sources(walk *w, neo_tensor t) {
   uint64_t row;
   for (uint32_t k = 0; k < pieces.n; k++) {
     neo_tensor *read;
-    size_t n = neo_def_reads(w->m, (neo_def){neo_list_at(w->m, pieces, k)}, w->a, &read);
+    size_t n = neo_def_reads(w->m, neo_list_def(w->m, pieces, k), w->a, &read);
     for (size_t i = 0; i < n; i++)
       add(w, read[i]);
   }
@@ -38,8 +38,7 @@ static void add_sources(walk *w, neo_tensor t) {
 }
 
 void neo_entry_sets_find(const neo_module *m, neo_arena *a, neo_map *users) {
-  walk w = {.m = m, .a = a};
-  neo_map_init(&w.request, a);
+  walk w = {.m = m, .a = a, .request = neo_map_in(a)};
   for (size_t k = 0; k < m->grads.n; k++)
     for (uint32_t i = 0; i < m->grads.at[k].out.n; i++)
       neo_map_set(&w.request, neo_list_at(m, m->grads.at[k].out, i), k);

@@ -1,11 +1,8 @@
 /* Which entries need a tensor. */
-#ifndef NEO_TRANSFORM_ENTRY_SETS_H
-#define NEO_TRANSFORM_ENTRY_SETS_H
+#pragma once
 #include "ir/ir.h"
 
 /* users: tensor -> a number that is equal for tensors that the same entries need; absent: none
  * needs it. An entry needs what it names, what definitions of that read, and for a gradient what is
  * differentiated. */
 void neo_entry_sets_find(const neo_module *m, neo_arena *a, neo_map *users);
-
-#endif

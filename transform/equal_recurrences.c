@@ -63,8 +63,7 @@ static void put_piece(partition *p, words_vec *w, neo_def d, uint32_t t) {
   uint32_t place = 0;
   while (place < r.out.n && neo_list_at(p->m, r.out, place) != t)
     place++;
-  uint32_t word[] = {place,     r.out.n, r.axes.n,     r.n_out,
-                     r.reducer, r.in.i,  r.chunk_loop, r.rows.i};
+  uint32_t word[] = {place, r.out.n, r.axes.n, r.n_out, r.reducer, r.in.i, r.chunk_loop, r.rows.i};
   for (size_t k = 0; k < sizeof word / sizeof *word; k++)
     put(p, w, word[k]);
   for (uint32_t k = 0; k < r.axes.n; k++) {
@@ -82,7 +81,7 @@ static words_vec defined(partition *p, uint32_t t) {
   neo_list pieces = neo_tensor_at(p->m, (neo_tensor){t})->pieces;
   words_vec w = {0};
   for (uint32_t k = 0; k < pieces.n; k++)
-    put_piece(p, &w, (neo_def){neo_list_at(p->m, pieces, k)}, t);
+    put_piece(p, &w, neo_list_def(p->m, pieces, k), t);
   return w;
 }
 
@@ -97,10 +96,9 @@ static bool same_words(const words_vec *a, const words_vec *b) {
 
 /* Splits classes by the words of their tensors; returns whether one was split. */
 static bool split(partition *p) {
-  neo_map seen;
   bool changed = false;
   uint32_t *next = NEO_NEW_ARRAY(p->scratch, uint32_t, p->n + 1);
-  neo_map_init(&seen, p->scratch);
+  neo_map seen = neo_map_in(p->scratch);
   for (uint32_t k = 0; k < p->n; k++) {
     uint64_t h = neo_hash(p->words[k].at, p->words[k].n * sizeof(uint32_t), p->first[k]), j = k;
     if (!neo_map_get(&seen, h, &j))
@@ -148,8 +146,7 @@ static void refine(partition *p) {
 }
 
 static void gather(partition *p, const neo_def *defs, size_t n, const uint32_t *number) {
-  neo_map seen;
-  neo_map_init(&seen, p->scratch);
+  neo_map seen = neo_map_in(p->scratch);
   for (size_t k = 0; k < n; k++) {
     neo_list out = neo_def_at(p->m, defs[k])->out;
     for (uint32_t j = 0; j < out.n && number[defs[k].i]; j++) {
@@ -184,8 +181,8 @@ static void keep_as_written(neo_module *m, uint32_t from, uint32_t to) {
   neo_list a = neo_tensor_at(m, (neo_tensor){from})->pieces,
            b = neo_tensor_at(m, (neo_tensor){to})->pieces;
   for (uint32_t k = 0; k < a.n; k++)
-    if (neo_def_at(m, (neo_def){neo_list_at(m, a, k)})->as_written)
-      neo_def_at(m, (neo_def){neo_list_at(m, b, k)})->as_written = true;
+    if (neo_def_at(m, neo_list_def(m, a, k))->as_written)
+      neo_def_at(m, neo_list_def(m, b, k))->as_written = true;
 }
 
 bool neo_equal_recurrences(neo_module *m, const neo_def *defs, size_t n, const neo_map *kept,

@@ -1,11 +1,8 @@
 /* Recurrences that say the same (equal_recurrences.c). Private to transform. */
-#ifndef NEO_TRANSFORM_EQUAL_RECURRENCES_H
-#define NEO_TRANSFORM_EQUAL_RECURRENCES_H
+#pragma once
 #include "ir/ir.h"
 
 /* Maps in `to` tensors of recurrences to earlier ones that have the same elements, but for those in
  * `kept`. defs: what is needed, producers first (neo_module_topo). Returns whether there are any. */
 bool neo_equal_recurrences(neo_module *m, const neo_def *defs, size_t n, const neo_map *kept,
                            neo_map *to, neo_arena *scratch);
-
-#endif

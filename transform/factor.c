@@ -100,8 +100,7 @@ static bool add_factor(product *p, neo_expr e, double cost) {
 
 static bool is_constant(const product *p, neo_expr e) {
   const neo_module *m = p->m;
-  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
+  return !neo_expr_axes(m, e) && !neo_expr_has_loads(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
 static bool add_factors(product *p, neo_expr e) {
@@ -248,7 +247,7 @@ static bool never_empty(const product *p) {
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
     neo_facts f = {.axes = p->axis, .n_axes = k};
     neo_expr some = neo_op2(p->m, NEO_OP_LT, p->axis[k].lo, p->axis[k].hi);
-    if (neo_prove(p->prover, &f, some, NULL) != NEO_PROVED)
+    if (!neo_proves(p->prover, &f, some))
       return false;
   }
   return true;
@@ -286,7 +285,7 @@ static bool takes_some(const product *p, uint64_t in) {
   neo_facts f = {p->axis, p->r.axes.n, &rest, rest.i != 0};
   if (asked & (asked - 1) || !neo_tighten(p->prover, &f, k, about, &lo, &hi, &left) || left.i)
     return false;
-  return neo_prove(p->prover, &f, neo_op2(p->m, NEO_OP_LT, lo, hi), NULL) == NEO_PROVED;
+  return neo_proves(p->prover, &f, neo_op2(p->m, NEO_OP_LT, lo, hi));
 }
 
 /* ---- a part that there is */
@@ -302,8 +301,8 @@ static void check_read(void *ctx, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   neo_facts f = {.axes = c->p->axis, .n_axes = c->p->r.axes.n};
   for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && c->safe; k++)
-    c->safe = neo_prove_index(c->p->prover, &f, neo_list_expr(m, n.arg, k),
-                              neo_tensor_extent(m, (neo_tensor){n.attr}, k), NULL) == NEO_PROVED;
+    c->safe = neo_proves_index(c->p->prover, &f, neo_list_expr(m, n.arg, k),
+                               neo_tensor_extent(m, (neo_tensor){n.attr}, k));
 }
 
 /* May the part be computed without the condition? */
@@ -473,7 +472,7 @@ static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
 /* `finish` with `value` in the accumulator's place. */
 static void set_finish(product *p, neo_def_rec *r, neo_expr value) {
   neo_expr e = neo_expr_rewrite(p->m, neo_list_expr(p->m, r->finish, 0), put_acc, &value);
-  r->finish = neo_list_new(p->m, &e.i, 1);
+  r->finish = neo_list_one(p->m, e.i);
 }
 
 /* sum over what is left of (factors left) * part */
@@ -489,7 +488,7 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
   if (r.where.i)
     r.where = neo_expr_subst_axes(p->m, r.where, by, p->r.axes.n);
   body = neo_expr_subst_axes(p->m, body, by, p->r.axes.n);
-  r.body = neo_list_new(p->m, &body.i, 1);
+  r.body = neo_list_one(p->m, body.i);
   *neo_def_at(p->m, p->def) = r;
   neo_embed_def(p->prover, p->def);
 }
@@ -498,12 +497,11 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
 
 /* Is the integer, over sizes, from 1 to 2^24? */
 static bool is_count(const product *p, neo_expr e) {
-  neo_facts none = {0};
   int64_t lo, hi;
   const neo_node *n = neo_expr_node(p->m, e);
   if (n->op != NEO_OP_CAST || neo_expr_type(p->m, neo_expr_arg(p->m, e, 0)) != NEO_I64_T)
     return false;
-  return neo_interval(p->prover, &none, neo_expr_arg(p->m, e, 0), &lo, &hi) && lo >= 1 &&
+  return neo_interval(p->prover, NULL, neo_expr_arg(p->m, e, 0), &lo, &hi) && lo >= 1 &&
          hi <= 1 << MOST_SCALE;
 }
 
@@ -598,7 +596,7 @@ static void constants_behind(product *p, uint32_t out, uint32_t left) {
   neo_expr body = p->r.as_written ? without(p, p->term, out) : product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
   set_finish(p, &p->r, signed_product(p, acc, out, (neo_expr){0}));
-  p->r.body = neo_list_new(p->m, &body.i, 1);
+  p->r.body = neo_list_one(p->m, body.i);
   p->negative = false;
   *neo_def_at(p->m, p->def) = p->r;
 }
@@ -628,8 +626,7 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole)
 neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch);
   uint32_t n = (uint32_t)m->defs.n;
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */

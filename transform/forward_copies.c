@@ -28,10 +28,6 @@ typedef struct {
   neo_arena *a;
 } copies;
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i ? neo_op2(m, NEO_OP_AND, a, b) : b;
-}
-
 /* ---- what is a copy */
 
 /* The definition of all of a tensor, whose elements it computes one by one; null: there is none. */
@@ -52,7 +48,7 @@ static bool is_constant(const neo_module *m, neo_expr e) {
 static bool is_simple_read(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   neo_linear l;
-  bool simple = n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+  bool simple = neo_node_is_load(n);
   uint32_t rank = simple ? neo_tensor_rank(m, (neo_tensor){n->attr}) : 0;
   for (uint32_t k = 0; simple && k < rank; k++)
     simple = neo_linear_of(m, neo_expr_arg(m, e, k), &l) && l.n <= 1;
@@ -154,7 +150,7 @@ static neo_expr forward_else(const copies *c, neo_expr e) {
 static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
-  neo_expr is = {0}, zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr is = {0}, zero = neo_const_i64(m, 0);
   for (uint32_t k = 0; k + 1 < n.arg.n; k++) {
     neo_expr at = neo_list_expr(m, n.arg, k);
     neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
@@ -167,9 +163,9 @@ static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
       own = axis->lo.i == zero.i && axis->hi.i == extent.i;
     }
     if (!own || l.constant < 0)
-      is = both(m, is, neo_op2(m, NEO_OP_LE, zero, at));
+      is = neo_both(m, is, neo_op2(m, NEO_OP_LE, zero, at));
     if (!own || l.constant > 0)
-      is = both(m, is, neo_op2(m, NEO_OP_LT, at, extent));
+      is = neo_both(m, is, neo_op2(m, NEO_OP_LT, at, extent));
   }
   return is;
 }
@@ -190,7 +186,7 @@ static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr
 static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   const copies *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !c->value[n.attr].i)
+  if (!neo_node_is_load(&n) || !c->value[n.attr].i)
     return e;
   if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
     return forward_else(c, e);
@@ -210,7 +206,7 @@ static neo_expr resolved(const copies *c, neo_tensor t, uint32_t most) {
     return value;
   if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, from).i)
     value = forward_else(c, value);
-  neo_def own = {neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)};
+  neo_def own = neo_tensor_piece(m, t, 0);
   from.i = neo_expr_node(m, value)->attr;
   return c->value[from.i].i ? read_of(c, own, value, resolved(c, from, most - 1)) : value;
 }
@@ -226,7 +222,7 @@ static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
     return none;
   const neo_node n = *neo_expr_node(m, c->value[t.i]);
   neo_tensor from = {n.attr};
-  neo_expr round = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, 1));
+  neo_expr round = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_i64(m, 1));
   neo_linear by;
   bool same = neo_tensor_rank(m, t) == n.arg.n - 1;
   for (uint32_t k = 0; k + 1 < n.arg.n && same; k++) {
@@ -250,9 +246,9 @@ static neo_expr rotated(const copies *c, neo_tensor t) {
   while (from.i && from.i != t.i && n < MOST);
   if (from.i != t.i)
     return value;
-  neo_expr position = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, n));
+  neo_expr position = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, 0), neo_const_i64(m, n));
   for (uint32_t k = n; k-- > 0;) {
-    neo_expr is = neo_op2(m, NEO_OP_EQ, position, neo_const_int(m, NEO_I64_T, k));
+    neo_expr is = neo_op2(m, NEO_OP_EQ, position, neo_const_i64(m, k));
     value = value.i ? neo_op3(m, NEO_OP_SELECT, is, first[k], value) : first[k];
   }
   return value;
@@ -269,8 +265,7 @@ static void write_rotations(copies *c) {
     if (!value[t].i)
       continue;
     (void)plain_def(m, (neo_tensor){t}, &id);
-    neo_list finish = neo_list_new(m, &value[t].i, 1);
-    neo_def_at(m, (neo_def){id})->finish = finish;
+    neo_def_at(m, (neo_def){id})->finish = neo_list_one(m, value[t].i);
     c->value[t].i = 0;
   }
 }
@@ -296,15 +291,11 @@ static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
 
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  uint32_t n_defs = (uint32_t)m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  uint32_t n_defs = (uint32_t)m->defs.n, *number;
+  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
   copies c = {.m = m, .number = number, .a = &scratch};
-  if (neo_recurrences(m, defs, n_defs - 1, &scratch, number)) {
+  if (n_found) {
     find_copies(&c, &scratch, n_defs);
     for (uint32_t k = 1; k < n_defs; k++) {
       c.reader.i = k;

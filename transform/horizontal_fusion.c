@@ -25,7 +25,6 @@
  * it, so that it walks memory as that read does (X[n, t, i] gives [n, t, ..], W[t, i, j] gives
  * [.., t, j]): neighbouring axes are then one in the kernel. */
 #include "base/hash.h"
-#include "ir/clone.h"
 #include "ir/define.h"
 #include "ir/needed.h"
 #include "ir/out_map.h"
@@ -33,7 +32,6 @@
 #include "transform/structure.h"
 #include "transform/transform.h"
 #include <assert.h>
-#include <string.h>
 
 enum { MOST_AXES = 24, MOST_RANK = 16 }; /* of a definition; of a tensor, as the verifier has it */
 
@@ -72,7 +70,7 @@ static void look_depth(void *ctx, neo_expr e) {
   depth_ctx *c = ctx;
   const neo_node *n = neo_expr_node(c->q->m, e);
   uint64_t depth = 0;
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     neo_map_get(&c->q->depth, n->attr, &depth);
   c->most = depth > c->most ? depth : c->most;
 }
@@ -115,13 +113,13 @@ static neo_expr resolve(void *ctx, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   uint64_t at;
   neo_expr arg[MOST_AXES];
-  bool load = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  bool load = neo_node_is_load(&n);
   if (!load || !neo_map_get(&q->sliced, n.attr, &at) || n.arg.n + 1 > MOST_AXES)
     return e;
   slice s = q->slices.at[at];
   for (uint32_t k = 0; k < s.dim; k++)
     arg[k] = neo_list_expr(m, n.arg, k);
-  arg[s.dim] = neo_const_int(m, NEO_I64_T, s.at);
+  arg[s.dim] = neo_const_i64(m, s.at);
   for (uint32_t k = s.dim; k < n.arg.n; k++)
     arg[k + 1] = neo_list_expr(m, n.arg, k);
   neo_expr x = neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, s.in.i, arg, n.arg.n + 1, n.span);
@@ -251,8 +249,8 @@ static neo_list axes_with(merger *q, const neo_def_rec *r, const neo_expr *by, u
   uint32_t ids[64];
   for (uint32_t k = 0; k <= r->axes.n; k++) {
     neo_axis_rec x = {.name = neo_name_of(q->m->names, "t"),
-                      .lo = neo_const_int(q->m, NEO_I64_T, 0),
-                      .hi = neo_const_int(q->m, NEO_I64_T, (int64_t)n),
+                      .lo = neo_const_i64(q->m, 0),
+                      .hi = neo_const_i64(q->m, (int64_t)n),
                       .span = r->span};
     if (k != dim) {
       x = *neo_def_axis(q->m, r, k - (k > dim));
@@ -278,17 +276,17 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
   r.axes = axes_with(q, &r, by, dim, n);
   if (part == NEO_STRUCTURE_REDUCTION) {
     all.type = neo_expr_type(m, neo_list_expr(m, r.body, 0));
-    r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, all.type, 0).i}, 1);
+    r.finish = neo_list_one(m, neo_acc_ref(m, all.type, 0).i);
   } else {
     const neo_tensor_rec like = *neo_tensor_at(m, first);
     all.type = (neo_type)like.type;
     all.bound = like.bound;
-    all.least = like.least.i ? neo_expr_subst_axes(m, like.least, by, f.n) : like.least;
-    all.below = like.below.i ? neo_expr_subst_axes(m, like.below, by, f.n) : like.below;
+    all.least = neo_expr_subst_axes(m, like.least, by, f.n);
+    all.below = neo_expr_subst_axes(m, like.below, by, f.n);
     r.finish = member_list(&f, q->a, r.finish);
   }
   r.body = member_list(&f, q->a, r.body);
-  r.where = r.where.i ? neo_expr_subst_axes(m, r.where, by, f.n) : r.where;
+  r.where = neo_expr_subst_axes(m, r.where, by, f.n);
   r.n_out++;
   r.origin = r.origin ? r.origin : c->def.i;
   return neo_temp_define(m, &all, r);
@@ -298,37 +296,18 @@ static neo_expr element_of(merger *q, neo_tensor all, uint32_t dim, int64_t at) 
   neo_expr index[MOST_AXES];
   uint32_t rank = neo_tensor_rank(q->m, all);
   for (uint32_t k = 0; k < rank; k++)
-    index[k] = k == dim ? neo_const_int(q->m, NEO_I64_T, at) : neo_axis_ref(q->m, k - (k > dim));
+    index[k] = k == dim ? neo_const_i64(q->m, at) : neo_axis_ref(q->m, k - (k > dim));
   return neo_load(q->m, all, index, rank, neo_tensor_at(q->m, all)->span);
-}
-
-typedef struct {
-  neo_expr value;
-} acc_ctx;
-
-static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
-  const acc_ctx *c = ctx;
-  return neo_expr_node(m, e)->op == NEO_OP_ACC ? c->value : e;
 }
 
 /* What was the definition is elementwise now, over a slice of `all`. */
 static void define_slice(merger *q, neo_def d, neo_tensor all, uint32_t dim, int64_t at,
                          neo_structure_part part) {
   neo_module *m = q->m;
-  neo_def_rec r = *neo_def_at(m, d);
-  acc_ctx c = {element_of(q, all, dim, at)};
-  neo_expr value = c.value;
-  uint32_t ids[MOST_AXES];
-  if (part == NEO_STRUCTURE_REDUCTION)
-    value = neo_expr_rewrite(m, neo_list_expr(m, r.finish, 0), put_acc, &c);
-  for (uint32_t k = 0; k < r.n_out; k++)
-    ids[k] = neo_list_at(m, r.axes, k);
-  r.axes = neo_list_new(m, ids, r.n_out);
-  r.reducer = NEO_RED_NONE;
-  r.where = (neo_expr){0};
-  r.body = (neo_list){0};
-  r.finish = neo_list_new(m, &value.i, 1);
-  *neo_def_at(m, d) = r;
+  neo_expr value = element_of(q, all, dim, at);
+  if (part != NEO_STRUCTURE_REDUCTION)
+    neo_def_at(m, d)->finish = neo_list_one(m, value.i);
+  neo_reduction_replace(m, d, value);
 }
 
 static void merge_run(merger *q, const candidate *c, const int64_t *step, size_t n,
@@ -344,7 +323,7 @@ static void merge_run(merger *q, const candidate *c, const int64_t *step, size_t
     define_slice(q, c[k].def, all, dim, (int64_t)k, part);
     if (part == NEO_STRUCTURE_REDUCTION)
       continue;
-    neo_map_set(&q->sliced, neo_list_at(q->m, neo_def_at(q->m, c[k].def)->out, 0), q->slices.n);
+    neo_map_set(&q->sliced, neo_def_out(q->m, c[k].def, 0).i, q->slices.n);
     NEO_PUSH(q->a, &q->slices, (slice){all, dim, (int64_t)k});
   }
 }
@@ -368,7 +347,7 @@ static bool mergeable(merger *q, neo_def d) {
   if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == MOST_RANK ||
       r->axes.n + 1 >= MOST_AXES)
     return false;
-  const neo_tensor_rec *t = neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, r->out, 0)});
+  const neo_tensor_rec *t = neo_tensor_at(q->m, neo_list_tensor(q->m, r->out, 0));
   return t->role == NEO_ROLE_TEMP && t->pieces.n == 1 &&
          !neo_map_get(&q->kept, neo_list_at(q->m, r->out, 0), NULL);
 }
@@ -382,7 +361,7 @@ static bool has_finish(merger *q, neo_def d) {
 
 static uint64_t users_of(merger *q, neo_def d) {
   uint64_t users = 0;
-  neo_map_get(&q->users, neo_list_at(q->m, neo_def_at(q->m, d)->out, 0), &users);
+  neo_map_get(&q->users, neo_def_out(q->m, d, 0).i, &users);
   return users;
 }
 
@@ -395,8 +374,7 @@ static uint64_t when_key(const merger *q, neo_def d) {
 
 static void merge_matching(merger *q, const neo_def *defs, size_t n, neo_structure_part part) {
   NEO_VEC(candidates) buckets = {0};
-  neo_map by_words;
-  neo_map_init(&by_words, q->a);
+  neo_map by_words = neo_map_in(q->a);
   for (size_t k = 0; k < n; k++) {
     candidate c = {defs[k], neo_structure_of(q->m, q->a, defs[k], part)};
     uint64_t h = neo_hash(c.form.words.at, c.form.words.n * sizeof *c.form.words.at, 0), at;
@@ -425,7 +403,7 @@ static int32_t stacked_dim(merger *q, neo_tensor t) {
   int32_t dim = -1;
   int64_t extent;
   for (uint32_t k = 0; k < r.pieces.n; k++) {
-    const neo_def_rec *d = neo_def_at(q->m, (neo_def){neo_list_at(q->m, r.pieces, k)});
+    const neo_def_rec *d = neo_def_at(q->m, neo_list_def(q->m, r.pieces, k));
     if (d->out.n != 1 || neo_out_map_rank(d->out_map) != r.extent.n)
       return -1;
     for (uint32_t i = 0; i < r.extent.n; i++) {
@@ -470,7 +448,7 @@ static void merge_pieces(merger *q, neo_tensor t) {
   neo_def_rec r = *neo_def_at(m, all.at[0].def);
   neo_expr by[64] = {{0}};
   uint32_t ids[64];
-  by[dim] = neo_const_int(m, NEO_I64_T, 0);
+  by[dim] = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < r.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &r, k);
     x.lo = neo_expr_subst_axes(m, x.lo, by, r.axes.n);
@@ -481,7 +459,7 @@ static void merge_pieces(merger *q, neo_tensor t) {
   neo_structure_family f = {m, &all.at[0].form, by, r.axes.n, step, neo_axis_ref(m, (uint32_t)dim)};
   r.finish = member_list(&f, q->a, r.finish);
   r.body = member_list(&f, q->a, r.body);
-  r.where = r.where.i ? neo_expr_subst_axes(m, r.where, by, r.axes.n) : r.where;
+  r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
   r.axes = neo_list_new(m, ids, r.axes.n);
   r.out_map = (neo_list){0};
   r.origin = r.origin ? r.origin : all.at[0].def.i;
@@ -496,19 +474,15 @@ static void keep(merger *q, neo_list l) {
     neo_map_set(&q->kept, neo_list_at(q->m, l, k), 1);
 }
 
-typedef NEO_VEC(neo_tensor) tensors;
-
-static void add_roots(merger *q, neo_list l, tensors *out) {
+static void add_roots(merger *q, neo_list l, neo_tensors *out) {
   keep(q, l);
-  for (uint32_t k = 0; k < l.n; k++)
-    if (neo_list_at(q->m, l, k))
-      NEO_PUSH(q->a, out, (neo_tensor){neo_list_at(q->m, l, k)});
+  neo_tensors_add(q->m, q->a, out, l);
 }
 
 /* Everything that is named from outside, and needed. */
-static tensors roots_of(merger *q) {
+static neo_tensors roots_of(merger *q) {
   neo_module *m = q->m;
-  tensors roots = {0};
+  neo_tensors roots = {0};
   for (size_t k = 0; k < m->entries.n; k++) {
     add_roots(q, m->entries.at[k].outputs, &roots);
     add_roots(q, m->entries.at[k].updates, &roots);
@@ -537,8 +511,7 @@ static void level(merger *q, const defs *whole, const defs *reductions) {
     neo_def_rec r = *neo_def_at(q->m, whole->at[k]);
     neo_tensor t = {neo_list_at(q->m, r.out, 0)};
     resolve_reads(q, whole->at[k]);
-    bool last = neo_list_at(q->m, neo_tensor_at(q->m, t)->pieces,
-                            neo_tensor_at(q->m, t)->pieces.n - 1) == whole->at[k].i;
+    bool last = neo_tensor_piece(q->m, t, neo_tensor_at(q->m, t)->pieces.n - 1).i == whole->at[k].i;
     if (last)
       merge_pieces(q, t);
     if (mergeable(q, whole->at[k]))
@@ -566,15 +539,12 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
 
 neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  merger q = {.m = m, .a = &scratch};
-  neo_map_init(&q.kept, &scratch);
-  neo_map_init(&q.sliced, &scratch);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  merger q = {.m = m, .a = &scratch, .kept = neo_map_in(&scratch), .sliced = neo_map_in(&scratch)};
   neo_map_init(&q.depth, &scratch);
   neo_map_init(&q.users, &scratch);
   neo_entry_sets_find(m, &scratch, &q.users);
-  tensors roots = roots_of(&q);
+  neo_tensors roots = roots_of(&q);
   neo_def *order;
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);
   NEO_VEC(defs) whole = {0}, reductions = {0};

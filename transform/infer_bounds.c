@@ -10,7 +10,6 @@
  * as the input of a recurrent cell beside its state. Boxes are of constants; reads that may be outside of
  * the tensor are of its end. What leaves out little, or is visible from outside, stays as it is. */
 #include "ir/component.h"
-#include "ir/element.h"
 #include "ir/layout.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -38,7 +37,7 @@ static void look(void *ctx, neo_expr e) {
   neo_node n = *neo_expr_node(b->m, e);
   neo_tensor t = {n.attr};
   neo_facts f = {.axes = b->axis, .n_axes = b->n};
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return;
   uint32_t rank = neo_tensor_rank(b->m, t);
   for (uint32_t k = 0; k < rank && k < MOST_RANK; k++) {
@@ -73,7 +72,7 @@ static neo_def only_def(const neo_module *m, neo_tensor t) {
 }
 
 static neo_expr number(neo_module *m, int64_t x) {
-  return neo_const_int(m, NEO_I64_T, x);
+  return neo_const_i64(m, x);
 }
 
 /* The parts of its dimensions that are read. False: that is nearly all. `recurs`: it is of a recurrence, whose
@@ -108,7 +107,7 @@ static neo_expr move_reads(void *ctx, neo_module *m, neo_expr e) {
   const bounds *b = ctx;
   neo_node n = *neo_expr_node(m, e);
   neo_expr index[MOST_RANK];
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != b->of.i)
+  if (!neo_node_is_load(&n) || n.attr != b->of.i)
     return e;
   uint32_t rank = neo_tensor_rank(m, b->of);
   for (uint32_t k = 0; k < rank; k++)
@@ -146,10 +145,9 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
       x.hi.i = extent[k];
     axis[k] = neo_axis_add(m, x).i;
   }
-  neo_list axes = neo_list_new(m, axis, r.axes.n), extents = neo_list_new(m, extent, rank);
-  neo_def_at(m, d)->axes = axes;
+  neo_def_at(m, d)->axes = neo_list_new(m, axis, r.axes.n);
   neo_tensor_rec cut = *neo_tensor_at(m, t);
-  cut.extent = extents;
+  cut.extent = neo_list_new(m, extent, rank);
   cut.least = cut.least.i ? neo_expr_rewrite(m, cut.least, move_axes, &p) : cut.least;
   cut.below = cut.below.i ? neo_expr_rewrite(m, cut.below, move_axes, &p) : cut.below;
   *neo_tensor_at(m, t) = cut;
@@ -159,8 +157,7 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
 
 neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *named = neo_named_tensors(m, &scratch);
   const bool *recurrent = neo_recurrent_defs(m, &scratch);
   bounds b = {.m = m, .prover = neo_prover_new(m)};

@@ -16,7 +16,6 @@
  *
  * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
-#include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
@@ -39,7 +38,7 @@ static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   const neo_module *m = s->m;
   bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && can; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, d->out, k));
     can = t->role == NEO_ROLE_TEMP && (t->pieces.n == 1 || d->out.n == 1);
   }
   return can;
@@ -49,18 +48,17 @@ static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
 static bool is_whole(const levels *s, const neo_def_rec *d) {
   bool whole = !d->out_map.n;
   for (uint32_t k = 0; k < d->out.n && whole; k++)
-    whole = neo_tensor_at(s->m, (neo_tensor){neo_list_at(s->m, d->out, k)})->pieces.n == 1;
+    whole = neo_tensor_at(s->m, neo_list_tensor(s->m, d->out, k))->pieces.n == 1;
   return whole;
 }
 
 /* Values of a vertex that one definition computes, at the largest sizes. */
 static double work_of(const levels *s, const neo_order_member *x) {
   neo_def_rec d = *neo_def_at(s->m, x->def);
-  neo_facts none = {0};
   double all = 1;
   for (uint32_t k = 0; k < d.axes.n; k++) {
     int64_t lo, hi = 1;
-    bool known = k != x->axis && neo_interval(s->p, &none, neo_def_axis(s->m, &d, k)->hi, &lo, &hi);
+    bool known = k != x->axis && neo_interval(s->p, NULL, neo_def_axis(s->m, &d, k)->hi, &lo, &hi);
     all *= known && hi > 1 ? (double)hi : 1;
   }
   return all;
@@ -103,14 +101,13 @@ static void move(levels *s, neo_def id, uint32_t axis, levels_graph *g) {
 
 /* Are the numbers of all vertices and edges below 2^31? The tables are of i32. */
 static bool tables_fit(const levels *s, const levels_graph *g) {
-  neo_facts none = {0};
   int64_t lo, hi;
-  bool fit = neo_interval(s->p, &none, g->n, &lo, &hi);
+  bool fit = neo_interval(s->p, NULL, g->n, &lo, &hi);
   for (uint32_t k = 0; fit && k < g->n_indices; k++) {
     neo_tensor child = g->index[k].child;
     int64_t slots = levels_slots_of(s, child), edges = 0;
     fit = slots > 0 && hi <= INT32_MAX / slots &&
-          neo_interval(s->p, &none, neo_tensor_extent(s->m, child, 0), &lo, &edges) &&
+          neo_interval(s->p, NULL, neo_tensor_extent(s->m, child, 0), &lo, &edges) &&
           edges < INT32_MAX;
   }
   return fit;
@@ -174,7 +171,7 @@ static bool try_move(levels *s, neo_tensor t, uint32_t dim, levels_graph *g) {
           levels_is_vertex(s, neo_def_at(s->m, made), dim, g->n);
   }
   for (uint32_t k = 0; k < pieces.n && can; k++)
-    move(s, (neo_def){neo_list_at(s->m, pieces, k)}, dim, g);
+    move(s, neo_list_def(s->m, pieces, k), dim, g);
   return can;
 }
 
@@ -185,7 +182,7 @@ static void spread_to_reader(spread *x, uint32_t axis, levels_graph *g) {
   if (!levels_is_vertex(s, d, axis, g->n) || (s->vertex[x->def.i] && s->vertex[x->def.i][axis]))
     return;
   if (axis < d->n_out) {
-    x->changed |= try_move(s, (neo_tensor){neo_list_at(s->m, d->out, 0)}, axis, g);
+    x->changed |= try_move(s, neo_list_tensor(s->m, d->out, 0), axis, g);
   } else if (may_reorder(s, d, axis, g)) {
     set_vertex(s, x->def, axis, g);
     x->changed = true;
@@ -200,7 +197,7 @@ static void look_at_read(void *ctx, neo_expr e) {
   spread *x = ctx;
   levels *s = x->s;
   neo_node n = *neo_expr_node(s->m, e);
-  if (!levels_is_load(&n) || n.attr >= s->n_tensors)
+  if (!neo_node_is_load(&n) || n.attr >= s->n_tensors)
     return;
   const levels_tensor *of = &s->of[n.attr];
   for (uint32_t k = 0; k < neo_tensor_rank(s->m, (neo_tensor){n.attr}); k++) {
@@ -249,11 +246,8 @@ static bool find(levels *s, uint32_t n_found) {
   const bool *needed = needed_recurrences(s, n_found);
   bool any = false;
   for (uint32_t r = 1; r <= n_found; r++) {
-    neo_def *own = NEO_NEW_ARRAY(s->a, neo_def, s->n_defs);
-    size_t n = 0;
-    for (uint32_t k = 1; k < s->n_defs; k++)
-      if (s->number[k] == r)
-        own[n++].i = k;
+    size_t n;
+    const neo_def *own = neo_recurrence_members(s->number, s->n_defs, r, s->a, &n);
     s->leveled[r] = needed[r] && try_recurrence(s, own, n);
     any = any || s->leveled[r];
   }
@@ -274,23 +268,18 @@ static void embed_all(levels *s) {
   for (uint32_t t = 1; t < s->m->tensors.n; t++) {
     neo_list pieces = neo_tensor_at(s->m, (neo_tensor){t})->pieces;
     for (uint32_t k = 0; k < pieces.n; k++)
-      neo_embed_def(s->p, (neo_def){neo_list_at(s->m, pieces, k)});
+      neo_embed_def(s->p, neo_list_def(s->m, pieces, k));
   }
 }
 
 neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   levels s = {
       .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, s.n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, s.n_defs);
   bool *is_init = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
-  for (uint32_t k = 1; k < s.n_defs; k++)
-    defs[k - 1].i = k;
+  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
   for (uint32_t t = 1; t < s.n_tensors; t++)
     is_init[neo_tensor_at(m, (neo_tensor){t})->init.i] = true;
-  uint32_t n_found = neo_recurrences(m, defs, s.n_defs - 1, &scratch, number);
   s.number = number;
   s.of = NEO_NEW_ARRAY(&scratch, levels_tensor, s.n_tensors);
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);

@@ -8,7 +8,7 @@
 
 typedef struct {
   neo_tensor of; /* 0: it is no copy */
-  uint8_t places;
+  uint32_t places;
   neo_expr c; /* over the definition's axes; 0: all places */
 } copy;
 
@@ -50,7 +50,7 @@ static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *
   neo_expr by[LEVELS_MOST_AXES], index[LEVELS_MOST_AXES];
   for (uint32_t k = 0; k < read.arg.n; k++)
     by[k] = index[k] = neo_list_expr(m, read.arg, k);
-  *where = c->c.i ? neo_expr_subst_axes(m, c->c, by, read.arg.n) : c->c;
+  *where = neo_expr_subst_axes(m, c->c, by, read.arg.n);
   return neo_load(m, c->of, index, read.arg.n, read.span);
 }
 
@@ -84,20 +84,13 @@ static neo_expr join_branches(void *ctx, neo_module *m, neo_expr e) {
 }
 
 /* The places at which the definition makes the read, in all of its conditions. */
-static uint8_t places_of_read(const copying *x, neo_def id, const neo_guarded_reads *reads,
-                              neo_expr read) {
-  uint8_t all = 0;
+static uint32_t places_of_read(const copying *x, neo_def id, const neo_guarded_reads *reads,
+                               neo_expr read) {
+  uint32_t all = 0;
   for (size_t k = 0; k < reads->n; k++)
     if (reads->at[k].read.i == read.i)
       all |= levels_need_of(x->x, id, &reads->at[k]);
   return all;
-}
-
-static neo_list replaced(neo_module *m, neo_list list, neo_expr from, neo_expr to) {
-  uint32_t out[LEVELS_MOST_AXES];
-  for (uint32_t k = 0; k < list.n; k++)
-    out[k] = neo_expr_replace(m, neo_list_expr(m, list, k), from, to).i;
-  return neo_list_new(m, out, list.n);
 }
 
 static void read_original(copying *x, neo_def id) {
@@ -106,10 +99,7 @@ static void read_original(copying *x, neo_def id) {
   neo_def_rec d = *neo_def_at(m, id);
   if (!levels_own_need(x->x, &d) || d.body.n > LEVELS_MOST_AXES || d.finish.n > LEVELS_MOST_AXES)
     return;
-  uint32_t finish[LEVELS_MOST_AXES];
-  for (uint32_t k = 0; k < d.finish.n; k++)
-    finish[k] = neo_expr_rewrite(m, neo_list_expr(m, d.finish, k), join_branches, x).i;
-  d.finish = neo_list_new(m, finish, d.finish.n);
+  d.finish = neo_list_rewrite(m, d.finish, join_branches, x);
   neo_def_at(m, id)->finish = d.finish;
   neo_guarded_reads_of(m, id, x->x->in.wanted, x->x->s->a, &reads);
   for (size_t k = 0; k < reads.n; k++) {
@@ -119,8 +109,8 @@ static void read_original(copying *x, neo_def id) {
     if (n.op != NEO_OP_LOAD || !from->of.i || places_of_read(x, id, &reads, read) & ~from->places)
       continue;
     neo_expr to = original(m, from, n, &c);
-    d.body = replaced(m, d.body, read, to);
-    d.finish = replaced(m, d.finish, read, to);
+    d.body = neo_list_replace(m, d.body, read, to);
+    d.finish = neo_list_replace(m, d.finish, read, to);
   }
   neo_def_at(m, id)->body = d.body;
   neo_def_at(m, id)->finish = d.finish;
@@ -133,7 +123,7 @@ void levels_read_originals(levels_needs *x) {
   copying ctx = {x, copies};
   for (int round = 0; round < LEVELS_DEPTH; round++) {
     for (size_t k = 0; k < x->n; k++)
-      copies[neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)] = copy_of(x, x->defs[k]);
+      copies[neo_def_out(m, x->defs[k], 0).i] = copy_of(x, x->defs[k]);
     for (size_t k = 0; k < x->n; k++)
       read_original(&ctx, x->defs[k]);
   }

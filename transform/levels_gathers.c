@@ -15,6 +15,7 @@
  *     ->
  *     z[p, j] = sum[i] .. + select(0 <= word[order[p]], t[p, j], b[j]) */
 #include "ir/component.h"
+#include "ir/define.h"
 #include "transform/levels_parts.h"
 
 typedef struct {
@@ -29,7 +30,7 @@ typedef struct {
 static void note_read(void *ctx, neo_expr e) {
   reading *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != x->t.i)
+  if (!neo_node_is_load(n) || n->attr != x->t.i)
     return;
   if (x->n && x->reader.i == x->def.i && x->read.i == e.i)
     return;
@@ -48,7 +49,7 @@ static neo_expr gathered(const levels *s, const neo_def_rec *d) {
   const neo_node *n = neo_expr_node(m, value);
   if (n->op == NEO_OP_SELECT && neo_expr_is_zero(m, neo_list_expr(m, n->arg, 2)))
     n = neo_expr_node(m, neo_list_expr(m, n->arg, 1));
-  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE ? value : none;
+  return neo_node_is_load(n) ? value : none;
 }
 
 static bool is_own_element(const levels *s, neo_expr read) {
@@ -74,13 +75,9 @@ static void read_there(levels *s, const neo_def *defs, size_t n, const uint32_t 
   if (x.n != 1 || !number[x.reader.i] || !is_own_element(s, x.read))
     return;
   neo_def_rec r = *neo_def_at(m, x.reader);
-  uint32_t finish[LEVELS_RANK];
   if (r.reducer != NEO_RED_NONE || r.finish.n > LEVELS_RANK) /* a product reads rows many times */
     return;
-  for (uint32_t k = 0; k < r.finish.n; k++)
-    finish[k] = neo_expr_replace(m, neo_list_expr(m, r.finish, k), x.read, value).i;
-  neo_list list = neo_list_new(m, finish, r.finish.n);
-  neo_def_at(m, x.reader)->finish = list;
+  neo_def_at(m, x.reader)->finish = neo_list_replace(m, r.finish, x.read, value);
 }
 
 /* ---- choices */
@@ -116,7 +113,7 @@ typedef struct {
 static void note_own_read(void *ctx, neo_expr e) {
   own_reads *x = ctx;
   const neo_node *n = neo_expr_node(x->s->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != x->t.i)
+  if (!neo_node_is_load(n) || n->attr != x->t.i)
     return;
   x->others = x->others || !is_own_element(x->s, e);
   x->read = e;
@@ -142,7 +139,7 @@ static void choose_there(levels *s, const levels_ordered *in, const neo_def *def
   neo_expr value = chosen(s, in, &d);
   own_reads x = {.s = s, .t = {neo_list_at(m, d.out, 0)}};
   neo_def reader[MOST_READERS + 1];
-  uint32_t n_readers = 0, finish[LEVELS_RANK];
+  uint32_t n_readers = 0;
   if (!value.i || neo_tensor_at(m, x.t)->role != NEO_ROLE_TEMP || d.n_out > LEVELS_RANK)
     return;
   for (size_t k = 0; k < n && n_readers <= MOST_READERS; k++)
@@ -150,16 +147,10 @@ static void choose_there(levels *s, const levels_ordered *in, const neo_def *def
       reader[n_readers++] = defs[k];
   if (x.others || n_readers > MOST_READERS)
     return;
-  neo_expr at[LEVELS_RANK];
-  for (uint32_t k = 0; k < d.n_out; k++)
-    at[k] = neo_axis_ref(m, k);
-  neo_expr own = neo_load(m, x.t, at, d.n_out, d.span);
+  neo_expr own = neo_load_own(m, x.t, d.span);
   for (uint32_t i = 0; i < n_readers; i++) {
-    neo_def_rec r = *neo_def_at(m, reader[i]);
-    for (uint32_t k = 0; k < r.finish.n; k++)
-      finish[k] = neo_expr_replace(m, neo_list_expr(m, r.finish, k), own, value).i;
-    neo_list list = neo_list_new(m, finish, r.finish.n);
-    neo_def_at(m, reader[i])->finish = list;
+    neo_def_rec *r = neo_def_at(m, reader[i]);
+    r->finish = neo_list_replace(m, r->finish, own, value);
   }
 }
 
@@ -171,9 +162,9 @@ void levels_read_there(levels *s) {
   neo_recurrences(m, defs, n, s->a, number);
   levels_ordered in = levels_tensors_in_order(s);
   for (size_t k = 0; k < n; k++)
-    if (in.wanted[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
+    if (in.wanted[neo_def_out(m, defs[k], 0).i])
       read_there(s, defs, n, number, defs[k]);
   for (size_t k = 0; k < n; k++)
-    if (in.wanted[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
+    if (in.wanted[neo_def_out(m, defs[k], 0).i])
       choose_there(s, &in, defs, n, defs[k]);
 }

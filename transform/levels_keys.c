@@ -11,8 +11,7 @@
  *
  * A block of rows of one kind runs what that kind needs (fusion/recurrence/kinds.c). */
 #include "ir/define.h"
-#include "ir/guarded_read.h"
-#include "transform/levels_parts.h"
+#include "transform/levels_needs.h"
 
 enum { MOST_AXES = 64, MOST_VERTICES = INT32_MAX >> LEVELS_CONDITIONS };
 
@@ -30,7 +29,7 @@ static void look_at_data(void *ctx, neo_expr e) {
   keys *x = ctx;
   neo_module *m = x->s->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (!levels_is_load(n))
+  if (!neo_node_is_load(n))
     return;
   neo_role role = (neo_role)neo_tensor_at(m, (neo_tensor){n->attr})->role;
   x->given = x->given && (role == NEO_ROLE_INPUT || role == NEO_ROLE_CONST);
@@ -76,9 +75,8 @@ static bool is_leveled(const levels *s, uint32_t d) {
 
 /* Are numbers of levels and kinds small enough for an i32? */
 static bool has_keys(const levels *s, const levels_graph *g) {
-  neo_facts none = {0};
   int64_t lo, hi;
-  return neo_interval(s->p, &none, g->n, &lo, &hi) && hi <= MOST_VERTICES;
+  return neo_interval(s->p, NULL, g->n, &lo, &hi) && hi <= MOST_VERTICES;
 }
 
 void levels_find_keys(levels *s) {
@@ -116,8 +114,8 @@ static neo_tensor define(const levels *s, const levels_graph *g, const char *pre
   neo_axis_rec axis = {
       .name = neo_name_of(m->names, "p"), .lo = levels_int(s, 0), .hi = g->n, .span = span};
   neo_def_rec d = {.n_out = 1, .span = span};
-  d.axes = neo_list_new(m, &(uint32_t){neo_axis_add(m, axis).i}, 1);
-  d.finish = neo_list_new(m, &value.i, 1);
+  d.axes = neo_list_one(m, neo_axis_add(m, axis).i);
+  d.finish = neo_list_one(m, value.i);
   neo_temp t = {.prefix = prefix, .like = child, .type = NEO_I32_T, .bound = bound};
   return neo_temp_define(m, &t, d);
 }
@@ -179,19 +177,12 @@ static void write_conditions(levels *s, neo_def d, const levels_graph *g, uint32
 
 /* ---- what is read of some kinds alone */
 
-typedef struct {
-  levels *s;
-  levels_ordered in;
-  uint32_t *need; /* by tensor in an order: bit k: it is read of kind k */
-  bool changed;
-} needs;
-
 static uint32_t all_kinds(const levels_graph *g) {
   return (1u << levels_kinds_of(g)) - 1;
 }
 
 /* Of these kinds those for which the condition on the vertex at `at` can hold, or not hold. */
-static uint32_t by_condition(const needs *x, const levels_graph *g, neo_expr c, bool holds,
+static uint32_t by_condition(const levels_needs *x, const levels_graph *g, neo_expr c, bool holds,
                              neo_expr at) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, c);
@@ -213,13 +204,14 @@ static uint32_t by_condition(const needs *x, const levels_graph *g, neo_expr c, 
   return all;
 }
 
-static uint32_t own_need(const needs *x, const neo_def_rec *d) {
+static uint32_t own_need(const levels_needs *x, const neo_def_rec *d) {
   uint32_t t = neo_list_at(x->s->m, d->out, 0);
   return d->out.n == 1 && x->in.wanted[t] ? x->need[t] : UINT32_MAX;
 }
 
-static uint32_t need_of(const needs *x, const neo_def_rec *d, const neo_guarded_read *r) {
+static uint32_t need_of(levels_needs *x, neo_def id, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
+  neo_def_rec def = *neo_def_at(m, id), *d = &def;
   uint32_t t = neo_expr_node(m, r->read)->attr, own = neo_list_at(m, d->out, 0);
   const levels_graph *g = x->in.graph[t];
   neo_expr at = neo_expr_arg(m, r->read, x->in.dim[t]);
@@ -235,21 +227,6 @@ static uint32_t need_of(const needs *x, const neo_def_rec *d, const neo_guarded_
   return need;
 }
 
-static void look(needs *x, neo_def id) {
-  neo_module *m = x->s->m;
-  neo_guarded_reads reads = {0};
-  neo_def_rec d = *neo_def_at(m, id);
-  if (!own_need(x, &d))
-    return;
-  neo_guarded_reads_of(m, id, x->in.wanted, x->s->a, &reads);
-  for (size_t k = 0; k < reads.n; k++) {
-    uint32_t t = neo_expr_node(m, reads.at[k].read)->attr;
-    uint32_t need = x->need[t] | need_of(x, &d, &reads.at[k]);
-    x->changed = x->changed || need != x->need[t];
-    x->need[t] = need;
-  }
-}
-
 /* Is the vertex at `at` of one of these kinds, or none but one? 0: it is not asked. */
 static neo_expr is_of_kinds(const levels *s, const levels_graph *g, uint32_t kinds, neo_expr at) {
   neo_module *m = s->m;
@@ -261,7 +238,7 @@ static neo_expr is_of_kinds(const levels *s, const levels_graph *g, uint32_t kin
 }
 
 /* A tensor that has elements for leaves alone, or for others, keeps that condition. */
-static void leave_out(const needs *x, neo_def id) {
+static void leave_out(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
@@ -270,7 +247,7 @@ static void leave_out(const needs *x, neo_def id) {
   neo_expr c = is_of_kinds(x->s, x->in.graph[t], x->need[t], neo_axis_ref(m, x->in.dim[t]));
   neo_expr value = neo_list_expr(m, d.finish, 0);
   neo_type type = neo_expr_type(m, value);
-  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr none = neo_const_int(m, type, 0);
   if (!c.i)
     return;
   if (neo_tensor_at(m, (neo_tensor){t})->partial) {
@@ -278,15 +255,12 @@ static void leave_out(const needs *x, neo_def id) {
     value = neo_expr_arg(m, value, 1);
   }
   value = neo_op3(m, NEO_OP_SELECT, c, value, none);
-  neo_list finish = neo_list_new(m, &value.i, 1);
-  neo_def_at(m, id)->finish = finish;
+  neo_def_at(m, id)->finish = neo_list_one(m, value.i);
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
 }
 
 void levels_write_kinds(levels *s) {
   neo_module *m = s->m;
-  neo_def *defs;
-  needs x = {.s = s, .changed = true};
   bool any = false;
   for (uint32_t d = 1; d < s->n_defs; d++)
     for (uint32_t k = 0; s->vertex[d] && k < neo_def_at(m, (neo_def){d})->axes.n; k++)
@@ -294,14 +268,12 @@ void levels_write_kinds(levels *s) {
         write_conditions(s, (neo_def){d}, s->vertex[d][k], k);
         any = true;
       }
-  size_t n = any ? neo_needed_defs(s->m, false, s->a, &defs) : 0;
-  x.need = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n);
-  x.in = levels_tensors_in_order(s);
-  while (x.changed) {
-    x.changed = false;
-    for (size_t k = n; k > 0; k--)
-      look(&x, defs[k - 1]);
-  }
-  for (size_t k = 0; k < n; k++)
-    leave_out(&x, defs[k]);
+  if (!any)
+    return;
+  levels_needs x = levels_needs_begin(s);
+  x.own = own_need;
+  x.of = need_of;
+  levels_needs_find(&x);
+  for (size_t k = 0; k < x.n; k++)
+    leave_out(&x, x.defs[k]);
 }

@@ -11,10 +11,9 @@
  *     t[p, j] = select(begin <= p and p < end, sum[i] .., 0)      partial
  *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j]) */
 #include "ir/define.h"
-#include "ir/guarded_read.h"
-#include "transform/levels_parts.h"
+#include "transform/levels_needs.h"
 
-enum { MOST_KINDS = 16, MOST_AXES = 64, NONE = 0, ALL = 255 };
+enum { MOST_KINDS = 16, MOST_AXES = 64, ALL = (1 << MOST_KINDS) - 1 };
 
 typedef struct {
   levels_graph *graph;
@@ -24,15 +23,15 @@ typedef struct {
 } kind;
 
 typedef struct {
-  levels *s;
+  levels_needs needs; /* bit k: kind k is read */
   kind kind[MOST_KINDS];
   uint32_t n_kinds;
-  const neo_def *defs; /* that entries need */
-  size_t n;
-  uint8_t *need; /* by tensor in an order: the number of the kind that is read, from 1; NONE, ALL */
-  levels_ordered in;
-  bool changed;
 } kinds;
+
+/* Is it one kind alone? LEVELS_ALL, which tensors in no order ask for, is several. */
+static bool is_one(uint32_t need) {
+  return need && !(need & (need - 1));
+}
 
 /* ---- conditions */
 
@@ -46,7 +45,7 @@ typedef struct {
 static void look_at_data(void *ctx, neo_expr e) {
   asked *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   neo_role role = (neo_role)neo_tensor_at(x->m, (neo_tensor){n->attr})->role;
   x->given = x->given && (role == NEO_ROLE_INPUT || role == NEO_ROLE_CONST ||
@@ -55,9 +54,9 @@ static void look_at_data(void *ctx, neo_expr e) {
     x->of_vertex = x->of_vertex || neo_expr_axes(x->m, neo_list_expr(x->m, n->arg, k));
 }
 
-/* The number of the kind for which the condition on the axis holds, or does not; ALL: it tells none. */
-static uint8_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
-  neo_module *m = x->s->m;
+/* The kind for which the condition on the axis holds, or does not; ALL: it tells none. */
+static uint32_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
+  neo_module *m = x->needs.s->m;
   neo_expr by[MOST_AXES];
   asked data = {m, g, false, true};
   if (neo_expr_axes(m, c) != 1ULL << axis || neo_expr_accs(m, c))
@@ -70,16 +69,16 @@ static uint8_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32
   c = neo_expr_subst_axes(m, holds ? c : neo_op1(m, NEO_OP_NOT, c), by, axis + 1);
   for (uint32_t k = 0; k < x->n_kinds; k++)
     if (x->kind[k].where.i == c.i && x->kind[k].graph == g)
-      return (uint8_t)(k + 1);
+      return 1u << k;
   if (x->n_kinds == MOST_KINDS)
     return ALL;
-  x->kind[x->n_kinds++] = (kind){.graph = g, .where = c};
-  return (uint8_t)x->n_kinds;
+  x->kind[x->n_kinds] = (kind){.graph = g, .where = c};
+  return 1u << x->n_kinds++;
 }
 
 /* x, if the condition says that integer x is an element of [0, n), as an axis is; 0: it does not. */
 static neo_expr counted(const kinds *x, const neo_def_rec *d, neo_expr c) {
-  neo_module *m = x->s->m;
+  neo_module *m = x->needs.s->m;
   neo_node n = *neo_expr_node(m, c);
   int64_t lo;
   for (uint32_t k = 0; n.op == NEO_OP_EQ && k < 2; k++) {
@@ -95,12 +94,12 @@ static neo_expr counted(const kinds *x, const neo_def_rec *d, neo_expr c) {
 }
 
 /* The kind that a conjunct tells. */
-static uint8_t by_assumption(kinds *x, levels_graph *g, const neo_def_rec *d, neo_expr c,
-                             uint32_t axis) {
-  neo_module *m = x->s->m;
+static uint32_t by_assumption(kinds *x, levels_graph *g, const neo_def_rec *d, neo_expr c,
+                              uint32_t axis) {
+  neo_module *m = x->needs.s->m;
   neo_node n = *neo_expr_node(m, c);
   if (n.op == NEO_OP_AND) {
-    uint8_t a = by_assumption(x, g, d, neo_list_expr(m, n.arg, 0), axis);
+    uint32_t a = by_assumption(x, g, d, neo_list_expr(m, n.arg, 0), axis);
     return a != ALL ? a : by_assumption(x, g, d, neo_list_expr(m, n.arg, 1), axis);
   }
   neo_expr e = counted(x, d, c);
@@ -116,7 +115,7 @@ typedef struct {
   kinds *x;
   levels_graph *g;
   uint32_t axis;
-  uint8_t kind;
+  uint32_t kind;
 } term;
 
 static void note_condition(void *ctx, neo_expr c, bool holds) {
@@ -126,87 +125,63 @@ static void note_condition(void *ctx, neo_expr c, bool holds) {
 }
 
 /* The kind for which alone terms of the sum are not 0. */
-static uint8_t by_terms(kinds *x, levels_graph *g, const neo_def_rec *d, uint32_t axis) {
+static uint32_t by_terms(kinds *x, levels_graph *g, const neo_def_rec *d, uint32_t axis) {
   term t = {x, g, axis, ALL};
-  levels_zero zero = {x->s, &t, note_condition, NULL};
+  levels_zero zero = {x->needs.s, &t, note_condition, NULL};
   if (d->reducer == NEO_RED_SUM && d->body.n == 1)
-    levels_where_not_zero(&zero, neo_list_expr(x->s->m, d->body, 0), LEVELS_DEPTH);
+    levels_where_not_zero(&zero, neo_list_expr(x->needs.s->m, d->body, 0), LEVELS_DEPTH);
   return t.kind;
 }
 
 /* ---- what a read needs */
 
-static uint8_t joined(uint8_t a, uint8_t b) {
-  return a == NONE ? b : b == NONE || a == b ? a : ALL;
-}
-
-static uint8_t own_need(const kinds *x, const neo_def_rec *d) {
-  uint8_t all = NONE;
-  for (uint32_t k = 0; k < d->out.n; k++) {
-    uint32_t t = neo_list_at(x->s->m, d->out, k);
-    all = joined(all, x->in.wanted[t] ? x->need[t] : ALL);
-  }
-  return all;
-}
-
-static uint8_t need_of(kinds *x, const neo_def_rec *d, const neo_guarded_read *r) {
-  neo_module *m = x->s->m;
+static uint32_t need_of(levels_needs *needs, neo_def id, const neo_guarded_read *r) {
+  kinds *x = (kinds *)needs; /* whose first member it is */
+  neo_module *m = needs->s->m;
+  neo_def_rec def = *neo_def_at(m, id), *d = &def;
   uint32_t t = neo_expr_node(m, r->read)->attr, own = neo_list_at(m, d->out, 0);
-  const neo_node *at = neo_expr_node(m, neo_expr_arg(m, r->read, x->in.dim[t]));
-  levels_graph *g = x->in.graph[t];
-  uint8_t need = ALL;
+  const neo_node *at = neo_expr_node(m, neo_expr_arg(m, r->read, x->needs.in.dim[t]));
+  levels_graph *g = x->needs.in.graph[t];
+  uint32_t need = ALL;
   if (at->op != NEO_OP_AXIS)
     return ALL;
   uint32_t axis = at->attr;
   if (axis >= d->n_out)
     need = by_terms(x, g, d, axis);
-  else if (x->in.wanted[own] && x->in.graph[own] == g && x->in.dim[own] == axis)
-    need = own_need(x, d);
-  for (uint32_t k = 0; k < r->n_assume && need == ALL; k++)
+  else if (x->needs.in.wanted[own] && x->needs.in.graph[own] == g && x->needs.in.dim[own] == axis)
+    need = levels_own_need(needs, d);
+  for (uint32_t k = 0; k < r->n_assume && need && !is_one(need); k++)
     need = by_assumption(x, g, d, r->assume[k], axis);
   return need;
-}
-
-static void look(kinds *x, neo_def id) {
-  neo_module *m = x->s->m;
-  neo_guarded_reads reads = {0};
-  neo_def_rec d = *neo_def_at(m, id);
-  if (own_need(x, &d) == NONE)
-    return;
-  neo_guarded_reads_of(m, id, x->in.wanted, x->s->a, &reads);
-  for (size_t k = 0; k < reads.n; k++) {
-    uint32_t t = neo_expr_node(m, reads.at[k].read)->attr;
-    uint8_t need = joined(x->need[t], need_of(x, &d, &reads.at[k]));
-    x->changed = x->changed || need != x->need[t];
-    x->need[t] = need;
-  }
 }
 
 /* ---- the kind's places */
 
 /* end[] or begin[]: the last place of the kind and one more, or the first one. */
 static neo_tensor define_end(kinds *x, const kind *k, bool last) {
-  neo_module *m = x->s->m;
-  neo_expr p = neo_axis_ref(m, 0), n = k->graph->n, none = last ? levels_int(x->s, 0) : n;
-  neo_axis_rec axis = {
-      .name = neo_name_of(m->names, "p"), .lo = levels_int(x->s, 0), .hi = n, .span = k->span};
-  neo_expr at = last ? neo_op2(m, NEO_OP_ADD, p, levels_int(x->s, 1)) : p;
+  neo_module *m = x->needs.s->m;
+  neo_expr p = neo_axis_ref(m, 0), n = k->graph->n, none = last ? levels_int(x->needs.s, 0) : n;
+  neo_axis_rec axis = {.name = neo_name_of(m->names, "p"),
+                       .lo = levels_int(x->needs.s, 0),
+                       .hi = n,
+                       .span = k->span};
+  neo_expr at = last ? neo_op2(m, NEO_OP_ADD, p, levels_int(x->needs.s, 1)) : p;
   neo_expr body = neo_cast(m, NEO_I32_T, neo_op3(m, NEO_OP_SELECT, k->where, at, none));
   neo_expr finish = neo_op2(m, last ? NEO_OP_MAX : NEO_OP_MIN, neo_acc_ref(m, NEO_I32_T, 0),
                             neo_cast(m, NEO_I32_T, none));
   neo_def_rec d = {.reducer = last ? NEO_RED_MAX : NEO_RED_MIN, .span = k->span};
-  d.axes = neo_list_new(m, &(uint32_t){neo_axis_add(m, axis).i}, 1);
-  d.body = neo_list_new(m, &body.i, 1);
-  d.finish = neo_list_new(m, &finish.i, 1);
+  d.axes = neo_list_one(m, neo_axis_add(m, axis).i);
+  d.body = neo_list_one(m, body.i);
+  d.finish = neo_list_one(m, finish.i);
   neo_temp t = {.prefix = last ? "end" : "begin",
                 .like = k->graph->place,
                 .type = NEO_I32_T,
-                .bound = neo_op2(m, NEO_OP_ADD, n, levels_int(x->s, 1))};
+                .bound = neo_op2(m, NEO_OP_ADD, n, levels_int(x->needs.s, 1))};
   return neo_temp_define(m, &t, d);
 }
 
 static neo_expr end_of(kinds *x, kind *k, bool last, neo_span span) {
-  neo_module *m = x->s->m;
+  neo_module *m = x->needs.s->m;
   neo_tensor *t = last ? &k->end : &k->begin;
   k->span = span;
   if (!t->i)
@@ -251,7 +226,7 @@ static bool read_places(neo_module *m, neo_expr c, neo_expr at, places *out) {
 /* The value where the place is one of them, which are not all, and else 0. */
 static neo_expr select_places(neo_module *m, const places *p, neo_expr at, neo_expr value) {
   neo_type type = neo_expr_type(m, value);
-  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr none = neo_const_int(m, type, 0);
   neo_expr lo = p->lo.i ? neo_op2(m, NEO_OP_LE, p->lo, at) : p->lo;
   neo_expr hi = p->hi.i ? neo_op2(m, NEO_OP_LT, at, p->hi) : p->hi;
   neo_expr c = !lo.i ? hi : !hi.i ? lo : neo_op2(m, NEO_OP_AND, lo, hi);
@@ -268,52 +243,44 @@ static bool open_select(neo_module *m, neo_expr *value, neo_expr at, places *p) 
 }
 
 static void leave_out(kinds *x, neo_def id) {
-  neo_module *m = x->s->m;
+  neo_module *m = x->needs.s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
-  bool alone = d.out.n == 1 && x->in.wanted[t] && x->need[t] != NONE && x->need[t] != ALL;
-  if (!alone || (id.i < x->s->n_defs && x->s->number[id.i]))
+  bool alone = d.out.n == 1 && x->needs.in.wanted[t] && is_one(x->needs.need[t]);
+  if (!alone || (id.i < x->needs.s->n_defs && x->needs.s->number[id.i]))
     return;
-  neo_expr at = neo_axis_ref(m, x->in.dim[t]), value = neo_list_expr(m, d.finish, 0);
+  neo_expr at = neo_axis_ref(m, x->needs.in.dim[t]), value = neo_list_expr(m, d.finish, 0);
   places p = {0};
   if (neo_tensor_at(m, (neo_tensor){t})->partial && !open_select(m, &value, at, &p))
     return;
-  add_places(m, &p, of_kind(x, &x->kind[x->need[t] - 1], d.span));
+  add_places(m, &p, of_kind(x, &x->kind[__builtin_ctz(x->needs.need[t])], d.span));
   value = select_places(m, &p, at, value);
-  neo_list finish = neo_list_new(m, &value.i, 1);
-  neo_def_at(m, id)->finish = finish;
+  neo_def_at(m, id)->finish = neo_list_one(m, value.i);
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
 }
 
 static bool narrow_to_kind(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
                            neo_axis_rec *axis) {
   kinds *x = ctx;
-  neo_module *m = x->s->m;
+  neo_module *m = x->needs.s->m;
   int64_t lo;
-  uint8_t only = by_terms(x, g, d, k);
+  uint32_t only = by_terms(x, g, d, k);
   if (only == ALL)
     return false;
   places p = {neo_expr_is_int(m, axis->lo, &lo) ? (neo_expr){0} : axis->lo, axis->hi};
-  add_places(m, &p, of_kind(x, &x->kind[only - 1], d->span));
+  add_places(m, &p, of_kind(x, &x->kind[__builtin_ctz(only)], d->span));
   axis->lo = p.lo;
   axis->hi = p.hi;
   return true;
 }
 
 void levels_leave_out_kinds(levels *s) {
-  neo_module *m = s->m;
-  neo_def *defs;
-  kinds x = {.s = s, .changed = true};
-  x.n = neo_needed_defs(s->m, false, s->a, &defs);
-  x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
-  x.in = levels_tensors_in_order(s);
-  while (x.changed) {
-    x.changed = false;
-    for (size_t k = x.n; k > 0; k--)
-      look(&x, defs[k - 1]);
-  }
-  for (size_t k = 0; k < x.n; k++)
-    levels_narrow_axes(s, defs[k], narrow_to_kind, &x);
-  for (size_t k = 0; k < x.n; k++)
-    leave_out(&x, defs[k]);
+  kinds x = {.needs = levels_needs_begin(s)};
+  x.needs.own = levels_own_need;
+  x.needs.of = need_of;
+  levels_needs_find(&x.needs);
+  for (size_t k = 0; k < x.needs.n; k++)
+    levels_narrow_axes(s, x.needs.defs[k], narrow_to_kind, &x);
+  for (size_t k = 0; k < x.needs.n; k++)
+    leave_out(&x, x.needs.defs[k]);
 }

@@ -131,7 +131,7 @@ static void look_element(const levels_zero *x, const neo_node *n, int depth) {
   neo_expr by[MOST_AXES];
   if (pieces.n != 1)
     return;
-  neo_def_rec d = *neo_def_at(m, (neo_def){neo_list_at(m, pieces, 0)});
+  neo_def_rec d = *neo_def_at(m, neo_list_def(m, pieces, 0));
   if (d.reducer != NEO_RED_NONE || d.out_map.n || d.finish.n != 1 || d.n_out != n->arg.n)
     return;
   for (uint32_t k = 0; k < n->arg.n; k++)
@@ -249,8 +249,7 @@ void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ct
     }
     axes[k] = is ? neo_axis_add(m, axis).i : neo_list_at(m, d.axes, k);
   }
-  neo_list list = neo_list_new(m, axes, d.axes.n);
-  neo_def_at(m, id)->axes = list;
+  neo_def_at(m, id)->axes = neo_list_new(m, axes, d.axes.n);
 }
 
 levels_terms levels_terms_of(const levels *s, const levels_graph *g, const neo_def_rec *d,

@@ -13,8 +13,8 @@ levels_bounds levels_bounds_of(const levels_needs *x, const levels_graph *g, neo
 
 /* ---- conditions */
 
-uint8_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_expr at,
-                            const levels_bounds *b) {
+uint32_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_expr at,
+                             const levels_bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, c);
   if (n.op == NEO_OP_NOT)
@@ -28,12 +28,12 @@ uint8_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_e
   neo_expr end = neo_list_expr(m, n.arg, from ? 0 : 1);
   if (neo_list_at(m, n.arg, from ? 1 : 0) != at.i)
     return LEVELS_ALL;
-  uint8_t after = end.i == b->leaves.i ? LEVELS_OTHER : end.i == b->second.i ? LEVELS_LATER : 0;
+  uint32_t after = end.i == b->leaves.i ? LEVELS_OTHER : end.i == b->second.i ? LEVELS_LATER : 0;
   return !after ? LEVELS_ALL : holds == from ? after : LEVELS_ALL & ~after;
 }
 
 /* Of an axis: those that its range leaves. */
-static uint8_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_expr leaves) {
+static uint32_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_expr leaves) {
   neo_module *m = x->s->m;
   const neo_node *hi = neo_expr_node(m, axis->hi);
   if (axis->lo.i == leaves.i)
@@ -44,15 +44,15 @@ static uint8_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_exp
 }
 
 /* Parents of vertices at the given places. */
-static uint8_t of_parents(uint8_t need) {
+static uint32_t of_parents(uint32_t need) {
   return need & LEVELS_LEAF ? LEVELS_OTHER : need ? LEVELS_LATER : 0;
 }
 
 /* ---- what a read needs */
 
 /* Places that the definition's own elements are needed at. */
-uint8_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
-  uint8_t all = 0;
+uint32_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
+  uint32_t all = 0;
   for (uint32_t k = 0; k < d->out.n; k++) {
     uint32_t t = neo_list_at(x->s->m, d->out, k);
     all |= x->in.wanted[t] ? x->need[t] : LEVELS_ALL;
@@ -61,14 +61,14 @@ uint8_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
 }
 
 /* Places whose elements ask for a sum. */
-static uint8_t asks(const levels_needs *x, neo_expr e, neo_expr at, const levels_bounds *b) {
+static uint32_t asks(const levels_needs *x, neo_expr e, neo_expr at, const levels_bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, e);
-  uint8_t all = n.op == NEO_OP_ACC ? LEVELS_ALL : 0;
+  uint32_t all = n.op == NEO_OP_ACC ? LEVELS_ALL : 0;
   if (!neo_expr_accs(m, e))
     return 0;
   for (uint32_t k = 0; k < n.arg.n; k++) {
-    uint8_t one = asks(x, neo_list_expr(m, n.arg, k), at, b);
+    uint32_t one = asks(x, neo_list_expr(m, n.arg, k), at, b);
     bool branch = n.op == NEO_OP_SELECT && k;
     all |= branch ? one & levels_by_condition(x, neo_list_expr(m, n.arg, 0), k == 1, at, b) : one;
   }
@@ -76,9 +76,9 @@ static uint8_t asks(const levels_needs *x, neo_expr e, neo_expr at, const levels
 }
 
 /* Places that are needed of what the definition sums, or, if it is no sum, of what it reads. */
-static uint8_t read_need(const levels_needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
-                         const levels_bounds *b) {
-  uint8_t all = 0;
+static uint32_t read_need(const levels_needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
+                          const levels_bounds *b) {
+  uint32_t all = 0;
   if (d->axes.n == d->n_out || n_axes == d->n_out) /* of finish */
     return levels_own_need(x, d);
   for (uint32_t k = 0; k < d->finish.n; k++)
@@ -112,14 +112,14 @@ static bool is_list_of(const levels_needs *x, const levels_graph *g, const neo_d
          neo_list_at(m, vertex->arg, 0) == neo_axis_ref(m, axis).i;
 }
 
-uint8_t levels_need_of(const levels_needs *x, neo_def id, const neo_guarded_read *r) {
+uint32_t levels_need_of(levels_needs *x, neo_def id, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_expr_node(m, r->read)->attr;
   neo_expr at = neo_expr_arg(m, r->read, x->in.dim[t]);
   const levels_graph *g = x->in.graph[t];
   neo_node n = *neo_expr_node(m, at); /* more are made below */
-  uint8_t need = LEVELS_ALL;
+  uint32_t need = LEVELS_ALL;
   levels_bounds b = levels_bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
   bool in_order = x->in.wanted[own] && x->in.graph[own] == g;
@@ -138,16 +138,25 @@ uint8_t levels_need_of(const levels_needs *x, neo_def id, const neo_guarded_read
   return need;
 }
 
-static void look(levels_needs *x, neo_def d) {
+static void look(levels_needs *x, neo_def d, bool *changed) {
   neo_guarded_reads reads = {0};
-  if (!levels_own_need(x, neo_def_at(x->s->m, d)))
+  if (!x->own(x, neo_def_at(x->s->m, d)))
     return;
   neo_guarded_reads_of(x->s->m, d, x->in.wanted, x->s->a, &reads);
   for (size_t k = 0; k < reads.n; k++) {
     uint32_t t = neo_expr_node(x->s->m, reads.at[k].read)->attr;
-    uint8_t need = x->need[t] | levels_need_of(x, d, &reads.at[k]);
-    x->changed = x->changed || need != x->need[t];
+    uint32_t need = x->need[t] | x->of(x, d, &reads.at[k]);
+    *changed = *changed || need != x->need[t];
     x->need[t] = need;
+  }
+}
+
+void levels_needs_find(levels_needs *x) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (size_t k = x->n; k > 0; k--)
+      look(x, x->defs[k - 1], &changed);
   }
 }
 
@@ -191,8 +200,7 @@ static void leave_out_sum(const levels_needs *x, neo_def id) {
                                          : neo_op2(m, NEO_OP_LT, at, leaves);
   neo_expr value = neo_expr_replace(m, neo_list_expr(m, d.finish, 0), acc,
                                     neo_op3(m, NEO_OP_SELECT, c, acc, none));
-  neo_list finish = neo_list_new(m, &value.i, 1);
-  neo_def_at(m, id)->finish = finish;
+  neo_def_at(m, id)->finish = neo_list_one(m, value.i);
 }
 
 /* ---- partial tensors */
@@ -224,13 +232,12 @@ static void leave_out(const levels_needs *x, neo_def id) {
   for (uint32_t k = 0; k < d.finish.n; k++) {
     neo_expr value = neo_list_expr(m, d.finish, k);
     neo_type type = neo_expr_type(m, value);
-    neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+    neo_expr none = neo_const_int(m, type, 0);
     value = neo_expr_rewrite(m, value, take_branch, &(assumed){c, implied});
     finish[k] = neo_op3(m, NEO_OP_SELECT, c, value, none).i;
-    neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, k)})->partial = true;
+    neo_tensor_at(m, neo_list_tensor(m, d.out, k))->partial = true;
   }
-  neo_list list = neo_list_new(m, finish, d.finish.n);
-  neo_def_at(m, id)->finish = list;
+  neo_def_at(m, id)->finish = neo_list_new(m, finish, d.finish.n);
 }
 
 levels_ordered levels_tensors_in_order(levels *s) {
@@ -247,22 +254,23 @@ levels_ordered levels_tensors_in_order(levels *s) {
   return x;
 }
 
-void levels_leave_out(levels *s) {
-  neo_module *m = s->m;
+levels_needs levels_needs_begin(levels *s) {
   neo_def *defs;
-  levels_needs x = {.s = s, .changed = true};
-  x.n = neo_needed_defs(s->m, false, s->a, &defs);
+  levels_needs x = {.s = s, .n = neo_needed_defs(s->m, false, s->a, &defs)};
   x.defs = defs;
-  x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
+  x.need = NEO_NEW_ARRAY(s->a, uint32_t, s->m->tensors.n);
   x.in = levels_tensors_in_order(s);
+  return x;
+}
+
+void levels_leave_out(levels *s) {
+  levels_needs x = levels_needs_begin(s);
+  x.own = levels_own_need;
+  x.of = levels_need_of;
   for (size_t k = 0; k < x.n; k++)
-    leave_out_sum(&x, defs[k]);
-  while (x.changed) {
-    x.changed = false;
-    for (size_t k = x.n; k > 0; k--)
-      look(&x, defs[k - 1]);
-  }
+    leave_out_sum(&x, x.defs[k]);
+  levels_needs_find(&x);
   for (size_t k = 0; k < x.n; k++)
-    leave_out(&x, defs[k]);
+    leave_out(&x, x.defs[k]);
   levels_read_originals(&x);
 }

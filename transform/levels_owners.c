@@ -82,13 +82,6 @@ static bool find(owned *x) {
 
 /* ---- the definition without the axis */
 
-static neo_list substituted(const owned *x, neo_list l, const neo_expr *by) {
-  uint32_t id[MOST_AXES];
-  for (uint32_t k = 0; k < l.n; k++)
-    id[k] = neo_expr_subst_axes(x->s->m, neo_list_expr(x->s->m, l, k), by, MOST_AXES).i;
-  return neo_list_new(x->s->m, id, l.n);
-}
-
 static neo_expr term(void *ctx, neo_module *m, neo_expr e) {
   const owned *x = ctx;
   const neo_node *n = neo_expr_node(m, e);
@@ -97,11 +90,7 @@ static neo_expr term(void *ctx, neo_module *m, neo_expr e) {
 
 /* Of one term the reduction is that term. */
 static void leave_reduction(owned *x) {
-  neo_module *m = x->s->m;
-  uint32_t id[4];
-  for (uint32_t k = 0; k < x->d.finish.n; k++)
-    id[k] = neo_expr_rewrite(m, neo_list_expr(m, x->d.finish, k), term, x).i;
-  x->d.finish = neo_list_new(m, id, x->d.finish.n);
+  x->d.finish = neo_list_rewrite(x->s->m, x->d.finish, term, x);
   x->d.body = (neo_list){0};
   x->d.reducer = NEO_RED_NONE;
 }
@@ -122,9 +111,9 @@ static void name_owner(owned *x) {
       id[n++] = neo_axis_add(m, a).i;
   }
   x->d.axes = neo_list_new(m, id, n);
-  x->d.body = substituted(x, x->d.body, by);
-  x->d.finish = substituted(x, x->d.finish, by);
-  x->d.where = x->rest.i ? neo_expr_subst_axes(m, x->rest, by, MOST_AXES) : x->rest;
+  x->d.body = neo_list_subst_axes(x->s->m, x->d.body, by, MOST_AXES);
+  x->d.finish = neo_list_subst_axes(x->s->m, x->d.finish, by, MOST_AXES);
+  x->d.where = neo_expr_subst_axes(m, x->rest, by, MOST_AXES);
   if (n == x->d.n_out)
     leave_reduction(x);
 }
@@ -174,9 +163,9 @@ void levels_define_owner(levels *s, const levels_graph *g, const levels_index *i
                             .n_out = 1,
                             .where = is,
                             .reducer = NEO_RED_SUM,
-                            .body = neo_list_new(m, &vertex.i, 1),
-                            .finish = neo_list_new(m, &sum.i, 1),
-                            .out = neo_list_new(m, &index->owner.i, 1),
+                            .body = neo_list_one(m, vertex.i),
+                            .finish = neo_list_one(m, sum.i),
+                            .out = neo_list_one(m, index->owner.i),
                             .span = span},
               true);
 }

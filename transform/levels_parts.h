@@ -12,8 +12,7 @@
  *   levels_copies.c    reads of what is a copy there
  *   levels_gathers.c   what one value of a recurrence alone reads
  *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
-#ifndef NEO_TRANSFORM_LEVELS_PARTS_H
-#define NEO_TRANSFORM_LEVELS_PARTS_H
+#pragma once
 #include "ir/order.h"
 
 enum {
@@ -74,10 +73,7 @@ typedef struct {
 } levels;
 
 static inline neo_expr levels_int(const levels *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
-}
-static inline bool levels_is_load(const neo_node *n) {
-  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+  return neo_const_i64(s->m, x);
 }
 /* Is the axis one of all vertices? */
 static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint32_t axis,
@@ -190,5 +186,3 @@ void levels_leave_out_kinds(levels *s);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);
-
-#endif

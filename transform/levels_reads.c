@@ -129,7 +129,7 @@ static void look_at(void *ctx, neo_expr e) {
   neo_module *m = l->s->m;
   const neo_node *n = neo_expr_node(m, e);
   neo_expr own = neo_axis_ref(m, l->reader->axis), vertex = {0};
-  if (!l->fits || !levels_is_load(n))
+  if (!l->fits || !neo_node_is_load(n))
     return;
   const neo_order_member *made = made_by(l, (neo_tensor){n->attr});
   if (!made)

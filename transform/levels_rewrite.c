@@ -165,7 +165,7 @@ static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
   const writing *w = ctx;
   const levels *s = w->s;
   const neo_node *n = neo_expr_node(m, e);
-  if (levels_is_load(n))
+  if (neo_node_is_load(n))
     return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(w, e) : e;
   bool compares =
       n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
@@ -196,10 +196,6 @@ static neo_list written_list(const writing *w, neo_list l) {
   return neo_list_new(w->s->m, id, l.n);
 }
 
-static neo_expr both(const levels *s, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(s->m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* ---- parents */
 
 /* Is the axis one of the reduction that takes all values of a slot of `child`, and nothing else does? */
@@ -222,20 +218,13 @@ static neo_expr parent_of(const writing *w) {
   return neo_op2(s->m, NEO_OP_DIV, edge_of(w), levels_int(s, levels_slots_of(s, w->index->child)));
 }
 
-static neo_list replaced_list(neo_module *m, neo_list l, neo_expr from, neo_expr to) {
-  uint32_t id[MOST_AXES];
-  for (uint32_t k = 0; k < l.n; k++)
-    id[k] = neo_expr_replace(m, neo_list_expr(m, l, k), from, to).i;
-  return neo_list_new(m, id, l.n);
-}
-
 /* What is read of the child is read of the vertex itself. */
 static void read_own(writing *w, neo_expr child) {
   neo_module *m = w->s->m;
   neo_expr own = neo_axis_ref(m, w->vertex);
   child = neo_cast(m, NEO_I64_T, child);
-  w->d.body = replaced_list(m, w->d.body, child, own);
-  w->left = w->left.i ? neo_expr_replace(m, w->left, child, own) : w->left;
+  w->d.body = neo_list_replace(m, w->d.body, child, own);
+  w->left = neo_expr_replace(m, w->left, child, own);
 }
 
 /* Runs through the edges to the vertex in place of the axes of parents and of their lists. Of each its child is that vertex. */
@@ -316,7 +305,7 @@ static void find_list(writing *w, levels_graph *const *vertex) {
   neo_expr earlier = neo_op2(m, NEO_OP_LT, neo_cast(m, NEO_I64_T, child), parent);
   for (uint32_t k = 0; k < n; k++)
     if (k != at && !(list && part[k].i == earlier.i)) /* which edges are by their declaration */
-      w->left = both(s, w->left, part[k]);
+      w->left = neo_both(m, w->left, part[k]);
   if (list)
     take_edges(w, parent, child);
   else
@@ -405,8 +394,8 @@ static neo_expr written_where(const writing *w) {
     return written(w, w->d.where);
   neo_expr where = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent_of(w));
   for (uint32_t k = 0; k < w->n_slots; k++)
-    where = both(s, where, neo_op2(m, NEO_OP_EQ, w->own_slot[k], written(w, w->slot[k])));
-  return both(s, where, written(w, w->left));
+    where = neo_both(m, where, neo_op2(m, NEO_OP_EQ, w->own_slot[k], written(w, w->slot[k])));
+  return neo_both(m, where, written(w, w->left));
 }
 
 /* ---- results */
@@ -441,14 +430,14 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
   }
   at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
   copy.axes = neo_list_new(m, id, d->n_out);
-  copy.out = neo_list_new(m, &t, 1);
-  copy.finish = neo_list_new(m, &(uint32_t){neo_load(m, x->to, at, d->n_out, d->span).i}, 1);
+  copy.out = neo_list_one(m, t);
+  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
   neo_def_add(m, copy, true);
 }
 
 /* A tensor of several definitions gets one copy: the first definition adds it. */
 static bool is_first(const levels *s, neo_def id, neo_tensor t) {
-  return neo_list_at(s->m, neo_tensor_at(s->m, t)->pieces, 0) == id.i;
+  return neo_tensor_piece(s->m, t, 0).i == id.i;
 }
 
 static void write_def(levels *s, neo_def id) {
@@ -480,7 +469,7 @@ static void write_def(levels *s, neo_def id) {
 static void find_counts(levels *s) {
   for (uint32_t d = 1; d < s->n_defs; d++) {
     levels_graph *g = levels_counts_children(s, (neo_def){d});
-    uint32_t t = g ? neo_list_at(s->m, neo_def_at(s->m, (neo_def){d})->out, 0) : 0;
+    uint32_t t = g ? neo_def_out(s->m, (neo_def){d}, 0).i : 0;
     if (g && s->of[t].graph == g)
       g->count = s->of[t].to;
   }

@@ -25,14 +25,13 @@ static neo_tensor add_tensor(const tables *t, const char *prefix, neo_tensor_rec
   r.role = NEO_ROLE_TEMP;
   r.type = NEO_I32_T;
   r.span = span_of(t);
-  r.name =
-      neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, t->like)->name));
+  r.name = neo_tensor_fresh_name(m, prefix, neo_tensor_name(m, t->like));
   return neo_tensor_add(m, r);
 }
 
 /* A tensor of i32 in [0, bound). */
 static neo_tensor table(const tables *t, const char *prefix, neo_expr extent, neo_expr bound) {
-  neo_tensor_rec r = {.extent = neo_list_new(t->s->m, &extent.i, 1), .bound = bound};
+  neo_tensor_rec r = {.extent = neo_list_one(t->s->m, extent.i), .bound = bound};
   return add_tensor(t, prefix, r);
 }
 

@@ -47,13 +47,9 @@ typedef struct {
   uint32_t n;
 } factors;
 
-static bool reads(const neo_module *m, neo_expr e) {
-  return neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
-}
-
 static bool contracts(const neo_module *m, const neo_def_rec *r, neo_expr x, neo_expr y) {
   uint64_t a = neo_expr_axes(m, x), b = neo_expr_axes(m, y), out = (1ull << r->n_out) - 1;
-  return (a & b & ~out) && ((a ^ b) & out) && reads(m, x) && reads(m, y);
+  return (a & b & ~out) && ((a ^ b) & out) && neo_expr_has_loads(m, x) && neo_expr_has_loads(m, y);
 }
 
 static neo_expr product_of(neo_module *m, neo_expr e, const factors *from, const neo_expr *to) {
@@ -84,7 +80,7 @@ static void round_operands(neo_module *m, neo_def d) {
         to[k] = rounded(m, f.at[k]);
   }
   body = product_of(m, body, &f, to);
-  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+  neo_def_at(m, d)->body = neo_list_one(m, body.i);
 }
 
 /* ---- tensors in memory */
@@ -111,7 +107,7 @@ static bool same_extents(const neo_module *m, neo_tensor a, neo_tensor b) {
 /* Are the elements of definition r those of t, in whatever order? */
 static bool copies(const neo_module *m, const neo_def_rec *r, neo_tensor t) {
   const neo_node *n = neo_expr_node(m, neo_list_expr(m, r->finish, 0));
-  return (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == t.i;
+  return neo_node_is_load(n) && n->attr == t.i;
 }
 
 /* What a tensor that stays exact is made of element by element stays exact too. */
@@ -132,7 +128,7 @@ static bool is_narrow(const store *s, neo_tensor t) {
   if (r->role != NEO_ROLE_TEMP || r->type != NEO_F32_T || !r->pieces.n ||
       neo_map_get(&s->exact, t.i, NULL))
     return false;
-  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
+  const neo_def_rec *d = neo_def_at(m, neo_list_def(m, r->pieces, 0));
   return r->extent.n >= 2u + (d->chunk_loop != 0) + (d->inner_loop != 0); /* dimensions of chunks */
 }
 
@@ -160,8 +156,7 @@ static void write_narrow(store *s, neo_def d) {
     bool narrow = neo_map_get(&s->narrow, neo_list_at(s->m, r.out, k), NULL);
     ids[k] = narrow ? neo_cast(s->m, NEO_BF16_T, e).i : e.i;
   }
-  neo_list finish = neo_list_new(s->m, ids, r.finish.n);
-  neo_def_at(s->m, d)->finish = finish;
+  neo_def_at(s->m, d)->finish = neo_list_new(s->m, ids, r.finish.n);
 }
 
 /* A gradient has the type of what it is of. */
@@ -192,18 +187,12 @@ static void keep_recurrences(store *s, neo_arena *a) {
 
 static void find_narrow(store *s, neo_arena *a) {
   neo_module *m = s->m;
-  NEO_VEC(neo_tensor) roots = {0};
   neo_def *order;
   for (size_t k = 0; k < m->entries.n; k++) {
-    neo_list lists[] = {m->entries.at[k].outputs, m->entries.at[k].updates};
-    for (size_t i = 0; i < 2; i++) {
-      keep(s, lists[i]);
-      for (uint32_t j = 0; j < lists[i].n; j++)
-        NEO_PUSH(a, &roots, (neo_tensor){neo_list_at(m, lists[i], j)});
-    }
+    keep(s, m->entries.at[k].outputs);
+    keep(s, m->entries.at[k].updates);
   }
-  size_t n = neo_module_topo(m, roots.at, roots.n, a, &order, NULL);
-  for (size_t k = n; k-- > 0;)
+  for (size_t k = neo_needed_defs(m, false, a, &order); k-- > 0;)
     keep_sources(s, order[k], a);
   keep_gradients(s);
   keep_recurrences(s, a);
@@ -213,11 +202,8 @@ static void find_narrow(store *s, neo_arena *a) {
 }
 
 static void store_narrow(neo_module *m) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  store s = {.m = m};
-  neo_map_init(&s.exact, &scratch);
-  neo_map_init(&s.narrow, &scratch);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  store s = {.m = m, .exact = neo_map_in(&scratch), .narrow = neo_map_in(&scratch)};
   find_narrow(&s, &scratch);
   for (uint32_t d = 1; d < m->defs.n && s.narrow.n; d++) {
     neo_def_rewrite(m, (neo_def){d}, read_narrow, &s);

@@ -37,7 +37,7 @@ static bool distance(neo_module *m, neo_expr a, neo_expr b, int64_t *out) {
 }
 
 static bool is_plain(const neo_module *m, neo_expr e) {
-  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  return !neo_expr_has_loads(m, e);
 }
 
 bool neo_loop_start_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length) {
@@ -156,8 +156,8 @@ static bool move(job *j, uint32_t k) {
     return false;
   neo_expr at = neo_op2(m, NEO_OP_ADD, base, neo_axis_ref(m, k));
   neo_expr cond = edges_of(j, &old, base, at);
-  j->axis[k].lo = neo_const_int(m, NEO_I64_T, 0);
-  j->axis[k].hi = neo_const_int(m, NEO_I64_T, length);
+  j->axis[k].lo = neo_const_i64(m, 0);
+  j->axis[k].hi = neo_const_i64(m, length);
   neo_facts f = {.axes = j->axis, .n_axes = k + 1}; /* later ranges still count the old way */
   neo_expr lo = j->axis[k].lo, hi = j->axis[k].hi;
   if (neo_tighten(j->prover, &f, k, cond, &lo, &hi, &rest)) {
@@ -183,7 +183,7 @@ static bool drop_unit_axis(job *j, uint32_t k) {
   if (n == j->r.n_out + 1 || !neo_expr_is_int(m, j->axis[k].lo, &lo) ||
       !neo_expr_is_int(m, j->axis[k].hi, &hi) || hi - lo != 1)
     return false;
-  substitute(j, k, neo_const_int(m, NEO_I64_T, lo));
+  substitute(j, k, neo_const_i64(m, lo));
   neo_expr by[64] = {{0}};
   for (uint32_t i = k + 1; i < n; i++)
     by[i] = neo_axis_ref(m, i - 1);

@@ -1,6 +1,5 @@
 /* Windows: a reduction axis whose range has a constant length and moves with other axes. */
-#ifndef NEO_TRANSFORM_NORMALIZE_LOOPS_H
-#define NEO_TRANSFORM_NORMALIZE_LOOPS_H
+#pragma once
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -9,6 +8,5 @@
 bool neo_loop_start_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length);
 /* Would two of its ends be closer than any that are a constant apart, if they were so too? Facts on
  * the axes before it. */
-bool neo_loop_start_wanted(neo_module *m, neo_prover *p, const neo_facts *f, const neo_axis_rec *axis);
-
-#endif
+bool neo_loop_start_wanted(neo_module *m, neo_prover *p, const neo_facts *f,
+                           const neo_axis_rec *axis);

@@ -82,12 +82,12 @@ static uint32_t guards_of(peeling *p, neo_expr e) {
 static bool peel(peeling *p) {
   const neo_whole_sum *s = &p->sum;
   neo_module *m = s->m;
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(m, 0);
   p->length = 0;
   uint32_t before = guards_of(p, neo_list_expr(m, s->r.body, 0));
   if (!p->length || !neo_sum_is_box(s))
     return false;
-  neo_expr length = neo_const_int(m, NEO_I64_T, p->length);
+  neo_expr length = neo_const_i64(m, p->length);
   neo_expr most = neo_op2(m, NEO_OP_SUB, s->axis[p->at].hi, length);
   neo_sum_part rest = neo_sum_part_of(s, p->at, p->last ? zero : length, most);
   if (guards_of(p, rest.body) >= before)
@@ -107,8 +107,7 @@ static void peel_def(neo_module *m, neo_prover *prover, neo_def d) {
 
 neo_status neo_pass_peel_sums(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   neo_prover *prover = neo_prover_new(m);
   bool *recurs = neo_recurrent_defs(m, &scratch);
   uint32_t n = (uint32_t)m->defs.n; /* more are made */

@@ -20,7 +20,6 @@
 #include "ir/component.h"
 #include "ir/out_map.h"
 #include "transform/normalize_loops.h"
-#include <assert.h>
 
 enum { MAX_PERIOD = 8, MAX_PIECES = 16 };
 
@@ -115,7 +114,7 @@ static int64_t find_periods(split *s) {
 /* ---- one piece */
 
 static neo_expr int_of(split *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
+  return neo_const_i64(s->m, x);
 }
 
 static neo_expr times(split *s, neo_expr e, int64_t by) {
@@ -133,14 +132,6 @@ static neo_expr simpler(split *s, neo_expr e, uint32_t n_axes) {
   return e.i ? neo_simplify_under(s->prover, &f, e) : e;
 }
 
-static neo_list map_list(split *s, neo_list l, const neo_expr *by, uint32_t n) {
-  uint32_t ids[8];
-  assert(l.n <= 8);
-  for (uint32_t k = 0; k < l.n; k++)
-    ids[k] = neo_expr_subst_axes(s->m, neo_list_expr(s->m, l, k), by, n).i;
-  return neo_list_new(s->m, ids, l.n);
-}
-
 /* All of the definition with AXIS k as by[k]. Extents of output axes are the caller's. */
 static void substitute(split *s, const neo_expr *by) {
   uint32_t n = s->r.axes.n;
@@ -150,8 +141,8 @@ static void substitute(split *s, const neo_expr *by) {
   }
   if (s->where.i)
     s->where = simpler(s, neo_expr_subst_axes(s->m, s->where, by, n), n);
-  s->r.body = map_list(s, s->r.body, by, n);
-  s->r.finish = map_list(s, s->r.finish, by, n);
+  s->r.body = neo_list_subst_axes(s->m, s->r.body, by, n);
+  s->r.finish = neo_list_subst_axes(s->m, s->r.finish, by, n);
 }
 
 /* lin % c == v in which one reduction axis is left: which remainder must the axis have, by which
@@ -232,10 +223,7 @@ static void drop_empty(split *s) {
   }
   if (s->r.reducer != NEO_RED_SUM)
     return;
-  uint32_t ids[8];
-  for (uint32_t k = 0; k < s->r.finish.n; k++)
-    ids[k] = neo_expr_rewrite(s->m, neo_list_expr(s->m, s->r.finish, k), zero_acc, NULL).i;
-  s->r.finish = neo_list_new(s->m, ids, s->r.finish.n);
+  s->r.finish = neo_list_rewrite(s->m, s->r.finish, zero_acc, NULL);
   s->r.body = (neo_list){0};
   s->r.reducer = NEO_RED_NONE;
   s->r.axes.n = s->r.n_out;
@@ -286,7 +274,7 @@ static void remove_piece(neo_module *m, neo_tensor t, neo_def d) {
 static bool is_piece(neo_module *m, const neo_def_rec *r, neo_def d) {
   bool yes = r->out.n > 0;
   for (uint32_t k = 0; k < r->out.n; k++) {
-    neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces;
+    neo_list pieces = neo_tensor_at(m, neo_list_tensor(m, r->out, k))->pieces;
     bool found = false;
     for (uint32_t i = 0; i < pieces.n; i++)
       found = found || neo_list_at(m, pieces, i) == d.i;
@@ -325,7 +313,7 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
   if (!s.r.origin)
     s.r.origin = d.i;
   for (uint32_t k = 0; k < s.r.out.n; k++)
-    remove_piece(m, (neo_tensor){neo_list_at(m, s.r.out, k)}, d);
+    remove_piece(m, neo_list_tensor(m, s.r.out, k), d);
   for (bool more = true; more;) {
     piece(s, at);
     more = false;
@@ -339,8 +327,7 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
 neo_status neo_pass_polyphase(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch);
   size_t n = m->defs.n;
   for (uint32_t k = 1; k < n; k++) {

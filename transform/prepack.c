@@ -143,7 +143,7 @@ static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uin
 
 /* Are sizes known, is it large enough to matter, and small enough to exist twice? */
 static bool is_worth(const neo_module *m, placing *p) {
-  int64_t x, bytes = neo_type_bytes((neo_type)neo_tensor_at(m, p->from)->type);
+  int64_t x, bytes = neo_type_bytes(neo_tensor_type(m, p->from));
   p->lanes = LINE_BYTES / bytes;
   for (uint32_t k = 0; k < p->rank; k++) {
     if (!neo_expr_is_int(m, neo_tensor_extent(m, p->from, k), &x) || x < 1 || x > MOST_BYTES)
@@ -219,7 +219,7 @@ static bool place(prepacking *s, neo_def id, placing *p) {
   neo_expr factor[MOST_FACTORS];
   uint32_t n = 0;
   if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
-      d.out_map.n || neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->pieces.n != 1 ||
+      d.out_map.n || neo_tensor_at(m, neo_list_tensor(m, d.out, 0))->pieces.n != 1 ||
       s->invariants.def[id.i])
     return false;
   if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
@@ -261,7 +261,7 @@ static uint32_t position(const placing *p, uint32_t k) {
 
 /* The elements' type as it lies; dimensions of the layout. */
 static neo_type type_of(const prepacking *s, const placing *p) {
-  return p->rounded ? NEO_BF16_T : (neo_type)neo_tensor_at(s->m, p->from)->type;
+  return p->rounded ? NEO_BF16_T : neo_tensor_type(s->m, p->from);
 }
 
 static uint32_t rank_of(const placing *p) {
@@ -274,11 +274,11 @@ static void extents_of(const prepacking *s, const placing *p, neo_expr *extent) 
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]);
   int64_t tiles = (p->extent + p->lanes - 1) / p->lanes;
-  extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles);
-  extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes);
+  extent[p->n_outer] = neo_const_i64(m, tiles);
+  extent[p->rank] = neo_const_i64(m, p->lanes);
   if (p->pairs) {
-    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (p->paired + PAIR - 1) / PAIR);
-    extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR);
+    extent[p->rank - 1] = neo_const_i64(m, (p->paired + PAIR - 1) / PAIR);
+    extent[p->rank + 1] = neo_const_i64(m, PAIR);
   }
 }
 
@@ -288,7 +288,7 @@ static neo_list axes_of(const prepacking *s, const placing *p) {
   neo_expr extent[MOST_RANK + 2];
   extents_of(s, p, extent);
   for (uint32_t k = 0; k < rank_of(p); k++) {
-    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = extent[k]};
+    neo_axis_rec x = {.lo = neo_const_i64(m, 0), .hi = extent[k]};
     const char *name = k > p->rank ? "h" : k == p->rank ? "l" : k == p->n_outer ? "t" : "k";
     x.name = neo_name_of(m->names, name);
     x.span = neo_tensor_at(m, p->from)->span;
@@ -304,18 +304,18 @@ static neo_expr element_of(const prepacking *s, const placing *p) {
   neo_span span = neo_tensor_at(m, p->from)->span;
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[p->order[k]] = neo_axis_ref(m, position(p, k));
-  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  neo_expr lanes = neo_const_i64(m, p->lanes);
   index[p->column] =
       neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
               neo_axis_ref(m, p->rank));
   bool whole = p->extent % p->lanes == 0;
   if (p->pairs) {
-    neo_expr *paired = &index[p->order[p->rank - 2]], two = neo_const_int(m, NEO_I64_T, PAIR);
+    neo_expr *paired = &index[p->order[p->rank - 2]], two = neo_const_i64(m, PAIR);
     *paired =
         neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, *paired, two), neo_axis_ref(m, p->rank + 1));
     whole = whole && p->paired % PAIR == 0;
   }
-  neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, p->from)->type, 0);
+  neo_expr zero = neo_const_int(m, neo_tensor_type(m, p->from), 0);
   neo_expr value = whole ? neo_load(m, p->from, index, p->rank, span)
                          : neo_load_else(m, p->from, index, p->rank, zero, span);
   return p->rounded ? neo_cast(m, NEO_BF16_T, value) : value;
@@ -327,7 +327,7 @@ static neo_tensor define_packed(const prepacking *s, const placing *p) {
   d.span = neo_tensor_at(m, p->from)->span;
   d.axes = axes_of(s, p);
   neo_expr value = element_of(s, p);
-  d.finish = neo_list_new(m, &value.i, 1);
+  d.finish = neo_list_one(m, value.i);
   neo_temp t = {.prefix = "packed", .like = p->from, .type = type_of(s, p)};
   return neo_temp_define(m, &t, d);
 }
@@ -346,14 +346,14 @@ static neo_tensor packed_of(prepacking *s, const placing *p) {
 static void read_packed(prepacking *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
   neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
-  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  neo_expr lanes = neo_const_i64(m, p->lanes);
   neo_tensor t = packed_of(s, p);
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[position(p, k)] = neo_expr_arg(m, p->load, p->order[k]);
   index[p->n_outer] = neo_op2(m, NEO_OP_DIV, column, lanes);
   index[p->rank] = neo_op2(m, NEO_OP_MOD, column, lanes);
   if (p->pairs) {
-    neo_expr at = index[p->rank - 1], two = neo_const_int(m, NEO_I64_T, PAIR);
+    neo_expr at = index[p->rank - 1], two = neo_const_i64(m, PAIR);
     index[p->rank - 1] = neo_op2(m, NEO_OP_DIV, at, two);
     index[p->rank + 1] = neo_op2(m, NEO_OP_MOD, at, two);
   }
@@ -361,7 +361,7 @@ static void read_packed(prepacking *s, neo_def d, const placing *p) {
   neo_expr from = p->rounded ? neo_cast(m, NEO_BF16_T, p->load) : p->load;
   neo_expr to = neo_load(m, t, index, rank_of(p), neo_expr_node(m, p->load)->span);
   body = neo_expr_replace(m, body, from, to);
-  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+  neo_def_at(m, d)->body = neo_list_one(m, body.i);
 }
 
 /* ---- entries */
@@ -380,11 +380,7 @@ static void look_apart(void *ctx, neo_expr e) {
 static void find_blocks(prepacking *s) {
   neo_module *m = s->m;
   size_t n = m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(s->a, neo_def, n + 1);
-  uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, n + 1);
-  for (uint32_t d = 1; d < n; d++)
-    defs[d - 1].i = d;
-  uint32_t n_found = neo_recurrences(m, defs, n ? n - 1 : 0, s->a, number);
+  uint32_t *number, n_found = neo_all_recurrences(m, s->a, &number);
   bool *apart = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
   s->in_blocks = NEO_NEW_ARRAY(s->a, bool, n + 1);
   for (uint32_t d = 1; d < n; d++) {
@@ -403,13 +399,10 @@ static bool rests(const neo_entry_rec *e) {
 
 static size_t defs_of(prepacking *s, bool resting, neo_def **out) {
   neo_module *m = s->m;
-  NEO_VEC(neo_tensor) roots = {0};
-  for (size_t e = 0; e < m->entries.n; e++) {
-    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
-    for (int i = 0; i < 2 && rests(&m->entries.at[e]) == resting; i++)
-      for (uint32_t k = 0; k < lists[i].n; k++)
-        NEO_PUSH(s->a, &roots, (neo_tensor){neo_list_at(m, lists[i], k)});
-  }
+  neo_tensors roots = {0};
+  for (size_t e = 0; e < m->entries.n; e++)
+    if (rests(&m->entries.at[e]) == resting)
+      neo_entry_roots(m, s->a, &roots, &m->entries.at[e]);
   return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
 }
 
@@ -431,14 +424,13 @@ static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *plac
   neo_def *other;
   bool *shared = NEO_NEW_ARRAY(s->a, bool, m->defs.n + 1);
   size_t n_other = defs_of(s, false, &other);
-  neo_map outs, to;
-  neo_map_init(&outs, s->a);
-  neo_map_init(&to, s->a);
+  neo_map outs = neo_map_in(s->a);
+  neo_map to = neo_map_in(s->a);
   for (size_t k = 0; k < n_other; k++)
     shared[other[k].i] = true;
   for (size_t k = 0; k < n; k++)
     if (placed[k] && shared[defs[k].i])
-      neo_map_set(&outs, neo_list_at(m, neo_def_at(m, defs[k])->out, 0), 1);
+      neo_map_set(&outs, neo_def_out(m, defs[k], 0).i, 1);
   if (!outs.n)
     return;
   bool *affected = neo_defs_affected(m, defs, n, &outs, NULL, s->a);
@@ -462,8 +454,7 @@ static void lay_out_steps(prepacking *s) {
   size_t n = defs_of(s, false, &defs);
   bool *none = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
   placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
-  neo_map readers;
-  neo_map_init(&readers, s->a);
+  neo_map readers = neo_map_in(s->a);
   s->invariants =
       neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
   for (size_t k = 0; k < n; k++) {
@@ -505,10 +496,8 @@ static void lay_out(prepacking *s) {
 }
 
 neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  prepacking s = {.m = m, .target = target, .a = &scratch};
-  neo_map_init(&s.packed, &scratch);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  prepacking s = {.m = m, .target = target, .a = &scratch, .packed = neo_map_in(&scratch)};
   find_blocks(&s);
   lay_out(&s);
   find_blocks(&s); /* of copies, too */

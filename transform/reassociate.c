@@ -47,24 +47,19 @@ typedef struct {
 } recurrence;
 
 static neo_expr number_of(const recurrence *x, int64_t n) {
-  return neo_const_int(x->m, NEO_I64_T, n);
+  return neo_const_i64(x->m, n);
 }
 
 static neo_expr zero(const recurrence *x) {
   return neo_const_float(x->m, x->type, 0);
 }
 
-static neo_expr simple(const recurrence *x, neo_expr e) {
-  neo_linear l;
-  return neo_linear_of(x->m, e, &l) ? neo_linear_expr(x->m, &l) : e;
-}
-
 static neo_expr plus(const recurrence *x, neo_expr e, int64_t n) {
-  return simple(x, neo_op2(x->m, NEO_OP_ADD, e, number_of(x, n)));
+  return neo_linear_form(x->m, neo_op2(x->m, NEO_OP_ADD, e, number_of(x, n)));
 }
 
 static bool is_read(const neo_node *n, neo_tensor t) {
-  return (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == t.i;
+  return neo_node_is_load(n) && n->attr == t.i;
 }
 
 /* ---- which recurrences */
@@ -86,8 +81,7 @@ static void look_read(void *ctx, neo_expr e) {
   l->found = true;
   for (uint32_t k = 0; k < x->d.n_out && l->good; k++) {
     neo_linear by;
-    neo_expr own = neo_axis_ref(m, k),
-             apart = neo_op2(m, NEO_OP_SUB, own, neo_expr_arg(m, e, k));
+    neo_expr own = neo_axis_ref(m, k), apart = neo_op2(m, NEO_OP_SUB, own, neo_expr_arg(m, e, k));
     l->good = neo_linear_of(m, apart, &by) && !by.n;
     int64_t back = l->good ? (x->down ? -by.constant : by.constant) : 0;
     if (k != x->axis)
@@ -100,9 +94,8 @@ static void look_read(void *ctx, neo_expr e) {
 }
 
 static bool most_of(const recurrence *x, neo_expr extent, int64_t *hi) {
-  neo_facts none = {0};
   int64_t lo;
-  return neo_interval(x->p, &none, extent, &lo, hi);
+  return neo_interval(x->p, NULL, extent, &lo, hi);
 }
 
 /* Elements of a round, at most. */
@@ -125,8 +118,8 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
   x->d = *neo_def_at(m, own->def);
   x->axis = own->axis;
   x->down = loop->down;
-  if (x->d.reducer != NEO_RED_NONE || x->d.out.n != 1 || x->d.out_map.n ||
-      x->d.n_out > MOST_RANK || x->d.n_out != x->d.axes.n)
+  if (x->d.reducer != NEO_RED_NONE || x->d.out.n != 1 || x->d.out_map.n || x->d.n_out > MOST_RANK ||
+      x->d.n_out != x->d.axes.n)
     return false;
   x->whole.i = neo_list_at(m, x->d.out, 0);
   const neo_tensor_rec *t = neo_tensor_at(m, x->whole);
@@ -268,16 +261,19 @@ static void place(recurrence *x) {
   neo_expr by[MOST_RANK], q = neo_axis_ref(m, 1);
   x->rounds = neo_def_axis(m, &x->d, x->axis)->hi;
   x->blocks = neo_op2(m, NEO_OP_DIV, plus(x, x->rounds, x->block - 1), number_of(x, x->block));
-  x->round = simple(x, neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, q, number_of(x, x->block)),
-                               neo_axis_ref(m, 0)));
-  x->at = x->down ? simple(x, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), x->round)) : x->round;
+  x->round = neo_linear_form(x->m, neo_op2(m, NEO_OP_ADD,
+                                           neo_op2(m, NEO_OP_MUL, q, number_of(x, x->block)),
+                                           neo_axis_ref(m, 0)));
+  x->at = x->down ? neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), x->round))
+                  : x->round;
   for (uint32_t k = 0, next = 2; k < x->d.n_out; k++)
     by[k] = k == x->axis ? x->at : neo_axis_ref(m, next++);
   x->value = neo_expr_subst_axes(m, neo_list_expr(m, x->d.finish, 0), by, x->d.n_out);
 }
 
 /* Adds a tensor "prefix.u" whose axes have these ends; its value is set later. */
-static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi, uint32_t n) {
+static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi,
+                            uint32_t n) {
   neo_module *m = x->m;
   uint32_t id[MOST_RANK + 1];
   neo_def_rec r = {.n_out = n, .span = x->d.span, .origin = x->d.origin ? x->d.origin : x->id.i};
@@ -289,11 +285,11 @@ static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_e
 }
 
 static neo_def_rec *def_of(const recurrence *x, neo_tensor t) {
-  return neo_def_at(x->m, (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, t)->pieces, 0)});
+  return neo_def_at(x->m, neo_tensor_piece(x->m, t, 0));
 }
 
 static void define(const recurrence *x, neo_tensor t, neo_expr value) {
-  neo_list finish = neo_list_new(x->m, &value.i, 1);
+  neo_list finish = neo_list_one(x->m, value.i);
   def_of(x, t)->finish = finish;
 }
 
@@ -324,7 +320,8 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
   if (s->starts.i) { /* [q, k, others]: the element k + 1 rounds before the block */
     uint32_t rank = index_of(x, 0, at);
     at[0] = neo_axis_ref(m, 1);
-    at[1] = simple(x, neo_op2(m, NEO_OP_SUB, number_of(x, back - 1), neo_axis_ref(m, 0)));
+    at[1] =
+        neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, number_of(x, back - 1), neo_axis_ref(m, 0)));
     before = neo_load_else(m, s->starts, at, rank, before, n.span);
   }
   uint32_t rank = index_of(x, back, at);
@@ -444,7 +441,7 @@ static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const fact
   for (uint32_t k = 0; k < rank; k++)
     id[k] = neo_list_at(m, axes, k);
   id[rank] = neo_axis_add(m, (neo_axis_rec){.lo = number_of(x, 0), .hi = hi[1]}).i;
-  neo_list all = neo_list_new(m, id, n), bodies = neo_list_new(m, &body.i, 1);
+  neo_list all = neo_list_new(m, id, n), bodies = neo_list_one(m, body.i);
   neo_def_rec *r = def_of(x, starts);
   r->axes = all;
   r->reducer = NEO_RED_SUM;
@@ -477,7 +474,7 @@ static void define_whole(const recurrence *x, neo_tensor blocks) {
   neo_expr at[MOST_RANK + 1], round = neo_axis_ref(m, x->axis), block = number_of(x, x->block);
   uint32_t n = 2;
   if (x->down)
-    round = simple(x, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), round));
+    round = neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), round));
   at[0] = neo_op2(m, NEO_OP_DIV, round, block);
   at[1] = neo_op2(m, NEO_OP_MOD, round, block);
   for (uint32_t k = 0; k < x->d.n_out; k++)
@@ -504,14 +501,9 @@ static void reassociate(recurrence *x, const neo_pass_target *target, const neo_
 }
 
 neo_status neo_pass_reassociate(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  uint32_t n_defs = (uint32_t)m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
-  uint32_t n_found = neo_recurrences(m, defs, n_defs - 1, &scratch, number);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  uint32_t n_defs = (uint32_t)m->defs.n, *number;
+  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
   neo_prover *p = n_found ? neo_prover_new(m) : NULL;
   uint32_t *members = NEO_NEW_ARRAY(&scratch, uint32_t, n_found + 1);
   for (uint32_t k = 1; k < n_defs; k++)

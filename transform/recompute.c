@@ -55,7 +55,7 @@ static void mark_makers(copying *x, neo_tensor t) {
     for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;)
       need(x, in[n]);
     for (uint32_t i = 0; i < neo_def_at(r->m, d)->out.n; i++)
-      x->again[recompute_out(r, d, i).i] = true;
+      x->again[neo_def_out(r->m, d, i).i] = true;
   }
 }
 
@@ -76,8 +76,7 @@ static void copy(copying *x, neo_tensor after) {
   recompute *r = x->r;
   neo_def *defs = NEO_NEW_ARRAY(r->a, neo_def, r->n_forward + 1);
   size_t n = 0;
-  neo_map to;
-  neo_map_init(&to, r->a);
+  neo_map to = neo_map_in(r->a);
   for (uint32_t k = 0; k < r->n_forward; k++)
     if (x->marked[r->forward[k].i])
       defs[n++] = r->forward[k];
@@ -128,10 +127,9 @@ neo_status neo_pass_recompute(neo_module *m, const neo_pass_target *target) {
     return NEO_OK;
   for (uint32_t k = 0; k < n; k++) {
     neo_entry_kind kind = (neo_entry_kind)m->entries.at[k].kind;
-    neo_arena scratch;
     if (kind != NEO_ENTRY_TRAIN && kind != NEO_ENTRY_GRAD)
       continue;
-    neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+    neo_arena scratch = neo_arena_scratch(m->arena);
     recompute r = {.m = m, .a = &scratch, .profile = target->profile};
     r.p = neo_prover_new(m);
     r.recurs = neo_recurrent_defs(m, &scratch);

@@ -1,18 +1,16 @@
 /* The forward pass of an entry: its definitions in order, what each costs, which of its tensors the
  * backward pass reads, and which can be made again. */
-#include "ir/component.h"
 #include "transform/recompute_parts.h"
 
 /* ---- prices */
 
 static double most(const recompute *r, neo_expr e) {
-  neo_facts none = {0};
   int64_t lo, hi;
-  return neo_interval(r->p, &none, e, &lo, &hi) && hi > 0 ? (double)hi : 1;
+  return neo_interval(r->p, NULL, e, &lo, &hi) && hi > 0 ? (double)hi : 1;
 }
 
 static double bytes_of(const recompute *r, neo_tensor t) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(r->m, t)->type);
+  double n = neo_type_bytes(neo_tensor_type(r->m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(r->m, t); k++)
     n *= most(r, neo_tensor_extent(r->m, t, k));
   return n;
@@ -54,7 +52,7 @@ static double seconds_of(const recompute *r, neo_def id) {
   for (size_t n = neo_def_reads(r->m, id, r->a, &in); n-- > 0;)
     bytes += r->tensor[in[n].i].bytes;
   for (uint32_t k = 0; k < d->out.n; k++)
-    bytes += r->tensor[recompute_out(r, id, k).i].bytes;
+    bytes += r->tensor[neo_def_out(r->m, id, k).i].bytes;
   return s + neo_profile_traffic(r->profile, bytes, bytes);
 }
 
@@ -74,30 +72,21 @@ static bool can_be_made_again(const recompute *r, neo_tensor t) {
     neo_list out = neo_def_at(m, d)->out;
     can = !r->recurs[d.i] && !neo_def_at(m, d)->chunk_loop && (pieces.n == 1 || out.n == 1);
     for (uint32_t i = 0; i < out.n && can; i++)
-      can = is_plain_temp(neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, i)})) &&
-            neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, i)})->pieces.n == pieces.n;
+      can = is_plain_temp(neo_tensor_at(m, neo_list_tensor(m, out, i))) &&
+            neo_tensor_at(m, neo_list_tensor(m, out, i))->pieces.n == pieces.n;
   }
   return can;
 }
 
 /* ---- the passes */
 
-static neo_list roots_of(const recompute *r, int k) {
-  const neo_entry_rec *e = &r->m->entries.at[r->entry];
-  return k ? e->updates : e->outputs;
-}
-
 static void find_passes(recompute *r) {
   neo_module *m = r->m;
-  neo_list outputs = roots_of(r, 0), updates = roots_of(r, 1);
-  neo_tensor *roots = NEO_NEW_ARRAY(r->a, neo_tensor, outputs.n + updates.n + 1);
   neo_def *defs;
-  for (uint32_t k = 0; k < outputs.n + updates.n; k++)
-    roots[k].i =
-        k < outputs.n ? neo_list_at(m, outputs, k) : neo_list_at(m, updates, k - outputs.n);
-  r->n_order = (uint32_t)neo_module_topo(m, roots, outputs.n + updates.n, r->a, &defs, NULL);
+  neo_entry_roots(m, r->a, &r->roots, &m->entries.at[r->entry]);
+  r->n_order = (uint32_t)neo_module_topo(m, r->roots.at, r->roots.n, r->a, &defs, NULL);
   r->order = defs;
-  r->n_forward = (uint32_t)neo_module_topo(m, roots, 1, r->a, &defs, NULL);
+  r->n_forward = (uint32_t)neo_module_topo(m, r->roots.at, 1, r->a, &defs, NULL);
   r->forward = defs;
   r->is_forward = NEO_NEW_ARRAY(r->a, bool, m->defs.n);
   for (uint32_t k = 0; k < r->n_forward; k++)
@@ -121,13 +110,12 @@ static void find_tensors(recompute *r) {
     r->tensor[t].bytes = bytes_of(r, (neo_tensor){t});
   for (uint32_t k = 0; k < r->n_forward; k++)
     for (uint32_t i = 0; i < neo_def_at(m, r->forward[k])->out.n; i++) {
-      neo_tensor t = recompute_out(r, r->forward[k], i);
+      neo_tensor t = neo_def_out(r->m, r->forward[k], i);
       r->tensor[t.i].made = neo_tensor_at(m, t)->role == NEO_ROLE_TEMP ? k + 1 : 0;
       r->tensor[t.i].fixed = !can_be_made_again(r, t);
     }
-  for (int l = 0; l < 2; l++)
-    for (uint32_t k = 0; k < roots_of(r, l).n; k++)
-      r->tensor[neo_list_at(m, roots_of(r, l), k)].made = 0;
+  for (size_t k = 0; k < r->roots.n; k++)
+    r->tensor[r->roots.at[k].i].made = 0;
   find_reads(r);
 }
 
@@ -156,7 +144,7 @@ static void drop_elementwise(recompute *r) {
   neo_tensor *in;
   for (uint32_t k = r->n_forward; k-- > 0;) {
     const neo_def_rec *d = neo_def_at(r->m, r->forward[k]);
-    recompute_tensor *t = &r->tensor[recompute_out(r, r->forward[k], 0).i];
+    recompute_tensor *t = &r->tensor[neo_def_out(r->m, r->forward[k], 0).i];
     if (d->reducer != NEO_RED_NONE || d->out.n != 1 || !t->saved || t->fixed)
       continue;
     double bytes = 0;
@@ -179,7 +167,7 @@ static void find_needed(recompute *r, bool *needed, uint32_t *last) {
   neo_tensor *in;
   for (uint32_t k = r->n_forward; k-- > 0;) {
     for (uint32_t i = 0; i < neo_def_at(r->m, r->forward[k])->out.n; i++) {
-      uint32_t t = recompute_out(r, r->forward[k], i).i;
+      uint32_t t = neo_def_out(r->m, r->forward[k], i).i;
       needed[k] = needed[k] || ((r->tensor[t].saved || last[t]) && !r->tensor[t].fixed);
     }
     for (size_t n = needed[k] ? neo_def_reads(r->m, r->forward[k], r->a, &in) : 0; n-- > 0;)

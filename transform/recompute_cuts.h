@@ -4,8 +4,7 @@
  * the values that cross it are made before it and read after it. Segments between cuts are kept, with
  * all that the backward pass reads of them, or computed again, from the values that cross the cut
  * where they begin. */
-#ifndef NEO_TRANSFORM_RECOMPUTE_CUTS_H
-#define NEO_TRANSFORM_RECOMPUTE_CUTS_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ typedef struct {
  * the backward pass; where there are none, or `most` is negative, with as few bytes as possible. The last
  * segment is always kept: the backward pass begins with it. In the arena; sets *n. (recompute_cuts.c) */
 recompute_segment *recompute_cut(const recompute_chain *c, double most, neo_arena *a, uint32_t *n);
-
-#endif

@@ -101,27 +101,21 @@ static neo_tensor find_after(const look *l, const bool *again) {
       t = last_operand(l, d);
     if (!t.i)
       continue;
-    neo_def maker = {neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)};
+    neo_def maker = neo_tensor_piece(m, t, 0);
     if (neo_def_at(m, d)->reducer == NEO_RED_NONE && neo_def_at(m, maker)->reducer != NEO_RED_NONE)
       before = last_operand(l, maker);
     return before.i ? before : t;
   }
-  return (neo_tensor){neo_list_at(m, m->entries.at[r->entry].outputs, 0)};
+  return neo_list_tensor(m, m->entries.at[r->entry].outputs, 0);
 }
 
 /* ---- entries */
 
 static const bool *needs_of(const recompute *r, uint32_t entry) {
   neo_module *m = r->m;
-  neo_list of[] = {m->entries.at[entry].outputs, m->entries.at[entry].updates};
-  neo_tensor *roots = NEO_NEW_ARRAY(r->a, neo_tensor, of[0].n + of[1].n + 1);
   bool *needs = NEO_NEW_ARRAY(r->a, bool, m->defs.n);
   neo_def *defs;
-  size_t n = 0;
-  for (int l = 0; l < 2; l++)
-    for (uint32_t k = 0; k < of[l].n; k++)
-      roots[n++].i = neo_list_at(m, of[l], k);
-  for (size_t k = neo_module_topo(m, roots, n, r->a, &defs, NULL); k-- > 0;)
+  for (size_t k = neo_entry_defs(m, &m->entries.at[entry], r->a, &defs); k-- > 0;)
     needs[defs[k].i] = true;
   return needs;
 }

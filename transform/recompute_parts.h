@@ -3,8 +3,7 @@
  *   recompute_chain.c    the forward pass of an entry, in order, with prices
  *   recompute_cuts.c     where it is cut
  *   recompute_order.c    when a segment is computed again */
-#ifndef NEO_TRANSFORM_RECOMPUTE_PARTS_H
-#define NEO_TRANSFORM_RECOMPUTE_PARTS_H
+#pragma once
 #include "base/machine.h"
 #include "ir/prove.h"
 #include "transform/recompute_cuts.h"
@@ -26,6 +25,7 @@ typedef struct {
   neo_prover *p;
   const neo_profile *profile;
   uint32_t entry;         /* place in m->entries */
+  neo_tensors roots;      /* its results and updates */
   const neo_def *forward; /* what the entry's first result needs, producers first */
   uint32_t n_forward;
   const neo_def *order; /* what it needs, producers first */
@@ -37,10 +37,6 @@ typedef struct {
   uint32_t n_tensors;
 } recompute;
 
-static inline neo_tensor recompute_out(const recompute *r, neo_def d, uint32_t k) {
-  return (neo_tensor){neo_list_at(r->m, neo_def_at(r->m, d)->out, k)};
-}
-
 /* Finds the passes of the entry, and what is known of their tensors. False: it has no backward pass.
  * (recompute_chain.c) */
 bool recompute_find(recompute *r, uint32_t entry);
@@ -51,5 +47,3 @@ recompute_chain recompute_chain_of(recompute *r);
  * these are read first, and is none of what needs them. 0: some entry that needs such a copy does not
  * need it. `again` is by tensor: the backward pass will read copies of these. (recompute_order.c) */
 neo_tensor recompute_after(recompute *r, const bool *again);
-
-#endif

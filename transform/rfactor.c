@@ -67,15 +67,11 @@ static double extent_of(const split *x, neo_prover *p, uint32_t k) {
   return hi > lo ? (double)hi - (double)lo : 0;
 }
 
-static bool reads(const neo_module *m, neo_expr e) {
-  return neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
-}
-
 /* Does axis k run from 0 to a size? */
 static bool is_plain(const split *x, uint32_t k) {
   int64_t lo;
   return neo_expr_is_int(x->m, x->axis[k].lo, &lo) && !lo && !neo_expr_axes(x->m, x->axis[k].hi) &&
-         !reads(x->m, x->axis[k].hi);
+         !neo_expr_has_loads(x->m, x->axis[k].hi);
 }
 
 /* Does the expression read ACC 1? */
@@ -254,10 +250,9 @@ static neo_axis_rec part_axis(const split *x, uint32_t at, neo_expr inner, neo_e
   neo_axis_rec a = x->axis[x->part];
   *whole = neo_axis_ref(m, at);
   if (x->range) {
-    neo_expr length = neo_const_int(m, NEO_I64_T, x->range);
+    neo_expr length = neo_const_i64(m, x->range);
     a.name = neo_name_of(m->names, "part");
-    a.hi = neo_const_int(m, NEO_I64_T,
-                         (int64_t)(x->extent[x->part] + (double)x->range - 1) / x->range);
+    a.hi = neo_const_i64(m, (int64_t)(x->extent[x->part] + (double)x->range - 1) / x->range);
     *whole = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, length, *whole), inner);
   }
   return a;
@@ -266,7 +261,7 @@ static neo_axis_rec part_axis(const split *x, uint32_t at, neo_expr inner, neo_e
 /* Iterations of one range: the last may be shorter. */
 static neo_expr range_length(const split *x, uint32_t at) {
   neo_module *m = x->m;
-  neo_expr length = neo_const_int(m, NEO_I64_T, x->range);
+  neo_expr length = neo_const_i64(m, x->range);
   neo_expr start = neo_op2(m, NEO_OP_MUL, length, neo_axis_ref(m, at));
   return (int64_t)x->extent[x->part] % x->range
              ? neo_op2(m, NEO_OP_MIN, length, neo_op2(m, NEO_OP_SUB, x->axis[x->part].hi, start))
@@ -350,11 +345,11 @@ static neo_expr put_mean(void *ctx, neo_module *m, neo_expr e) {
 /* `finish` over a sum in the place of a mean. */
 static void finish_mean(const split *x, neo_def_rec *r) {
   neo_module *m = x->m;
-  neo_expr count = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr count = neo_const_i64(m, 1);
   for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++)
     count = neo_op2(m, NEO_OP_MUL, count, neo_axis_points(m, &x->axis[k]));
   neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, r->finish, 0), put_mean, &count);
-  r->finish = neo_list_new(m, &e.i, 1);
+  r->finish = neo_list_one(m, e.i);
 }
 
 /* The definition reduces its parts. */
@@ -368,11 +363,11 @@ static void reduce_parts(const split *x, neo_tensor parts) {
     index[k] = neo_axis_ref(m, k == at ? n : from++);
   for (uint32_t k = 0; k < n; k++)
     ids[k] = neo_list_at(m, x->r.axes, k);
-  ids[n] = neo_axis_add(m, part_axis(x, n, neo_const_int(m, NEO_I64_T, 0), &unused)).i;
+  ids[n] = neo_axis_add(m, part_axis(x, n, neo_const_i64(m, 0), &unused)).i;
   neo_expr body = neo_load(m, parts, index, n + 1, x->r.span);
   r.axes = neo_list_new(m, ids, n + 1);
   r.where = (neo_expr){0};
-  r.body = neo_list_new(m, &body.i, 1);
+  r.body = neo_list_one(m, body.i);
   if (x->r.reducer == NEO_RED_MEAN) {
     r.reducer = NEO_RED_SUM;
     finish_mean(x, &r);

@@ -137,7 +137,7 @@ static bool rows_are_reduced(const columns *x, uint32_t n_defs) {
 static neo_axis_rec run_axis(const columns *x) {
   neo_axis_rec a = x->axis[x->r.axes.n - 1];
   a.name = neo_name_of(x->m->names, "run");
-  a.hi = neo_const_int(x->m, NEO_I64_T, (x->rows + x->length - 1) / x->length);
+  a.hi = neo_const_i64(x->m, (x->rows + x->length - 1) / x->length);
   return a;
 }
 
@@ -179,7 +179,7 @@ static void sum_parts(const columns *x, neo_tensor part) {
   index[n] = neo_axis_ref(m, 0);
   neo_expr body = neo_load(m, part, index, n + 1, x->r.span);
   r.axes = neo_list_new(m, ids, n + 1);
-  r.body = neo_list_new(m, &body.i, 1);
+  r.body = neo_list_one(m, body.i);
   *neo_def_at(m, x->def) = r;
 }
 

@@ -14,17 +14,13 @@ typedef struct {
   uint32_t *axis; /* by tensor: the dimension that becomes the first; 0: none */
 } rounds;
 
-static neo_tensor out_of(const neo_module *m, neo_def d, uint32_t k) {
-  return (neo_tensor){neo_list_at(m, neo_def_at(m, d)->out, k)};
-}
-
 /* Can the results of the definition lie in another way? */
 static bool moves(const rounds *s, const neo_order_member *x) {
   const neo_module *m = s->m;
   const neo_def_rec *d = neo_def_at(m, x->def);
   bool all = x->axis && !d->out_map.n && d->axes.n <= 64;
   for (uint32_t k = 0; k < d->out.n && all; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(m, out_of(m, x->def, k));
+    const neo_tensor_rec *t = neo_tensor_at(m, neo_def_out(m, x->def, k));
     all = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i;
   }
   return all;
@@ -40,7 +36,7 @@ static neo_expr read_renamed(void *ctx, neo_module *m, neo_expr e) {
   const renaming *r = ctx;
   neo_node n = *neo_expr_node(m, e);
   uint64_t to;
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !neo_map_get(r->to, n.attr, &to))
+  if (!neo_node_is_load(&n) || !neo_map_get(r->to, n.attr, &to))
     return e;
   neo_expr arg[65];
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -54,9 +50,8 @@ static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_def_rec def = *neo_def_at(m, d), copy = {.n_out = def.n_out, .span = def.span};
   uint32_t id[64];
-  neo_expr at[64];
   r.name = neo_tensor_fresh_name(m, "rounds", neo_name_text(m->names, r.name));
-  r.pieces = neo_list_new(m, &d.i, 1);
+  r.pieces = neo_list_one(m, d.i);
   neo_tensor own = neo_tensor_add(m, r);
   neo_tensor_at(m, t)->pieces = (neo_list){0};
   for (uint32_t k = 0; k < def.out.n; k++) {
@@ -64,27 +59,24 @@ static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
     id[k] = out == t.i ? own.i : out;
   }
   neo_def_at(m, d)->out = neo_list_new(m, id, def.out.n);
-  for (uint32_t k = 0; k < def.n_out; k++) {
-    at[k] = neo_axis_ref(m, k);
+  for (uint32_t k = 0; k < def.n_out; k++)
     id[k] = neo_axis_add(m, *neo_def_axis(m, &def, k)).i;
-  }
   copy.origin = def.origin ? def.origin : d.i;
   copy.axes = neo_list_new(m, id, def.n_out);
-  copy.out = neo_list_new(m, &t.i, 1);
-  copy.finish = neo_list_new(m, &(uint32_t){neo_load(m, own, at, def.n_out, def.span).i}, 1);
+  copy.out = neo_list_one(m, t.i);
+  copy.finish = neo_list_one(m, neo_load_own(m, own, def.span).i);
   neo_def_add(m, copy, true);
   return own;
 }
 
 static void replace_named(rounds *s) {
   neo_module *m = s->m;
-  neo_map to;
   uint32_t n_defs = (uint32_t)m->defs.n; /* copies read what they copy */
-  neo_map_init(&to, s->a);
+  neo_map to = neo_map_in(s->a);
   for (size_t k = 0; k < s->n; k++)
     for (uint32_t i = 0; moves(s, &s->member[k]) && i < neo_def_at(m, s->member[k].def)->out.n;
          i++) {
-      neo_tensor t = out_of(m, s->member[k].def, i);
+      neo_tensor t = neo_def_out(m, s->member[k].def, i);
       if (s->named[t.i])
         neo_map_set(&to, t.i, replace(s, s->member[k].def, t).i);
     }
@@ -105,7 +97,7 @@ static void look_row(void *ctx, neo_expr e) {
   row_look *l = ctx;
   const neo_module *m = l->s->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n->attr});
   uint32_t rank = t->extent.n;
@@ -121,8 +113,8 @@ static void look_row(void *ctx, neo_expr e) {
       neo_expr_node(m, last)->op == NEO_OP_AXIS && neo_expr_node(m, last)->attr == l->x->axis;
   bool can =
       row && t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i && !l->s->named[n->attr];
-  if (!can || neo_def_at(m, (neo_def){neo_list_at(m, t->pieces, 0)})->out_map.n ||
-      neo_def_at(m, (neo_def){neo_list_at(m, t->pieces, 0)})->out.n != 1)
+  if (!can || neo_def_at(m, neo_list_def(m, t->pieces, 0))->out_map.n ||
+      neo_def_at(m, neo_list_def(m, t->pieces, 0))->out.n != 1)
     l->other[n->attr] = true;
   else
     l->s->axis[n->attr] = rank - 1;
@@ -133,7 +125,7 @@ static void find_tensors(rounds *s) {
   bool *other = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
   for (size_t k = 0; k < s->n; k++)
     for (uint32_t i = 0; i < neo_def_at(m, s->member[k].def)->out.n; i++)
-      s->made[out_of(m, s->member[k].def, i).i] = true;
+      s->made[neo_def_out(m, s->member[k].def, i).i] = true;
   for (size_t k = 0; k < s->n; k++) {
     row_look l = {s, &s->member[k], other};
     neo_def_visit(m, s->member[k].def, look_row, &l);
@@ -143,7 +135,7 @@ static void find_tensors(rounds *s) {
       s->axis[t] = 0;
   for (size_t k = 0; k < s->n; k++)
     for (uint32_t i = 0; moves(s, &s->member[k]) && i < neo_def_at(m, s->member[k].def)->out.n; i++)
-      s->axis[out_of(m, s->member[k].def, i).i] = s->member[k].axis;
+      s->axis[neo_def_out(m, s->member[k].def, i).i] = s->member[k].axis;
 }
 
 /* ---- the module with them */

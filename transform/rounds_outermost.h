@@ -1,6 +1,5 @@
 /* Recurrences whose rounds run along the first dimension of what they make. */
-#ifndef NEO_TRANSFORM_ROUNDS_OUTERMOST_H
-#define NEO_TRANSFORM_ROUNDS_OUTERMOST_H
+#pragma once
 #include "ir/order.h"
 
 /* Lays the results of a loop's members so that a round's elements lie one behind the other:
@@ -13,5 +12,3 @@
  * keep few of. Temporary tensors that the members read in rows of a round are laid like them; a result that
  * users see gets a definition that copies it. `n` members: the loop's, and definitions that were added. */
 void neo_rounds_outermost(neo_module *m, neo_arena *a, const neo_order_member *member, size_t n);
-
-#endif

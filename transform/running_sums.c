@@ -62,7 +62,7 @@ static void look_term(void *ctx, neo_expr e) {
   sum_look *s = ctx;
   neo_module *m = s->r->m;
   neo_node n = *neo_expr_node(m, e);
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !is_made(s->r, (neo_tensor){n.attr}))
+  if (!neo_node_is_load(&n) || !is_made(s->r, (neo_tensor){n.attr}))
     return;
   const neo_order_member *made = member_of(s->r, (neo_tensor){n.attr});
   neo_linear l;
@@ -82,16 +82,15 @@ static void look_term(void *ctx, neo_expr e) {
 static void look_none(void *ctx, neo_expr e) {
   sum_look *s = ctx;
   const neo_node *n = neo_expr_node(s->r->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     s->good = s->good && !is_made(s->r, (neo_tensor){n->attr});
 }
 
 /* Is the axis' start, or the number below 0 at which it starts, known? */
 static bool has_first(sum_look *s) {
-  neo_facts none = {0};
   int64_t lo, hi;
   neo_expr start = neo_def_axis(s->r->m, &s->d, s->axis)->lo;
-  (void)neo_interval(s->r->p, &none, start, &lo, &hi);
+  (void)neo_interval(s->r->p, NULL, start, &lo, &hi);
   s->first = lo < 0 ? lo : 0;
   return lo >= 0 || lo == hi;
 }
@@ -138,24 +137,16 @@ static bool is_sum(runner *r, neo_def id, sum_look *s) {
 
 /* ---- rewriting */
 
-static neo_expr at_axes(const sum_look *s, neo_expr e, const neo_expr *by) {
-  return e.i ? neo_expr_subst_axes(s->r->m, e, by, s->d.axes.n) : e;
-}
-
 static neo_axis_rec placed_axis(const sum_look *s, uint32_t k, const neo_expr *by) {
   neo_axis_rec x = *neo_def_axis(s->r->m, &s->d, k);
-  x.lo = at_axes(s, x.lo, by);
-  x.hi = at_axes(s, x.hi, by);
+  x.lo = neo_expr_subst_axes(s->r->m, x.lo, by, s->d.axes.n);
+  x.hi = neo_expr_subst_axes(s->r->m, x.hi, by, s->d.axes.n);
   return x;
-}
-
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
 /* What the running sum has at the point of the axis. */
 static neo_expr element_of(const sum_look *s, neo_expr point) {
-  return neo_op2(s->r->m, NEO_OP_SUB, point, neo_const_int(s->r->m, NEO_I64_T, s->first));
+  return neo_op2(s->r->m, NEO_OP_SUB, point, neo_const_i64(s->r->m, s->first));
 }
 
 /* running.G; its axes are the round, G's, and those that are left of the reduction. */
@@ -166,13 +157,13 @@ static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = d->n_out + 1, .span = d->span};
   uint32_t id[64], n = 0;
-  by[s->axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, s->first));
+  by[s->axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, 0), neo_const_i64(m, s->first));
   for (uint32_t k = 0, next = 1; k < d->axes.n; k++)
     if (k != s->axis)
       by[k] = neo_axis_ref(m, next++);
   neo_expr first = element_of(s, round.lo);
   int64_t lo;
-  round.lo = neo_const_int(m, NEO_I64_T, 0);
+  round.lo = neo_const_i64(m, 0);
   round.hi = element_of(s, round.hi);
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     where = neo_op2(m, NEO_OP_LE, first, neo_axis_ref(m, 0));
@@ -182,26 +173,25 @@ static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
       id[n++] = neo_axis_add(m, placed_axis(s, k, by)).i;
   r.axes = neo_list_new(m, id, n);
   r.origin = d->origin ? d->origin : s->id.i;
-  where = both(m, where, at_axes(s, d->where, by));
-  body = at_axes(s, body, by);
+  where = neo_both(m, where, neo_expr_subst_axes(s->r->m, d->where, by, s->d.axes.n));
+  body = neo_expr_subst_axes(s->r->m, body, by, s->d.axes.n);
   neo_temp t = {.prefix = "running", .like = {neo_list_at(m, d->out, 0)}, .type = type};
   neo_tensor sum = neo_temp_define(m, &t, r);
   for (uint32_t k = 0; k < r.n_out; k++)
     at[k] = neo_axis_ref(m, k);
-  at[0] =
-      neo_op2(m, s->r->loop.down ? NEO_OP_ADD : NEO_OP_SUB, at[0], neo_const_int(m, NEO_I64_T, 1));
+  at[0] = neo_op2(m, s->r->loop.down ? NEO_OP_ADD : NEO_OP_SUB, at[0], neo_const_i64(m, 1));
   neo_expr zero = neo_const_float(m, type, 0);
   neo_expr value = neo_load_else(m, sum, at, r.n_out, zero, d->span),
            term = neo_acc_ref(m, type, 0);
-  neo_def_rec *to = neo_def_at(m, (neo_def){neo_list_at(m, neo_tensor_at(m, sum)->pieces, 0)});
+  neo_def_rec *to = neo_def_at(m, neo_tensor_piece(m, sum, 0));
   if (n > r.n_out) {
     to->reducer = NEO_RED_SUM;
     to->where = where;
-    to->body = neo_list_new(m, &body.i, 1);
+    to->body = neo_list_one(m, body.i);
   } else {
     term = where.i ? neo_op3(m, NEO_OP_SELECT, where, body, zero) : body;
   }
-  to->finish = neo_list_new(m, &(uint32_t){neo_op2(m, NEO_OP_ADD, value, term).i}, 1);
+  to->finish = neo_list_one(m, neo_op2(m, NEO_OP_ADD, value, term).i);
   return sum;
 }
 
@@ -209,28 +199,15 @@ static void write(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
   neo_expr at[64];
-  uint32_t id[64];
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   neo_axis_rec round = *neo_def_axis(m, d, s->axis);
   neo_tensor sum = running_sum(s, round);
-  at[0] =
-      s->r->loop.down ? round.lo : neo_op2(m, NEO_OP_SUB, round.hi, neo_const_int(m, NEO_I64_T, 1));
+  at[0] = s->r->loop.down ? round.lo : neo_op2(m, NEO_OP_SUB, round.hi, neo_const_i64(m, 1));
   at[0] = element_of(s, at[0]);
-  for (uint32_t k = 0; k < d->n_out; k++) {
+  for (uint32_t k = 0; k < d->n_out; k++)
     at[k + 1] = neo_axis_ref(m, k);
-    id[k] = neo_list_at(m, d->axes, k);
-  }
-  neo_list axes = neo_list_new(m, id, d->n_out);
   neo_expr last = neo_load_else(m, sum, at, d->n_out + 1, neo_const_float(m, type, 0), d->span);
-  for (uint32_t k = 0; k < d->finish.n; k++)
-    id[k] = neo_expr_replace(m, neo_list_expr(m, d->finish, k), neo_acc_ref(m, type, 0), last).i;
-  neo_list finish = neo_list_new(m, id, d->finish.n);
-  neo_def_rec *to = neo_def_at(m, s->id);
-  to->axes = axes;
-  to->finish = finish;
-  to->reducer = NEO_RED_NONE;
-  to->where.i = 0;
-  to->body = (neo_list){0};
+  neo_reduction_replace(m, s->id, last);
 }
 
 /* ---- recurrences */
@@ -248,7 +225,7 @@ static void look_once(void *ctx, neo_expr e) {
   sum_look *s = ctx;
   neo_module *m = s->r->m;
   const neo_node *n = neo_expr_node(m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !is_made(s->r, (neo_tensor){n->attr}))
+  if (!neo_node_is_load(n) || !is_made(s->r, (neo_tensor){n->attr}))
     return;
   uint64_t axes = 0;
   for (uint32_t k = 0; k < neo_tensor_rank(m, (neo_tensor){n->attr}); k++)
@@ -266,10 +243,9 @@ static bool follows_rounds(runner *r, neo_def d) {
 }
 
 static bool is_large(runner *r, neo_tensor t) {
-  neo_facts none = {0};
-  int64_t lo, hi, bytes = neo_type_bytes((neo_type)neo_tensor_at(r->m, t)->type);
+  int64_t lo, hi, bytes = neo_type_bytes(neo_tensor_type(r->m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(r->m, t); k++)
-    if (!neo_interval(r->p, &none, neo_tensor_extent(r->m, t, k), &lo, &hi) ||
+    if (!neo_interval(r->p, NULL, neo_tensor_extent(r->m, t, k), &lo, &hi) ||
         __builtin_mul_overflow(bytes, hi, &bytes))
       return true;
   return bytes >= LARGE_BYTES;
@@ -297,27 +273,19 @@ static void run_readers(runner *r, neo_tensor t) {
 }
 
 neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   uint32_t n_defs = (uint32_t)m->defs.n, n_tensors = (uint32_t)m->tensors.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
   runner r = {.m = m,
               .a = &scratch,
               .gpu = target->gpu_threads,
               .large = target->tile_rounds,
               .n_defs = n_defs};
-  r.number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
-  uint32_t n_found = neo_recurrences(m, defs, n_defs - 1, &scratch, r.number);
+  uint32_t n_found = neo_all_recurrences(m, &scratch, &r.number);
   r.named = neo_named_tensors(m, &scratch);
   r.p = n_found ? neo_prover_new(m) : NULL;
   for (r.own = 1; r.own <= n_found; r.own++) {
-    neo_def *own = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-    size_t n = 0;
-    for (uint32_t k = 1; k < n_defs; k++)
-      if (r.number[k] == r.own)
-        own[n++].i = k;
+    size_t n;
+    const neo_def *own = neo_recurrence_members(r.number, n_defs, r.own, &scratch, &n);
     if (!neo_order_find(r.p, own, n, &scratch, &r.loop, NULL))
       continue;
     for (uint32_t t = 1; t < n_tensors; t++)

@@ -36,7 +36,7 @@ static neo_expr constant_of(const neo_module *m, neo_tensor t) {
   neo_expr none = {0};
   if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1)
     return none;
-  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
+  const neo_def_rec *d = neo_def_at(m, neo_list_def(m, r->pieces, 0));
   if (d->reducer != NEO_RED_NONE || d->where.i || d->out_map.n || d->out.n != 1)
     return none;
   neo_expr value = neo_list_expr(m, d->finish, 0);
@@ -71,9 +71,8 @@ static neo_expr rewrite_constants(void *ctx, neo_module *m, neo_expr e) {
 }
 
 static void read_constants(neo_module *m) {
-  neo_arena a;
   bool any = false;
-  neo_arena_init(&a, m->arena->alloc, m->arena->on_fail);
+  neo_arena a = neo_arena_scratch(m->arena);
   neo_expr *constant = NEO_NEW_ARRAY(&a, neo_expr, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     constant[t] = constant_of(m, (neo_tensor){t});
@@ -87,13 +86,6 @@ static void read_constants(neo_module *m) {
 
 /* ---- definitions */
 
-static neo_list new_axes(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
-  uint32_t ids[64];
-  for (uint32_t k = 0; k < n; k++)
-    ids[k] = neo_axis_add(m, axis[k]).i;
-  return neo_list_new(m, ids, n);
-}
-
 static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
   neo_axis_rec axis[64];
@@ -106,7 +98,7 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   if (where.i && neo_expr_is_int(m, where, &always) && always)
     where.i = 0;
   if (neo_take_data_ranges(p, axis, r.axes.n, r.n_out, &where))
-    r.axes = new_axes(m, axis, r.axes.n);
+    r.axes = neo_axes_add(m, axis, r.axes.n);
   u.facts.assume = &where;
   u.facts.n_assume = where.i != 0;
   neo_list body = simpler_list(&u, m, r.body);

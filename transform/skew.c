@@ -16,7 +16,6 @@
  * revisited".) */
 #include "ir/clone.h"
 #include "ir/component.h"
-#include "ir/define.h"
 #include "ir/element.h"
 #include "ir/order.h"
 #include "transform/embed.h"
@@ -54,12 +53,7 @@ typedef struct { /* the two loops of a recurrence */
 } loops;
 
 static neo_expr number_of(const skewing *s, int64_t x) {
-  return neo_const_int(s->m, NEO_I64_T, x);
-}
-
-static neo_expr simple(const skewing *s, neo_expr e) {
-  neo_linear l;
-  return neo_linear_of(s->m, e, &l) ? neo_linear_expr(s->m, &l) : e;
+  return neo_const_i64(s->m, x);
 }
 
 static neo_expr times(const skewing *s, int64_t by, neo_expr e) {
@@ -100,7 +94,7 @@ static void look_read(void *ctx, neo_expr e) {
   neo_module *m = l->s->m;
   const neo_node *n = neo_expr_node(m, e);
   int64_t outer, inner;
-  if (!l->good || (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE))
+  if (!l->good || !neo_node_is_load(n))
     return;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
   const neo_order_member *made = pieces.n ? member_of(l->outer, neo_list_at(m, pieces, 0)) : NULL;
@@ -121,16 +115,15 @@ static bool can_move(const skewing *s, neo_def d) {
   const neo_def_rec *r = neo_def_at(m, d);
   bool can = !r->out_map.n && r->axes.n <= MOST_AXES && r->n_out <= MOST_RANK;
   for (uint32_t k = 0; k < r->out.n && can; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, r->out, k));
     can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i;
   }
   return can;
 }
 
 static bool range_of(const skewing *s, neo_def d, uint32_t axis, int64_t *lo, int64_t *hi) {
-  neo_facts none = {0};
   neo_expr extent = neo_def_axis(s->m, neo_def_at(s->m, d), axis)->hi;
-  return neo_interval(s->p, &none, extent, lo, hi);
+  return neo_interval(s->p, NULL, extent, lo, hi);
 }
 
 /* Has each of the two axes positions for lanes? None may be empty. */
@@ -206,7 +199,7 @@ static skew skew_of(const loops *l, neo_def d) {
 /* The round of an element. */
 static neo_expr round_of(const skewing *s, const skew *x, neo_expr lane, neo_expr dropped) {
   neo_expr e = plus(s, times(s, x->lane_by, lane), times(s, x->dropped_by, dropped));
-  return simple(s, plus(s, e, x->shift));
+  return neo_linear_form(s->m, plus(s, e, x->shift));
 }
 
 /* How many rounds there are: the last element's, and one. */
@@ -215,16 +208,10 @@ static neo_expr rounds_of(const skewing *s, const skew *x, neo_expr lanes, neo_e
   neo_expr one = number_of(s, 1), zero = number_of(s, 0);
   neo_expr lane = x->lane_by > 0 ? neo_op2(m, NEO_OP_SUB, lanes, one) : zero;
   neo_expr other = x->dropped_by > 0 ? neo_op2(m, NEO_OP_SUB, dropped, one) : zero;
-  return simple(s, plus(s, round_of(s, x, lane, other), one));
+  return neo_linear_form(m, plus(s, round_of(s, x, lane, other), one));
 }
 
 /* ---- skewed definitions */
-
-static neo_expr within(const skewing *s, neo_expr at, neo_expr extent) {
-  neo_module *m = s->m;
-  return neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, number_of(s, 0), at),
-                 neo_op2(m, NEO_OP_LT, at, extent));
-}
 
 typedef struct {
   const skew *x;
@@ -239,13 +226,9 @@ static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
     p.by[k] = neo_axis_ref(m, k < d->n_out ? x->place[k] : k);
   neo_expr at = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), x->shift);
   at = neo_op2(m, NEO_OP_SUB, at, times(s, x->lane_by, p.by[x->lane]));
-  p.by[x->dropped] = simple(s, times(s, x->dropped_by, at));
-  p.is = within(s, p.by[x->dropped], neo_def_axis(m, d, x->dropped)->hi);
+  p.by[x->dropped] = neo_linear_form(s->m, times(s, x->dropped_by, at));
+  p.is = neo_between(s->m, number_of(s, 0), p.by[x->dropped], neo_def_axis(m, d, x->dropped)->hi);
   return p;
-}
-
-static neo_expr placed(const skewing *s, const placement *p, const neo_def_rec *d, neo_expr e) {
-  return e.i ? neo_expr_subst_axes(s->m, e, p->by, d->axes.n) : e;
 }
 
 static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_rec *d) {
@@ -259,8 +242,8 @@ static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_
       id[p->x->place[k]] = neo_list_at(m, d->axes, k);
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, d, k);
-    axis.lo = placed(s, p, d, axis.lo);
-    axis.hi = placed(s, p, d, axis.hi);
+    axis.lo = neo_expr_subst_axes(s->m, axis.lo, p->by, d->axes.n);
+    axis.hi = neo_expr_subst_axes(s->m, axis.hi, p->by, d->axes.n);
     id[k] = neo_axis_add(m, axis).i;
   }
   return neo_list_new(m, id, d->axes.n);
@@ -271,19 +254,12 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
   neo_module *m = s->m;
   uint32_t id[64];
   for (uint32_t k = 0; k < d->finish.n; k++) {
-    neo_expr e = placed(s, p, d, neo_list_expr(m, d->finish, k));
+    neo_expr e = neo_expr_subst_axes(s->m, neo_list_expr(m, d->finish, k), p->by, d->axes.n);
     neo_type t = neo_expr_type(m, e);
-    neo_expr zero = t == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, t, 0);
+    neo_expr zero = neo_const_int(m, t, 0);
     id[k] = neo_op3(m, NEO_OP_SELECT, p->is, e, zero).i;
   }
   return neo_list_new(m, id, d->finish.n);
-}
-
-static neo_list placed_body(const skewing *s, const placement *p, const neo_def_rec *d) {
-  uint32_t id[64];
-  for (uint32_t k = 0; k < d->body.n; k++)
-    id[k] = placed(s, p, d, neo_list_expr(s->m, d->body, k)).i;
-  return neo_list_new(s->m, id, d->body.n);
 }
 
 /* The tensor itself, as a copy of the skewed one. */
@@ -291,18 +267,15 @@ static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, 
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
   neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
-  uint32_t id[64];
   neo_expr at[64];
   copy.origin = d->origin ? d->origin : origin.i;
-  for (uint32_t k = 0; k < d->n_out; k++) {
-    id[k] = neo_list_at(m, d->axes, k);
+  for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_axis_ref(m, k);
-  }
   at[0] = round_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
-  copy.axes = neo_list_new(m, id, d->n_out);
-  copy.out = neo_list_new(m, &t.i, 1);
-  copy.finish = neo_list_new(m, &(uint32_t){neo_load(m, x->to, at, d->n_out, d->span).i}, 1);
+  copy.axes = neo_list_first(d->axes, d->n_out);
+  copy.out = neo_list_one(m, t.i);
+  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
   neo_def_add(m, copy, true);
 }
 
@@ -320,7 +293,7 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   r.extent = neo_list_new(m, extent, d->n_out);
   neo_element_ends_drop(&r);
   r.name = neo_tensor_fresh_name(m, "skewed", neo_name_text(m->names, r.name));
-  r.pieces = neo_list_new(m, &id.i, 1);
+  r.pieces = neo_list_one(m, id.i);
   r.partial = true;
   neo_tensor_at(m, t)->pieces = (neo_list){0};
   return neo_tensor_add(m, r);
@@ -333,8 +306,8 @@ static void move(skewing *s, neo_def id, const skew *x) {
   uint32_t out[4];
   to.axes = placed_axes(s, &p, &d);
   to.finish = placed_finish(s, &p, &d);
-  to.body = placed_body(s, &p, &d);
-  to.where = placed(s, &p, &d, d.where);
+  to.body = neo_list_subst_axes(s->m, d.body, p.by, d.axes.n);
+  to.where = neo_expr_subst_axes(s->m, d.where, p.by, d.axes.n);
   if (d.reducer != NEO_RED_NONE)
     to.where = to.where.i ? neo_op2(m, NEO_OP_AND, p.is, to.where) : p.is;
   for (uint32_t k = 0; k < d.out.n; k++) {
@@ -347,7 +320,7 @@ static void move(skewing *s, neo_def id, const skew *x) {
   *neo_def_at(m, id) = to;
   s->moved[id.i] = true;
   for (uint32_t k = 0; k < d.out.n; k++)
-    define_copy(s, &d, id, (neo_tensor){neo_list_at(m, d.out, k)});
+    define_copy(s, &d, id, neo_list_tensor(m, d.out, k));
 }
 
 /* ---- reads of skewed definitions */
@@ -362,7 +335,7 @@ static bool is_direct(const skewing *s, const skew *x, const neo_node *n) {
 static neo_expr read_skewed(void *ctx, neo_module *m, neo_expr e) {
   const skewing *s = ctx;
   neo_node n = *neo_expr_node(m, e);
-  bool read = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  bool read = neo_node_is_load(&n);
   const skew *x = read && n.attr < s->n_tensors ? &s->of[n.attr] : NULL;
   if (!x || !x->to.i || !is_direct(s, x, &n))
     return e;
@@ -377,8 +350,9 @@ static neo_expr read_skewed(void *ctx, neo_module *m, neo_expr e) {
     return neo_load(m, x->to, at, rank, n.span);
   neo_expr other = neo_list_expr(m, n.arg, rank);
   neo_expr value = neo_load_else(m, x->to, at, rank, other, n.span);
-  return neo_op3(m, NEO_OP_SELECT, within(s, dropped, neo_tensor_extent(m, t, x->dropped)), value,
-                 other);
+  return neo_op3(m, NEO_OP_SELECT,
+                 neo_between(s->m, number_of(s, 0), dropped, neo_tensor_extent(m, t, x->dropped)),
+                 value, other);
 }
 
 /* ---- the pass */
@@ -396,25 +370,17 @@ static void skew_recurrence(skewing *s, const neo_def *own, size_t n) {
 }
 
 neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   skewing s = {
       .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, s.n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, s.n_defs);
-  for (uint32_t k = 1; k < s.n_defs; k++)
-    defs[k - 1].i = k;
-  uint32_t n_found = neo_recurrences(m, defs, s.n_defs - 1, &scratch, number);
+  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
   s.least = target->tile_rounds ? 1 : LEAST_EXTENT;
   s.of = NEO_NEW_ARRAY(&scratch, skew, s.n_tensors);
   s.moved = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
   s.p = n_found ? neo_prover_new(m) : NULL;
   for (uint32_t r = 1; r <= n_found; r++) {
-    neo_def *own = NEO_NEW_ARRAY(&scratch, neo_def, s.n_defs);
-    size_t n = 0;
-    for (uint32_t k = 1; k < s.n_defs; k++)
-      if (number[k] == r)
-        own[n++].i = k;
+    size_t n;
+    const neo_def *own = neo_recurrence_members(number, s.n_defs, r, &scratch, &n);
     skew_recurrence(&s, own, n);
   }
   for (uint32_t k = 1; k < s.n_defs && n_found; k++) {

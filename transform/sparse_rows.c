@@ -134,7 +134,7 @@ static bool all_ask(const rows *x, neo_tensor t, neo_def *asks) {
   wanted[t.i] = true;
   for (size_t k = 0; k < x->n && all; k++) {
     neo_guarded_reads reads = {0};
-    neo_tensor out = {neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)};
+    neo_tensor out = neo_def_out(m, x->defs[k], 0);
     if (asks_rows(m, x->defs[k], t) && neo_tensor_at(m, out)->role == NEO_ROLE_TEMP) {
       asks[out.i] = x->defs[k];
       continue;
@@ -165,8 +165,8 @@ static neo_tensor define_touched(const rows *x, neo_def id, neo_tensor t) {
   }
   r.axes = neo_list_new(m, axes, n);
   r.where = neo_expr_subst_axes(m, d.where, by, d.axes.n);
-  r.body = neo_list_new(m, &yes.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, NEO_BOOL_T, 0).i}, 1);
+  r.body = neo_list_one(m, yes.i);
+  r.finish = neo_list_one(m, neo_acc_ref(m, NEO_BOOL_T, 0).i);
   r.origin = d.origin ? d.origin : id.i;
   neo_temp temp = {.prefix = "touched", .like = t, .type = NEO_BOOL_T};
   return neo_temp_define(m, &temp, r);
@@ -185,7 +185,7 @@ static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, n
   if (x->gpu) {
     neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
                              neo_list_expr(m, d.finish, 0), neo_const_int(m, type, 0));
-    d.finish = neo_list_new(m, &value.i, 1);
+    d.finish = neo_list_one(m, value.i);
   }
   neo_tensor made = neo_temp_define(m, &temp, d);
   neo_tensor_rec *r = neo_tensor_at(m, made);
@@ -200,7 +200,7 @@ static neo_tensor define_asking(const rows *x, neo_def id, neo_tensor touched) {
   neo_temp temp = {.prefix = "asked", .like = {neo_list_at(m, d.out, 0)}, .type = NEO_BOOL_T};
   neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
                            neo_list_expr(m, d.finish, 0), neo_const_bool(m, false));
-  d.finish = neo_list_new(m, &value.i, 1);
+  d.finish = neo_list_one(m, value.i);
   d.origin = d.origin ? d.origin : id.i;
   neo_tensor made = neo_temp_define(m, &temp, d);
   neo_tensor_at(m, made)->partial = true;
@@ -236,7 +236,7 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const neo_def *asks
   neo_tensor touched = define_touched(x, id, t);
   neo_def_rec d = *neo_def_at(m, id);
   d.origin = d.origin ? d.origin : id.i;
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_type type = neo_tensor_type(m, t);
   uint32_t n = (uint32_t)m->tensors.n;
   neo_tensor *answer = NEO_NEW_ARRAY(x->a, neo_tensor, 2 * n + 1),
              sparse = define_sparse(x, d, t, type, touched);
@@ -244,8 +244,7 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const neo_def *asks
   for (uint32_t k = 1; k < n; k++)
     if (asks[k].i) {
       answer[k] = define_asking(x, asks[k], touched);
-      neo_def_rewrite(m, (neo_def){neo_list_at(m, neo_tensor_at(m, answer[k])->pieces, 0)}, renamed,
-                      &to);
+      neo_def_rewrite(m, neo_tensor_piece(m, answer[k], 0), renamed, &to);
     }
   for (size_t k = 0; k < x->n; k++)
     neo_def_rewrite(m, x->defs[k], renamed, &to);
@@ -263,7 +262,7 @@ typedef struct {
 static void look_own(void *ctx, neo_expr e) {
   own_reads *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     x->reads = x->reads || x->of[n->attr] == x->number;
 }
 
@@ -283,27 +282,15 @@ static void make_before(const rows *x, neo_def id) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id), sum = d;
   neo_tensor t = {neo_list_at(m, d.out, 0)};
-  neo_expr body = neo_list_expr(m, d.body, 0), at[MOST_AXES];
-  neo_type type = neo_expr_type(m, body);
-  neo_expr acc = neo_acc_ref(m, type, 0), zero = neo_const_int(m, type, 0);
+  neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
+  neo_expr zero = neo_const_int(m, type, 0);
   neo_tensor touched = define_touched(x, id, t);
-  sum.finish = neo_list_new(m, &acc.i, 1);
+  sum.finish = neo_list_one(m, neo_acc_ref(m, type, 0).i);
   sum.origin = d.origin ? d.origin : id.i;
   neo_tensor made = define_sparse(x, sum, t, type, touched);
-  for (uint32_t k = 0; k < d.n_out; k++)
-    at[k] = neo_axis_ref(m, k);
   neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
-                           neo_load(m, made, at, d.n_out, d.span), zero);
-  neo_expr finish = neo_expr_replace(m, neo_list_expr(m, d.finish, 0), acc, value);
-  uint32_t axes[MOST_AXES];
-  for (uint32_t k = 0; k < d.n_out; k++)
-    axes[k] = neo_list_at(m, d.axes, k);
-  d.axes = neo_list_new(m, axes, d.n_out);
-  d.finish = neo_list_new(m, &finish.i, 1);
-  d.reducer = NEO_RED_NONE;
-  d.where = (neo_expr){0};
-  d.body = (neo_list){0};
-  *neo_def_at(m, id) = d;
+                           neo_load_own(m, made, d.span), zero);
+  neo_reduction_replace(m, id, value);
 }
 
 /* Sums over equations that recurrences only add are made before them. */
@@ -331,13 +318,12 @@ static void write_as_condition(neo_module *m, neo_def id) {
   d.where = neo_list_expr(m, d.body, 0);
   if (!has_key(m, &d))
     return;
-  d.body = neo_list_new(m, &(uint32_t){neo_const_bool(m, true).i}, 1);
+  d.body = neo_list_one(m, neo_const_bool(m, true).i);
   *neo_def_at(m, id) = d;
 }
 
 neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   neo_def *defs;
   rows x = {.m = m, .a = &scratch, .gpu = target->gpu_threads};
   x.n = neo_needed_defs(m, false, &scratch, &defs);
@@ -347,7 +333,7 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
     write_as_condition(m, defs[k]);
     if (!is_candidate(m, defs[k]))
       continue;
-    neo_tensor t = {neo_list_at(m, neo_def_at(m, defs[k])->out, 0)};
+    neo_tensor t = neo_def_out(m, defs[k], 0);
     neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* with touched */
     if (all_ask(&x, t, asks))
       rewrite(&x, defs[k], t, asks);

@@ -57,25 +57,14 @@ static void specialize(neo_module *m, neo_def d, bool value) {
   neo_def_rewrite(m, d, set_training, &value);
 }
 
-typedef NEO_VEC(neo_tensor) tensor_vec;
-
-static void add_roots(neo_module *m, neo_arena *a, neo_list l, tensor_vec *out) {
-  for (uint32_t k = 0; k < l.n; k++)
-    NEO_PUSH(a, out, (neo_tensor){neo_list_at(m, l, k)});
-}
-
 static void split(neo_module *m, neo_arena *scratch) {
-  tensor_vec roots = {0};
-  for (size_t i = 0; i < m->entries.n; i++) {
-    if (trains(&m->entries.at[i]))
-      continue;
-    add_roots(m, scratch, m->entries.at[i].outputs, &roots);
-    add_roots(m, scratch, m->entries.at[i].updates, &roots);
-  }
+  neo_tensors roots = {0};
+  for (size_t i = 0; i < m->entries.n; i++)
+    if (!trains(&m->entries.at[i]))
+      neo_entry_roots(m, scratch, &roots, &m->entries.at[i]);
   neo_def *defs;
   size_t n = neo_module_topo(m, roots.at, roots.n, scratch, &defs, NULL);
-  neo_map to;
-  neo_map_init(&to, scratch);
+  neo_map to = neo_map_in(scratch);
   const bool *marked = neo_defs_affected(m, defs, n, &to, uses_training, scratch);
   neo_defs_clone(m, defs, n, marked, "eval", &to);
   for (size_t k = 0; k < n; k++)
@@ -93,13 +82,12 @@ static void split(neo_module *m, neo_arena *scratch) {
 
 static bool is_init(const neo_module *m, neo_def d) {
   const neo_def_rec *r = neo_def_at(m, d);
-  return r->out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->init.i == d.i;
+  return r->out.n == 1 && neo_tensor_at(m, neo_list_tensor(m, r->out, 0))->init.i == d.i;
 }
 
 neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   split(m, &scratch);
   neo_arena_free(&scratch);
   for (uint32_t k = 1; k < m->defs.n; k++)

@@ -48,9 +48,7 @@ static bool said_of(const neo_whole_sum *s, uint32_t k, neo_expr *own, neo_expr 
   if (!neo_conjuncts_of(m, s->r.where, is, &n, MOST_CONDITIONS))
     return false;
   for (uint32_t i = 0; i < n; i++) {
-    bool alone = neo_expr_axes(m, is[i]) == (uint64_t)1 << k &&
-                 !neo_expr_uses_op(m, is[i], NEO_OP_LOAD) &&
-                 !neo_expr_uses_op(m, is[i], NEO_OP_LOAD_ELSE);
+    bool alone = neo_expr_axes(m, is[i]) == (uint64_t)1 << k && !neo_expr_has_loads(m, is[i]);
     is_not[i] = alone ? (neo_expr){0} : is[i];
     is[i] = alone ? is[i] : (neo_expr){0};
   }
@@ -62,11 +60,10 @@ static bool said_of(const neo_whole_sum *s, uint32_t k, neo_expr *own, neo_expr 
 /* Is it a range that is not empty, and does it leave out a good part of the axis? */
 static bool is_restriction(const neo_whole_sum *s, uint32_t k, neo_expr lo, neo_expr hi) {
   neo_module *m = s->m;
-  neo_facts none = {0};
   int64_t least, most, extent, end;
   neo_expr taken = neo_op2(m, NEO_OP_SUB, hi, lo);
-  return !neo_expr_axes(m, taken) && neo_interval(s->prover, &none, taken, &least, &most) &&
-         neo_interval(s->prover, &none, s->axis[k].hi, &extent, &end) && least > 0 &&
+  return !neo_expr_axes(m, taken) && neo_interval(s->prover, NULL, taken, &least, &most) &&
+         neo_interval(s->prover, NULL, s->axis[k].hi, &extent, &end) && least > 0 &&
          most <= extent - extent / LEAST_LEFT_OUT && most < extent;
 }
 
@@ -80,7 +77,7 @@ static bool restrict_axis(neo_whole_sum *s, uint32_t k) {
     return false;
   neo_expr body = neo_list_expr(m, s->r.body, 0);
   neo_type type = neo_expr_type(m, body);
-  neo_expr zero = neo_type_is_float(type) ? neo_const_float(m, type, 0) : neo_const_int(m, type, 0);
+  neo_expr zero = neo_const_int(m, type, 0);
   s->r.where = others;
   neo_sum_part part = neo_sum_part_of(s, k, lo, neo_op2(m, NEO_OP_SUB, hi, lo));
   neo_expr value = neo_sum_part_define(s, "split", &part, k, lo);
@@ -155,9 +152,9 @@ static void look_comparison(choice_look *c, const neo_linear *f) {
     if (atom->op != NEO_OP_AXIS || (sign != 1 && sign != -1) || atom->attr >= c->s->n ||
         !neo_linear_of(m, f->term[i].atom, &axis) || !neo_linear_add(f, -sign, &axis, &rest))
       continue;
-    neo_expr value = neo_linear_expr(m, &rest), zero = neo_const_int(m, NEO_I64_T, 0);
+    neo_expr value = neo_linear_expr(m, &rest), zero = neo_const_i64(m, 0);
     value = sign > 0 ? neo_op2(m, NEO_OP_SUB, zero, value)
-                     : neo_op2(m, NEO_OP_ADD, value, neo_const_int(m, NEO_I64_T, 1));
+                     : neo_op2(m, NEO_OP_ADD, value, neo_const_i64(m, 1));
     if (neo_expr_axes(m, value) || neo_expr_uses_op(m, value, NEO_OP_LOAD) ||
         !divides(c, atom->attr, value))
       continue;
@@ -193,7 +190,7 @@ static void look_recurrence(void *ctx, neo_expr e) {
   recurrence_look *r = ctx;
   const neo_module *m = r->x->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -220,7 +217,7 @@ static bool divide(const neo_whole_sum *s, two_parts *y) {
     return false;
   y->at = c.at;
   y->first = c.first;
-  y->part[0] = neo_sum_part_of(s, c.at, neo_const_int(m, NEO_I64_T, 0), c.first);
+  y->part[0] = neo_sum_part_of(s, c.at, neo_const_i64(m, 0), c.first);
   y->part[1] = neo_sum_part_of(s, c.at, c.first, neo_op2(m, NEO_OP_SUB, s->axis[c.at].hi, c.first));
   for (int k = 0; k < 2; k++)
     if (choices_of(s, y->part[k].body).conditions >= c.conditions)
@@ -243,7 +240,7 @@ static bool divide_terms(splitting *x, neo_whole_sum *s, uint32_t own, const two
 
 static bool divide_output(neo_whole_sum *s, const two_parts *y) {
   neo_module *m = s->m;
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(m, 0);
   neo_expr a = neo_sum_part_define(s, "split", &y->part[0], y->at, zero);
   neo_expr b = neo_sum_part_define(s, "split", &y->part[1], y->at, y->first);
   neo_expr is_first = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, y->at), y->first);
@@ -260,7 +257,7 @@ static bool divide_operands(splitting *x, neo_def d) {
     return false;
   neo_expr body = neo_list_expr(x->m, s.r.body, 0);
   body = neo_expr_rewrite(x->m, body, look_through, x);
-  s.r.body = neo_list_new(x->m, &body.i, 1);
+  s.r.body = neo_list_one(x->m, body.i);
   if (!neo_sum_is_product(&s) || !neo_sum_is_box(&s) || !divide(&s, &y))
     return false;
   if (y.at >= s.r.n_out)
@@ -270,14 +267,9 @@ static bool divide_operands(splitting *x, neo_def d) {
 
 neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) {
   (void)target;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  uint32_t n_defs = (uint32_t)m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
-  (void)neo_recurrences(m, defs, n_defs - 1, &scratch, number);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  uint32_t n_defs = (uint32_t)m->defs.n, *number;
+  (void)neo_all_recurrences(m, &scratch, &number);
   splitting x = {.m = m, .prover = neo_prover_new(m), .number = number, .n_defs = n_defs};
   for (uint32_t k = 1; k < m->defs.n; k++) { /* of parts too */
     neo_prover_at(x.prover, m->defs.at[k].span);

@@ -38,15 +38,11 @@ static void put_tensor_shape(writer *w, neo_tensor t) {
   put(w, r->extent.n);
 }
 
-static bool reads(const neo_module *m, neo_expr e) {
-  return neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
-}
-
 /* Nodes that are compared by what they say, not by which they are. */
 static void put_expr(writer *w, neo_expr e) {
   const neo_node n = *neo_expr_node(w->m, e);
   uint64_t number;
-  if (n.type == NEO_I64_T || !reads(w->m, e)) {
+  if (n.type == NEO_I64_T || !neo_expr_has_loads(w->m, e)) {
     put(w, UINT32_MAX - 1);
     put(w, e.i);
     return;
@@ -59,7 +55,7 @@ static void put_expr(writer *w, neo_expr e) {
   neo_map_set(&w->seen, e.i, w->seen.n);
   put(w, n.op);
   put(w, n.type);
-  bool load = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  bool load = neo_node_is_load(&n);
   if (!load) {
     put(w, n.attr);
     put(w, n.arg.n);
@@ -141,7 +137,7 @@ static neo_expr moved(const neo_structure_family *f, neo_expr e, int64_t step) {
   neo_expr x = neo_expr_subst_axes(f->m, e, f->by, f->n);
   if (!step)
     return x;
-  neo_expr by = neo_op2(f->m, NEO_OP_MUL, f->t, neo_const_int(f->m, NEO_I64_T, step));
+  neo_expr by = neo_op2(f->m, NEO_OP_MUL, f->t, neo_const_i64(f->m, step));
   return neo_op2(f->m, NEO_OP_ADD, by, x);
 }
 
@@ -150,11 +146,11 @@ static neo_expr rebuild(rebuilder *r, neo_expr e) {
   const neo_node n = *neo_expr_node(f->m, e);
   neo_expr arg[24];
   uint64_t made;
-  if (n.type == NEO_I64_T || !reads(f->m, e))
+  if (n.type == NEO_I64_T || !neo_expr_has_loads(f->m, e))
     return neo_expr_subst_axes(f->m, e, f->by, f->n);
   if (neo_map_get(&r->done, e.i, &made))
     return (neo_expr){(uint32_t)made};
-  bool load = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  bool load = neo_node_is_load(&n);
   const neo_structure_read *read = load ? read_of(f->form, e) : NULL;
   uint32_t rank = load ? neo_tensor_rank(f->m, (neo_tensor){n.attr}) : 0;
   for (uint32_t k = 0; k < n.arg.n; k++) {
@@ -167,7 +163,6 @@ static neo_expr rebuild(rebuilder *r, neo_expr e) {
 }
 
 neo_expr neo_structure_member(const neo_structure_family *f, neo_arena *a, neo_expr e) {
-  rebuilder r = {.f = f};
-  neo_map_init(&r.done, a);
+  rebuilder r = {.f = f, .done = neo_map_in(a)};
   return rebuild(&r, e);
 }

@@ -5,8 +5,7 @@
  *
  * Two definitions with equal words that read the same tensors differ in the constants alone, and
  * are one definition of an axis more where their constants grow evenly. */
-#ifndef NEO_TRANSFORM_STRUCTURE_H
-#define NEO_TRANSFORM_STRUCTURE_H
+#pragma once
 #include "ir/ir.h"
 
 typedef struct {
@@ -39,5 +38,3 @@ typedef struct {
   neo_expr t;
 } neo_structure_family;
 neo_expr neo_structure_member(const neo_structure_family *f, neo_arena *a, neo_expr e);
-
-#endif

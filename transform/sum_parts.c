@@ -62,13 +62,6 @@ neo_sum_part neo_sum_part_of(const neo_whole_sum *s, uint32_t at, neo_expr from,
   return x;
 }
 
-static neo_list axes_of(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
-  uint32_t id[NEO_SUM_AXES];
-  for (uint32_t k = 0; k < n; k++)
-    id[k] = neo_axis_add(m, axis[k]).i;
-  return neo_list_new(m, id, n);
-}
-
 neo_expr neo_sum_part_define(const neo_whole_sum *s, const char *prefix, const neo_sum_part *x,
                              uint32_t at, neo_expr from) {
   neo_module *m = s->m;
@@ -88,9 +81,9 @@ neo_expr neo_sum_part_define(const neo_whole_sum *s, const char *prefix, const n
     }
     axis[n++] = x->axis[k];
   }
-  y.axes = axes_of(m, axis, n);
+  y.axes = neo_axes_add(m, axis, n);
   y.body = neo_expr_subst_axes(m, x->body, by, s->n);
-  y.where = x->where.i ? neo_expr_subst_axes(m, x->where, by, s->n) : x->where;
+  y.where = neo_expr_subst_axes(m, x->where, by, s->n);
   return neo_load(m, neo_partial_define(m, &y), index, y.n_out, s->r.span);
 }
 
@@ -98,16 +91,13 @@ void neo_sum_become(neo_whole_sum *s, const neo_sum_part *x, neo_expr rest) {
   neo_module *m = s->m;
   neo_expr acc = neo_acc_ref(m, neo_expr_type(m, neo_list_expr(m, s->r.body, 0)), 0);
   neo_expr value = x ? neo_op2(m, NEO_OP_ADD, acc, rest) : rest;
-  uint32_t finish[NEO_SUM_AXES];
-  for (uint32_t k = 0; k < s->r.finish.n; k++)
-    finish[k] = neo_expr_replace(m, neo_list_expr(m, s->r.finish, k), acc, value).i;
-  s->r.finish = neo_list_new(m, finish, s->r.finish.n);
+  s->r.finish = neo_list_replace(m, s->r.finish, acc, value);
   s->n = x ? s->n : s->r.n_out;
   for (uint32_t k = 0; x && k < s->n; k++)
     s->axis[k] = x->axis[k];
-  s->r.axes = axes_of(m, s->axis, s->n);
+  s->r.axes = neo_axes_add(m, s->axis, s->n);
   s->r.where = x ? x->where : (neo_expr){0};
-  s->r.body = x ? neo_list_new(m, &x->body.i, 1) : (neo_list){0};
+  s->r.body = x ? neo_list_one(m, x->body.i) : (neo_list){0};
   s->r.reducer = x ? NEO_RED_SUM : NEO_RED_NONE;
   *neo_def_at(m, s->id) = s->r;
 }

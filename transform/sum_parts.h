@@ -1,7 +1,6 @@
 /* Sums of products as several, whose index sets make up that of the whole (index-set splitting: M. Griebl,
  * P. Feautrier, C. Lengauer, "Index set splitting"). Private to transform. */
-#ifndef NEO_TRANSFORM_SUM_PARTS_H
-#define NEO_TRANSFORM_SUM_PARTS_H
+#pragma once
 #include "ir/prove.h"
 
 enum { NEO_SUM_AXES = 64 };
@@ -39,5 +38,3 @@ neo_expr neo_sum_part_define(const neo_whole_sum *s, const char *prefix, const n
 /* The definition becomes this part; `rest` is added to its sum. Null: it has no sum any more, and `rest`
  * stands in its place. */
 void neo_sum_become(neo_whole_sum *s, const neo_sum_part *x, neo_expr rest);
-
-#endif

@@ -48,13 +48,11 @@ typedef struct {
 } candidate;
 
 static neo_expr number_of(const tiling *t, int64_t x) {
-  return neo_const_int(t->m, NEO_I64_T, x);
+  return neo_const_i64(t->m, x);
 }
 
 static neo_expr sum(const tiling *t, neo_expr a, int64_t by) {
-  neo_linear l;
-  neo_expr e = neo_op2(t->m, NEO_OP_ADD, a, number_of(t, by));
-  return neo_linear_of(t->m, e, &l) ? neo_linear_expr(t->m, &l) : e;
+  return neo_linear_form(t->m, neo_op2(t->m, NEO_OP_ADD, a, number_of(t, by)));
 }
 
 static const neo_order_member *member_of(const tiling *t, uint32_t def) {
@@ -70,7 +68,7 @@ static void look_read(void *ctx, neo_expr e) {
   candidate *c = ctx;
   tiling *t = c->t;
   neo_node n = *neo_expr_node(t->m, e);
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return;
   c->reads = true;
   neo_list pieces = neo_tensor_at(t->m, (neo_tensor){n.attr})->pieces;
@@ -118,7 +116,7 @@ static bool is_product(candidate *c) {
 static bool is_proved(const candidate *c, const neo_axis_rec *axes, uint32_t n, neo_expr where,
                       neo_expr goal) {
   neo_facts facts = {axes, n, &where, where.i != 0};
-  return neo_prove(c->t->p, &facts, goal, NULL) == NEO_PROVED;
+  return neo_proves(c->t->p, &facts, goal);
 }
 
 /* The smaller of both, or the larger. */
@@ -243,13 +241,6 @@ static bool divide(candidate *c, half *before, half *within) {
   return true;
 }
 
-static neo_list list_of(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
-  uint32_t id[64];
-  for (uint32_t k = 0; k < n; k++)
-    id[k] = neo_axis_add(m, axis[k]).i;
-  return neo_list_new(m, id, n);
-}
-
 typedef struct {
   const candidate *c;
   const half *h;
@@ -266,8 +257,7 @@ static void look_range(void *ctx, neo_expr e) {
     return;
   for (uint32_t k = 0; k < n.arg.n && r->good; k++) {
     neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
-    r->good =
-        neo_prove_index(r->c->t->p, &facts, neo_list_expr(m, n.arg, k), extent, NULL) == NEO_PROVED;
+    r->good = neo_proves_index(r->c->t->p, &facts, neo_list_expr(m, n.arg, k), extent);
   }
 }
 
@@ -294,31 +284,23 @@ static void write(candidate *c, const half *before, neo_expr where, const half *
                   neo_expr needed) {
   neo_module *m = c->t->m;
   neo_def_rec d = c->d;
-  neo_expr at[64], body = neo_list_expr(m, d.body, 0);
+  neo_expr body = neo_list_expr(m, d.body, 0);
   neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0);
-  uint32_t id[64];
   neo_partial p = {.prefix = "tiled", .of = c->id, .reducer = NEO_RED_SUM, .n_out = d.n_out};
-  p.axes = list_of(m, before->axis, d.axes.n);
+  p.axes = neo_axes_add(m, before->axis, d.axes.n);
   p.where = where;
   p.body = body;
   neo_tensor part = neo_partial_define(m, &p);
-  neo_def made = {neo_list_at(m, neo_tensor_at(m, part)->pieces, 0)};
+  neo_def made = neo_tensor_piece(m, part, 0);
   NEO_PUSH(c->t->a, &c->t->all, (neo_order_member){made, c->own->axis, c->own->delay});
-  for (uint32_t k = 0; k < d.n_out; k++)
-    at[k] = neo_axis_ref(m, k);
-  neo_expr value = neo_load(m, part, at, d.n_out, d.span);
-  neo_type type = neo_expr_type(m, body);
-  neo_expr zero = neo_type_is_float(type) ? neo_const_float(m, type, 0) : neo_const_int(m, type, 0);
+  neo_expr value = neo_load_own(m, part, d.span);
+  neo_expr zero = neo_const_int(m, neo_expr_type(m, body), 0);
   if (needed.i)
     value = neo_op3(m, NEO_OP_SELECT, needed, value, zero);
   neo_expr both = neo_op2(m, NEO_OP_ADD, value, acc);
-  for (uint32_t k = 0; k < d.finish.n; k++)
-    id[k] = neo_expr_replace(m, neo_list_expr(m, d.finish, k), acc, both).i;
-  neo_list finish = neo_list_new(m, id, d.finish.n);
-  neo_list axes = list_of(m, within->axis, d.axes.n);
   neo_def_rec *to = neo_def_at(m, c->id);
-  to->axes = axes;
-  to->finish = finish;
+  to->axes = neo_axes_add(m, within->axis, d.axes.n);
+  to->finish = neo_list_replace(m, d.finish, acc, both);
   to->where = neo_conjunction(m, within->where.at, within->where.n);
 }
 
@@ -361,11 +343,10 @@ static bool tile(tiling *t, const neo_order_member *own, bool written) {
 /* ---- recurrences */
 
 static bool is_long(const tiling *t) {
-  neo_facts none = {0};
   neo_expr first, end;
   int64_t lo, hi;
   neo_order_rounds(t->m, &t->loop, &first, &end);
-  return neo_interval(t->p, &none, neo_op2(t->m, NEO_OP_SUB, end, first), &lo, &hi) &&
+  return neo_interval(t->p, NULL, neo_op2(t->m, NEO_OP_SUB, end, first), &lo, &hi) &&
          hi >= t->least;
 }
 
@@ -394,24 +375,16 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
 }
 
 neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  uint32_t n_defs = (uint32_t)m->defs.n;
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
-  for (uint32_t k = 1; k < n_defs; k++)
-    defs[k - 1].i = k;
-  uint32_t n_found = neo_recurrences(m, defs, n_defs - 1, &scratch, number);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  uint32_t n_defs = (uint32_t)m->defs.n, *number;
+  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
   tiling t = {.m = m, .a = &scratch, .number = number};
   t.rounds = target->tile_rounds ? target->tile_rounds : ROUNDS;
   t.least = target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
   t.p = n_found ? neo_prover_new(m) : NULL;
   for (uint32_t r = 1; r <= n_found; r++) {
-    neo_def *own = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-    size_t n = 0;
-    for (uint32_t k = 1; k < n_defs; k++)
-      if (number[k] == r)
-        own[n++].i = k;
+    size_t n;
+    const neo_def *own = neo_recurrence_members(number, n_defs, r, &scratch, &n);
     tile_recurrence(&t, own, n);
   }
   neo_prover_free(t.p);

@@ -11,8 +11,7 @@
  *     data[n - 1, u] = coefficient u of p   taps[n - 1, k - 1] = 1         sums[m - 1, n - 1] = 1
  *
  * All of it is exact: points are fractions with powers of two below, numbers are ratios. */
-#ifndef NEO_TRANSFORM_TOOM_H
-#define NEO_TRANSFORM_TOOM_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ double neo_toom_error(const neo_toom *x);
 /* The same for the root of the mean of all outputs' squares. Of several directions the numbers
  * multiply. */
 double neo_toom_mean_error(const neo_toom *x);
-
-#endif

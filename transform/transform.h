@@ -1,6 +1,5 @@
 /* Transformations over the whole module. */
-#ifndef NEO_TRANSFORM_TRANSFORM_H
-#define NEO_TRANSFORM_TRANSFORM_H
+#pragma once
 #include "ir/pass.h"
 
 /* `training` becomes a constant: true in TRAIN and GRAD entries, false in the others. Definitions
@@ -164,5 +163,3 @@ neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) NEO_MU
  *     z[i] = f(x, i),  y[i] = g(z, i),  dy[i] = h(y, i),  dz[i] = d(z, dy, i)
  *     ->  after dy again.z[i] = f(x, i),  dz[i] = d(again.z, dy, i) */
 neo_status neo_pass_recompute(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
-
-#endif

@@ -55,23 +55,15 @@ typedef struct {
   NEO_VEC(made) reads;
 } known;
 
-typedef struct {
-  const neo_module *m;
-  bool found;
-} dear_ops;
-
-static void find_dear(void *ctx, neo_expr e) {
-  dear_ops *c = ctx;
-  const neo_node *n = neo_expr_node(c->m, e);
-  c->found = c->found || (neo_op_is_elementwise((neo_op)n->op) &&
-                          neo_op_cost((neo_op)n->op) >= NEO_COST_DIVIDE);
+static bool is_dear(const neo_module *m, neo_expr e, const void *x) {
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  (void)x;
+  return neo_op_is_elementwise(op) && neo_op_cost(op) >= NEO_COST_DIVIDE;
 }
 
 /* Does it take more than a load? */
 static bool costs(const neo_module *m, neo_expr e) {
-  dear_ops c = {m, false};
-  neo_expr_visit(m, e, find_dear, &c);
-  return c.found;
+  return neo_expr_any(m, e, is_dear, NULL);
 }
 
 /* The value of tensor t over the axes of its definition; 0: it has no such one. */
@@ -80,7 +72,7 @@ static neo_expr value_of(const neo_module *m, neo_tensor t) {
   neo_expr none = {0};
   if (r->pieces.n != 1 || (r->type != NEO_F32_T && r->type != NEO_F64_T))
     return none;
-  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
+  const neo_def_rec *d = neo_def_at(m, neo_list_def(m, r->pieces, 0));
   if (d->reducer != NEO_RED_NONE || d->axes.n != d->n_out || d->where.i || d->out_map.n)
     return none;
   for (uint32_t k = 0; k < d->out.n && k < d->finish.n; k++) {
@@ -264,8 +256,8 @@ static bool is_there(known *c, uint32_t k, uint32_t at) {
     *c->prover = neo_prover_new(m);
   neo_prover_at(*c->prover, c->def.span);
   for (uint32_t i = 0; i < n.arg.n; i++)
-    if (neo_prove_index(*c->prover, &f, neo_list_expr(m, n.arg, i),
-                        neo_tensor_extent(m, (neo_tensor){n.attr}, i), NULL) != NEO_PROVED)
+    if (!neo_proves_index(*c->prover, &f, neo_list_expr(m, n.arg, i),
+                          neo_tensor_extent(m, (neo_tensor){n.attr}, i)))
       return false;
   return true;
 }
@@ -285,7 +277,7 @@ static neo_expr replaced(known *c, uint32_t at, neo_expr e) {
   uint64_t key = (uint64_t)at << 32 | e.i, known_as;
   neo_node n = *neo_expr_node(c->m, e);
   neo_expr arg[MOST_AXES];
-  bool load = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  bool load = neo_node_is_load(&n);
   if (neo_map_get(&c->done, key, &known_as))
     return (neo_expr){(uint32_t)known_as};
   if (!enters(c, at, e) || neo_type_is_int((neo_type)n.type) || n.arg.n > MOST_AXES)
@@ -355,7 +347,7 @@ static void find_values(known *c, neo_def d, const uint32_t *recurrence) {
   neo_def_visit(m, d, find_load, c);
   for (uint32_t k = 0; k < c->n; k++) {
     neo_tensor t = {neo_expr_node(m, c->load[k])->attr};
-    uint32_t maker = neo_list_at(m, neo_tensor_at(m, t)->pieces, 0);
+    uint32_t maker = neo_tensor_piece(m, t, 0).i;
     c->earlier[k] = !recurrence[d.i] || recurrence[d.i] != recurrence[maker];
     place_value(c, k);
   }
@@ -379,7 +371,7 @@ static void of_definition(neo_module *m, neo_prover **prover, neo_def d,
     any = any || c.met[k];
   if (!any)
     return;
-  neo_arena_init(&c.scratch, m->arena->alloc, m->arena->on_fail);
+  c.scratch = neo_arena_scratch(m->arena);
   reuse(&c, d);
   neo_arena_free(&c.scratch);
 }

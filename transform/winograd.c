@@ -50,7 +50,7 @@
 /* A read of floats of the sum's type, zero where there is nothing? */
 static bool is_operand(const neo_winograd_sum *x, neo_expr e) {
   const neo_node *n = neo_expr_node(x->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return false;
   neo_tensor t = {n->attr};
   uint32_t rank = neo_tensor_rank(x->m, t);
@@ -66,7 +66,7 @@ static bool match(neo_winograd_sum *x, neo_def d) {
   if (x->r.reducer != NEO_RED_SUM || x->r.body.n != 1 || x->r.out.n != 1 || x->r.out_map.n ||
       x->r.where.i || x->r.axes.n > NEO_WINOGRAD_AXES - 1)
     return false;
-  neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, x->r.out, 0)})->pieces;
+  neo_list pieces = neo_tensor_at(m, neo_list_tensor(m, x->r.out, 0))->pieces;
   neo_expr body = neo_list_expr(m, x->r.body, 0);
   x->type = neo_expr_type(m, body);
   return pieces.n == 1 && neo_list_at(m, pieces, 0) == d.i &&
@@ -102,7 +102,7 @@ static neo_tensor constant_of(const neo_winograd_sum *x, const char *name, const
   uint32_t extent[3];
   for (uint32_t k = 0; k < a->rank; k++) {
     n *= a->extent[k];
-    extent[k] = neo_const_int(m, NEO_I64_T, a->extent[k]).i;
+    extent[k] = neo_const_i64(m, a->extent[k]).i;
   }
   char *data = neo_arena_alloc(m->arena, n * size);
   for (size_t k = 0; k < n; k++) {
@@ -165,7 +165,7 @@ typedef struct {
 } writing;
 
 static neo_expr int_of(const neo_winograd_sum *x, int64_t v) {
-  return neo_const_int(x->m, NEO_I64_T, v);
+  return neo_const_i64(x->m, v);
 }
 
 static neo_expr sum_of(const neo_winograd_sum *x, neo_expr a, neo_expr b) {
@@ -322,7 +322,7 @@ static void put_together(const neo_winograd_sum *x, neo_tensor sums) {
   neo_expr a = neo_load(m, sums_matrix(x), where, 2, r.span);
   neo_expr body = neo_op2(m, NEO_OP_MUL, a, neo_load(m, sums, index, n, r.span));
   r.axes = axes_of(&y);
-  r.body = neo_list_new(m, &body.i, 1);
+  r.body = neo_list_one(m, body.i);
   *neo_def_at(m, x->def) = r;
 }
 
@@ -331,7 +331,7 @@ static neo_def filter_along(neo_winograd_sum *x) {
   neo_tensor data = define_data(x), taps = define_taps(x);
   neo_tensor sums = define_sums(x, data, taps);
   put_together(x, sums);
-  return (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, sums)->pieces, 0)};
+  return neo_tensor_piece(x->m, sums, 0);
 }
 
 /* Filters in the directions chosen, each time the sum that filtering in the one before left. */
@@ -352,8 +352,7 @@ neo_status neo_winograd(neo_module *m, bool always) {
   neo_prover *p = neo_prover_new(m);
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose neighbours may need each other */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain && !s; k++) {
     neo_winograd_sum x = {.m = m, .prover = p};

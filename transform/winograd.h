@@ -1,9 +1,6 @@
 /* Minimal filtering, with a choice for tests. */
-#ifndef NEO_TRANSFORM_WINOGRAD_H
-#define NEO_TRANSFORM_WINOGRAD_H
+#pragma once
 #include "transform/transform.h"
 
 /* Does what neo_pass_winograd does; with `always`, wherever it is possible, whatever it costs. */
 neo_status neo_winograd(neo_module *m, bool always);
-
-#endif

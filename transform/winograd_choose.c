@@ -45,11 +45,10 @@ int64_t neo_winograd_groups(const neo_winograd_direction *w) {
 /* What is not known of an extent is taken to lie in the middle of the decades it may be in. */
 static double guess(neo_winograd_sum *x, neo_expr lo, neo_expr hi) {
   int64_t least, most, low, high, unused;
-  neo_facts none = {0};
-  if (!neo_interval(x->prover, &none, lo, &least, &unused) ||
-      !neo_interval(x->prover, &none, hi, &unused, &most))
+  if (!neo_interval(x->prover, NULL, lo, &least, &unused) ||
+      !neo_interval(x->prover, NULL, hi, &unused, &most))
     return 1;
-  bool known = neo_interval(x->prover, &none, hi, &low, &high) && low == high;
+  bool known = neo_interval(x->prover, NULL, hi, &low, &high) && low == high;
   double n = most > least ? (double)(most - least) : 1;
   return known ? n : sqrt(n);
 }
@@ -179,7 +178,7 @@ static bool is_like(const neo_winograd_direction *a, const neo_winograd_directio
 /* ---- does it pay? */
 
 static void extents_of(neo_winograd_sum *x, neo_expr load, double *extent) {
-  neo_expr zero = neo_const_int(x->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(x->m, 0);
   for (uint32_t k = 0, n = neo_winograd_rank(x, load); k < n; k++)
     extent[k] = guess(x, zero, neo_tensor_extent(x->m, neo_winograd_tensor(x, load), k));
 }

@@ -1,7 +1,6 @@
 /* A sum that slides, as minimal filtering (winograd.c) takes it apart, and the directions in which it
  * is filtered, which winograd_choose.c chooses. */
-#ifndef NEO_TRANSFORM_WINOGRAD_PARTS_H
-#define NEO_TRANSFORM_WINOGRAD_PARTS_H
+#pragma once
 #include "ir/prove.h"
 #include "transform/toom.h"
 
@@ -49,5 +48,3 @@ bool neo_winograd_is_unit(const neo_winograd_sum *x, neo_expr load, uint32_t k);
 
 /* How many times outputs are made together along this direction. */
 int64_t neo_winograd_groups(const neo_winograd_direction *w);
-
-#endif

@@ -71,7 +71,7 @@ static void ask(wrapping *w, neo_expr e) {
   if (n.type != NEO_I64_T || !e.i || neo_map_get(&w->seen, e.i, NULL))
     return;
   neo_map_set(&w->seen, e.i, 1);
-  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(&n))
     ask_tensor(w, (neo_tensor){n.attr});
   for (uint32_t k = 0; k < n.arg.n && hands_on(w->m, e); k++)
     ask(w, neo_list_expr(w->m, n.arg, k));
@@ -107,7 +107,7 @@ static void find_asked(wrapping *w) {
   while (w->work.n) {
     neo_list pieces = neo_tensor_at(m, w->work.at[--w->work.n])->pieces;
     for (uint32_t k = 0; k < pieces.n; k++) {
-      const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, pieces, k)});
+      const neo_def_rec *d = neo_def_at(m, neo_list_def(m, pieces, k));
       ask_list(w, d->body);
       ask_list(w, d->finish);
     }
@@ -136,8 +136,7 @@ static neo_expr plain(wrapping *w, neo_map *made, neo_expr e) {
 
 static neo_list plain_list(wrapping *w, neo_list l) {
   uint32_t *ids = NEO_NEW_ARRAY(w->scratch, uint32_t, l.n + 1);
-  neo_map made;
-  neo_map_init(&made, w->scratch);
+  neo_map made = neo_map_in(w->scratch);
   for (uint32_t k = 0; k < l.n; k++)
     ids[k] = plain(w, &made, neo_list_expr(w->m, l, k)).i;
   return neo_list_new(w->m, ids, l.n);
@@ -154,10 +153,9 @@ static void unmark_values(wrapping *w, neo_def d) {
 }
 
 neo_status neo_pass_wrapping(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch;
   NEO_VEC(neo_def) marked = {0};
   (void)target;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(m->arena);
   wrapping w = {.m = m, .scratch = &scratch};
   for (uint32_t k = 1; k < m->defs.n; k++)
     if (mark_definition(&w, (neo_def){k}))

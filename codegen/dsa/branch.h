@@ -1,6 +1,5 @@
 /* Private to codegen/dsa: the decisions of the search (branch.c). */
-#ifndef NEO_CODEGEN_DSA_BRANCH_H
-#define NEO_CODEGEN_DSA_BRANCH_H
+#pragma once
 #include "codegen/dsa/state.h"
 
 /* The column of columns begin to end - 1 that is decided next. */
@@ -11,5 +10,3 @@ int32_t dsa_branch_buffers(const dsa_state *s, const dsa_strategy *by, int32_t c
 /* The least offset of the column's lowest free buffer if none of these is chosen; INT64_MAX: there is no
  * such offset. */
 int64_t dsa_branch_rise(const dsa_state *s, int32_t column);
-
-#endif

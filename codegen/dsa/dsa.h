@@ -1,7 +1,6 @@
 /* Dynamic storage allocation: offsets for buffers with known lifetimes in one block of memory, so
  * that its size, the peak, is smallest. solve.c says how it is done. */
-#ifndef NEO_CODEGEN_DSA_H
-#define NEO_CODEGEN_DSA_H
+#pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 
@@ -24,9 +23,9 @@ static inline int64_t neo_dsa_compile_budget(size_t n) {
 typedef struct {
   int64_t peak_bytes;  /* the largest end of a buffer */
   int64_t bound_bytes; /* the largest sum of sizes live at one time: no plan is smaller */
-  bool optimal;        /* no plan with these alignments and fixed offsets is smaller, except perhaps by
+  bool optimal;  /* no plan with these alignments and fixed offsets is smaller, except perhaps by
                         * less than the greatest common divisor of the alignments */
-  int64_t nodes;       /* of the search that were visited */
+  int64_t nodes; /* of the search that were visited */
 } neo_dsa_result;
 
 /* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the machine, and not
@@ -57,5 +56,3 @@ typedef struct {
  * always: buffers that share no bytes in the plan share none at other sizes, though they do not
  * live at one time. In a (stack.c). */
 neo_dsa_stack neo_dsa_stack_of(const neo_dsa_item *items, size_t n, bool always, neo_arena *a);
-
-#endif

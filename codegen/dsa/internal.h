@@ -3,8 +3,7 @@
  * Two buffers conflict if their lives overlap. The moments at which no further buffer can be added to those alive, the
  * maximal cliques of the interval graph, determine all conflicts. These moments, in order, are the columns; a buffer is
  * in columns begin to end - 1. Sizes, alignments and offsets are in units, the greatest common divisor of them all. */
-#ifndef NEO_CODEGEN_DSA_INTERNAL_H
-#define NEO_CODEGEN_DSA_INTERNAL_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
 
@@ -63,5 +62,3 @@ typedef struct dsa_searcher dsa_searcher;
 dsa_searcher *dsa_searcher_new(const dsa_instance *in, int64_t limit);
 /* Is there a plan whose peak is at most the capacity? FOUND: `offset` is one. Adds to *effort. */
 dsa_answer dsa_search(dsa_searcher *q, const dsa_strategy *by, int64_t *offset, dsa_effort *effort);
-
-#endif

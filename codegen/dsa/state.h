@@ -1,6 +1,5 @@
 /* Private to codegen/dsa: the state of the search (state.c). */
-#ifndef NEO_CODEGEN_DSA_STATE_H
-#define NEO_CODEGEN_DSA_STATE_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/dsa/internal.h"
 
@@ -42,5 +41,3 @@ bool dsa_state_place(dsa_state *s, int32_t buffer);
 bool dsa_state_raise(dsa_state *s, int32_t column, int64_t floor);
 /* Takes changes back until the trail is as long as it was. */
 void dsa_state_undo(dsa_state *s, size_t mark);
-
-#endif

@@ -1,7 +1,6 @@
 /* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
  * new; kernels, globals and entries; finish; then objects, text or jit. */
-#ifndef NEO_CODEGEN_LLVM_EMIT_H
-#define NEO_CODEGEN_LLVM_EMIT_H
+#pragma once
 #include "codegen/llvm/target.h"
 #include "codegen/loop/loop.h"
 
@@ -33,9 +32,11 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
 typedef struct {
   const neo_kernel *kernel; /* null: a loop around the next n parts */
   int32_t phase;
-  bool lone; /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
+  bool
+      lone; /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
   /* Programs (neo_rt.h) over the model's sizes, and the indices of loops around the part. */
-  const int64_t *units;   /* of a kernel in a loop: its units in the current iteration; null: a parameter */
+  const int64_t
+      *units; /* of a kernel in a loop: its units in the current iteration; null: a parameter */
   const int64_t *lo, *hi; /* of a loop: it runs for lo <= index < hi, as neo_rt_loop */
   int32_t n, index;       /* index: number of a size; -1: none */
   int32_t begin,
@@ -87,7 +88,7 @@ const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
 /* The object of one of them, in the arena; it depends on the name and the target alone. Once for each, after the
  * kernels. */
 neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
-                               const char **why) NEO_MUST_CHECK;
+                                  const char **why) NEO_MUST_CHECK;
 
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
@@ -105,5 +106,3 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NE
 /* Code callable in this process until neo_llvm_free, for tests and measuring: the address of a
  * symbol, or null and *why. */
 void *neo_llvm_jit(neo_llvm *l, const char *symbol, const char **why);
-
-#endif

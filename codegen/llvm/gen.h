@@ -4,8 +4,7 @@
  * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
  * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside
  * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
-#ifndef NEO_CODEGEN_LLVM_GEN_H
-#define NEO_CODEGEN_LLVM_GEN_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/llvm/emit.h"
 #include <llvm-c/Core.h>
@@ -165,10 +164,9 @@ typedef struct {
   uint32_t n_maps;  /* tensor maps of copied boxes: parameters after all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
   LLVMValueRef map[NEO_KERNEL_MAPS];
-  uint8_t *open; /* [buffer] accesses of threads since the last barrier (llvm/nvptx/sync.c) */
-  bool *matrix;  /* [buffer] it has factors of warpgroups */
-  bool *
-      by_mbarriers; /* [buffer] mbarriers order its accesses (llvm/nvptx/specialize.c) */
+  uint8_t *open;      /* [buffer] accesses of threads since the last barrier (llvm/nvptx/sync.c) */
+  bool *matrix;       /* [buffer] it has factors of warpgroups */
+  bool *by_mbarriers; /* [buffer] mbarriers order its accesses (llvm/nvptx/specialize.c) */
   uint32_t width, depth; /* width of the enclosing VECTOR loop, else 1; depth of loops */
   uint32_t n_accesses;   /* number of memory accesses so far */
   uint32_t *mentions;    /* [register] its uses, once they are counted (llvm/core/roll.c) */
@@ -294,7 +292,8 @@ LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRe
 /* Plain code: denormal numbers are zeros; one number of each pair as f32, flushed. */
 LLVMValueRef neo_ll_flushed(neo_llvm *l, LLVMValueRef x);
 LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
-uint32_t neo_ll_enter(neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
+uint32_t neo_ll_enter(
+    neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
 /* Makes the state of a kernel, after its function; emits the kernel's body at the builder's position.
@@ -305,5 +304,3 @@ void neo_ll_body(neo_ll_gen *g);
  * null. */
 void neo_ll_block(neo_ll_gen *g, const neo_block *b);
 void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);
-
-#endif

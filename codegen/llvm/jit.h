@@ -1,6 +1,5 @@
 /* An object in this process: linked by LLVM's LLJIT, without a linker and without a file. */
-#ifndef NEO_CODEGEN_LLVM_JIT_H
-#define NEO_CODEGEN_LLVM_JIT_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include <stddef.h>
@@ -22,5 +21,3 @@ neo_status neo_jit_load(neo_arena *a, const void *object, size_t size_bytes,
                         neo_jit **out, const void **address, const char **why) NEO_MUST_CHECK;
 /* Its code ends with it. */
 void neo_jit_free(neo_jit *j);
-
-#endif

@@ -1,7 +1,6 @@
 /* Private to codegen/llvm/math: arithmetic in few letters, so that a formula stays
  * readable. All values of one call have the same number of lanes. */
-#ifndef NEO_CODEGEN_LLVM_NUM_H
-#define NEO_CODEGEN_LLVM_NUM_H
+#pragma once
 #include "codegen/llvm/gen.h"
 #include <math.h>
 
@@ -152,5 +151,3 @@ val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y); /* llvm/math/wide.c 
 val neo_ll_pow_cases(neo_llvm *l, val x, val y, val r);
 val neo_ll_math_f64(neo_llvm *l, neo_op op, val x, val y); /* by libm, where there is one */
 val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y);   /* llvm/math/math64.c */
-
-#endif

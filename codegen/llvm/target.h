@@ -1,6 +1,5 @@
 /* The target of code generation: a processor or a GPU, its features and its machine row. */
-#ifndef NEO_CODEGEN_TARGET_H
-#define NEO_CODEGEN_TARGET_H
+#pragma once
 #include "base/arena.h"
 #include "base/machine.h"
 #include "base/status.h"
@@ -41,7 +40,8 @@ typedef struct neo_target {
   bool emulated; /* kernels of a GPU are code for this machine's processor, for tests */
   bool own_math; /* our functions of f64 even with a libm, for tests */
   neo_matrix matrix;
-  const char *matrix_needs; /* features that kernels with the matrix unit need beyond rt_features; "": none */
+  const char *
+      matrix_needs; /* features that kernels with the matrix unit need beyond rt_features; "": none */
 } neo_target;
 
 /* Replaces the target's row by a profile of the machine. False: the profile's machine has other instructions than
@@ -69,5 +69,3 @@ bool neo_target_has_ptx(const char *target);
  * NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
-
-#endif

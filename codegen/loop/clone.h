@@ -1,6 +1,5 @@
 /* The statements of a kernel inside of another one. */
-#ifndef NEO_CODEGEN_LOOP_CLONE_H
-#define NEO_CODEGEN_LOOP_CLONE_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 typedef struct { /* where a buffer's elements are in the kernel that takes them */
@@ -13,5 +12,3 @@ typedef struct { /* where a buffer's elements are in the kernel that takes them 
  * that replaces it. `from` is a processor's kernel. */
 void neo_kernel_clone_into(neo_kernel *to, neo_block *in, const neo_kernel *from,
                            const neo_clone_buf *bufs, const neo_map *index);
-
-#endif

@@ -6,8 +6,7 @@
  * value: an expression that is not evaluated accesses no memory. Elementwise operators are the
  * rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose arithmetic must not
  * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says). */
-#ifndef NEO_CODEGEN_LOOP_EXPR_H
-#define NEO_CODEGEN_LOOP_EXPR_H
+#pragma once
 #include "ir/interp.h"
 #include "ir/ir.h"
 
@@ -65,5 +64,3 @@ bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant 
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
 /* *step: how much e grows when the variable grows by one. False: e is not linear in the variable. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);
-
-#endif

@@ -276,7 +276,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   interp p = {.k = k, .why = why};
   if (!neo_kernel_unit_loop(k) && run_->lo >= run_->hi)
     return NEO_OK;
-  neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
+  p.arena = neo_arena_scratch(k->arena);
   neo_kernel_run run = placed(&p, run_);
   p.run = &run;
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
@@ -295,10 +295,9 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
 
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes) {
   neo_kernel_run none = {.sizes = sizes};
-  neo_str why;
-  neo_str_init(&why, k->arena);
+  neo_str why = neo_str_in(k->arena);
   interp p = {.k = k, .run = &none, .why = &why, .stamp = 1};
-  neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
+  p.arena = neo_arena_scratch(k->arena);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   int64_t n = neo_li_eval(&p, e).i;
   neo_arena_free(&p.arena);

@@ -1,8 +1,7 @@
 /* The state of the loop IR's interpreter, for its files. loop/interp.c runs statements, loop/interp_block.c those
  * that a block's threads execute together, loop/interp_box.c boxes, mbarriers and producers;
  * loop/interp_expr.c evaluates expressions. */
-#ifndef NEO_CODEGEN_LOOP_INTERP_H
-#define NEO_CODEGEN_LOOP_INTERP_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 enum {
@@ -52,8 +51,10 @@ typedef struct {
 typedef struct {
   const neo_ls *s;
   neo_element mbarrier;
-  int64_t at, parity, to;          /* at: the mbarrier's element */
-  int64_t first[2 * NEO_BOX_RANK]; /* TMA_COPY: the first element of the box by axis, then the tensor's extents */
+  int64_t at, parity, to; /* at: the mbarrier's element */
+  int64_t first
+      [2 *
+       NEO_BOX_RANK]; /* TMA_COPY: the first element of the box by axis, then the tensor's extents */
 } deed;
 
 /* Flaws of a value, which are an error where it is used: it was computed from memory without a value; its arithmetic
@@ -79,8 +80,9 @@ typedef struct {
   int64_t threads; /* extent of THREAD loops; 0: there are none */
   int32_t thread;  /* iteration of the THREAD loop around the statement; NOBODY: none is */
   uint64_t epoch, seed;
-  int64_t unit;        /* the iteration of the UNIT loop; 0 without one */
-  uint8_t **written;   /* [buffer][element] of scratch: it was written in this unit; null for other buffers */
+  int64_t unit; /* the iteration of the UNIT loop; 0 without one */
+  uint8_t **
+      written; /* [buffer][element] of scratch: it was written in this unit; null for other buffers */
   int64_t *origin;     /* [buffer]: number of elements before the kernel's element 0 */
   uint32_t poison_buf; /* the last element that was read and had no value */
   int64_t poison_at;
@@ -148,5 +150,3 @@ void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
 void neo_li_end_producer(interp *p);
 void neo_li_end_boxes(interp *p);
-
-#endif

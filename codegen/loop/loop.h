@@ -48,8 +48,7 @@
  * from unit to unit, and the producer may be a unit ahead.
  *
  * Everything lives in the kernel's arena. */
-#ifndef NEO_CODEGEN_LOOP_H
-#define NEO_CODEGEN_LOOP_H
+#pragma once
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -65,8 +64,9 @@ typedef struct {
   const char *name;
   uint8_t type, use;
   neo_tensor tensor; /* of the group that the kernel was made from; 0 for scratch */
-  int64_t shift;     /* the element of that tensor that is element 0; other groups have other values */
-  const neo_lx *origin;  /* over sizes: the element of the argument that is element 0; null: the first */
+  int64_t shift; /* the element of that tensor that is element 0; other groups have other values */
+  const neo_lx
+      *origin; /* over sizes: the element of the argument that is element 0; null: the first */
   int64_t scratch_elems; /* SCRATCH: per worker, constant */
   bool no_alias;         /* overlaps no other buffer of the kernel */
   bool nontemporal;      /* WRITE: stores of vectors are nontemporal, where that is possible */
@@ -88,7 +88,7 @@ struct neo_kernel {
   NEO_VEC(const char *) vars;
   NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
   const neo_lx *units;         /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
-  int64_t persistent;          /* n > 0: a block runs several units, at most n blocks on a multiprocessor */
+  int64_t persistent; /* n > 0: a block runs several units, at most n blocks on a multiprocessor */
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
@@ -147,7 +147,8 @@ typedef struct {
 uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS]);
 
 /* ---- text, checks, interpretation */
-void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop/print.c has the form of the text */
+void neo_kernel_print(const neo_kernel *k,
+                      neo_str *out); /* loop/print.c has the form of the text */
 /* A hash of that text without names and tensors: kernels with equal keys compute the same. */
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
 /* A hash of everything that code depends on, except symbol and target: kernels with equal hashes have the same code.
@@ -185,5 +186,3 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
 /* The value of an expression over sizes and constants, such as the units of a kernel or the extents of a box. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);
-
-#endif

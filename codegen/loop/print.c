@@ -360,10 +360,8 @@ static void print_nameless(const neo_kernel *k, neo_str *text) {
 }
 
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]) {
-  neo_arena scratch;
-  neo_str text;
-  neo_arena_init(&scratch, k->arena->alloc, k->arena->on_fail);
-  neo_str_init(&text, &scratch);
+  neo_arena scratch = neo_arena_scratch(k->arena);
+  neo_str text = neo_str_in(&scratch);
   print_nameless(k, &text);
   neo_hash128(neo_str_text(&text), text.n, key);
   neo_arena_free(&scratch);
@@ -392,8 +390,7 @@ static void put_node(neo_str *out, const neo_lx *e) {
 /* Hashes the text, which is the meaning of a kernel, and two orders on which code depends as well: registers are on the
  * stack in the order of their declaration, and a shared node is evaluated once. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   print_nameless(k, &s);
   put_number(&s, k->sizes.n);
   put_number(&s, k->vars.n);

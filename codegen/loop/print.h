@@ -1,7 +1,6 @@
 /* The state of the loop IR's printer, for its files. loop/print_expr.c prints names and expressions, loop/print.c
  * statements and the head. */
-#ifndef NEO_CODEGEN_LOOP_PRINT_H
-#define NEO_CODEGEN_LOOP_PRINT_H
+#pragma once
 #include "base/map.h"
 #include "codegen/loop/loop.h"
 
@@ -37,5 +36,3 @@ void neo_lo_list(printer *p, const neo_lx *const *e, size_t n);
 void neo_lo_indent(printer *p, int depth);
 /* Prints the lets that the expressions of a statement need: names of nodes that occur in several places. */
 void neo_lo_lets(printer *p, const neo_lx *const *e, size_t n, int depth);
-
-#endif

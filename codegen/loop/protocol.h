@@ -11,11 +11,8 @@
  *
  * The check leaves out the order of loops, the values of conditions and the distance between producer and
  * consumers: the interpreter (loop/interp_box.c) and, on the PTX, tools/ptx_check check these. */
-#ifndef NEO_CODEGEN_LOOP_PROTOCOL_H
-#define NEO_CODEGEN_LOOP_PROTOCOL_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 /* Checks a verified kernel. NEO_INTERNAL: *why names the kernel, the buffer or register, and the first violation. */
 neo_status neo_kernel_check_protocol(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Kinds from SHUFFLE on are for GPUs: all threads of a block execute them together. They are outside of THREAD
  * loops, except COPY. */
-#ifndef NEO_CODEGEN_LOOP_STATEMENT_H
-#define NEO_CODEGEN_LOOP_STATEMENT_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/loop/expr.h"
 #include "codegen/loop/tile.h"
@@ -72,7 +71,10 @@ typedef struct {
 
 enum { NEO_RANK = 4 }; /* of a register, at most */
 enum { NEO_PRODUCER, NEO_CONSUMER };
-enum { NEO_COPY_BYTES = 16, NEO_COPY_GROUPS = 8 }; /* largest size of a copy; most groups that a wait leaves pending */
+enum {
+  NEO_COPY_BYTES = 16,
+  NEO_COPY_GROUPS = 8
+}; /* largest size of a copy; most groups that a wait leaves pending */
 
 struct neo_ls {
   neo_ls_kind kind;
@@ -95,7 +97,8 @@ struct neo_ls {
     } branch;
 
     struct {
-      uint32_t reg; /* the register lives from here to the end of the block; its content is undefined */
+      uint32_t
+          reg; /* the register lives from here to the end of the block; its content is undefined */
     } declare;
 
     struct {
@@ -108,7 +111,8 @@ struct neo_ls {
     struct {
       neo_element to;
       const neo_lx *value;
-      const neo_lx *cond; /* null: always. It is evaluated first; where it is false, nothing else is */
+      const neo_lx
+          *cond; /* null: always. It is evaluated first; where it is false, nothing else is */
       /* An atomic addition of the value to the element, an integer: several iterations of a THREAD loop may add to the
        * same element. Without a condition, in a THREAD loop.
        *
@@ -208,7 +212,8 @@ struct neo_ls {
     } copy;
 
     struct {
-      int64_t pending; /* the last groups, which may be in flight; all threads see the data of the others */
+      int64_t
+          pending; /* the last groups, which may be in flight; all threads see the data of the others */
     } copy_wait;
 
     /* An asynchronous copy of a box of a tensor to scratch, at a multiple of 1024 bytes. The 128 bytes of the first
@@ -259,7 +264,8 @@ struct neo_ls {
      *     wgmma_wait 0, acc
      *     mbarrier_arrive empty[0] */
     struct {
-      uint32_t registers[2]; /* of a thread, [NEO_PRODUCER], [NEO_CONSUMER]; 0, 0: the same in all threads */
+      uint32_t registers
+          [2]; /* of a thread, [NEO_PRODUCER], [NEO_CONSUMER]; 0, 0: the same in all threads */
       neo_block arm[2];
     } specialize;
   };
@@ -329,5 +335,3 @@ void neo_ls_mbarrier_wait(neo_kernel *k, neo_block *in, uint32_t mbarriers, cons
                           const neo_lx *parity);
 void neo_ls_mbarrier_arrive(neo_kernel *k, neo_block *in, uint32_t mbarriers, const neo_lx *which);
 neo_ls *neo_ls_specialize(neo_kernel *k, neo_block *in, const uint32_t registers[2]);
-
-#endif

@@ -1,8 +1,5 @@
 /* Declarations that the printer shares with the parser of the tests (tests/codegen/loop_parse.h). */
-#ifndef NEO_CODEGEN_LOOP_TEXT_H
-#define NEO_CODEGEN_LOOP_TEXT_H
+#pragma once
 
 /* Reserved words, besides those of operators and types; the last is null. */
 extern const char *const neo_loop_words[];
-
-#endif

@@ -9,8 +9,7 @@
  *
  * A dot of vectors (VDPBF16PS) multiplies pairs lane by lane: c + second * second in one rounding,
  * then that + first * first in another, denormal numbers as above. */
-#ifndef NEO_CODEGEN_TILE_H
-#define NEO_CODEGEN_TILE_H
+#pragma once
 #include <stdint.h>
 
 enum { NEO_TILE_COUNT = 8, NEO_TILE_ROWS = 16, NEO_TILE_CELLS = 16 };
@@ -36,5 +35,3 @@ typedef struct {
 /* The references: c += a . b of tiles of pairs of bf16, and c plus the dot product of two pairs. */
 void neo_tile_dot(neo_tile *c, const neo_tile *a, const neo_tile *b);
 float neo_pair_dot(float c, uint32_t a, uint32_t b);
-
-#endif

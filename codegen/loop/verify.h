@@ -1,8 +1,7 @@
 /* The state of the loop IR's verifier, for its files. loop/verify.c walks over the statements,
  * loop/verify_device.c checks statements of warps, matrix units and asynchronous copies, loop/verify_expr.c
  * expressions. */
-#ifndef NEO_CODEGEN_LOOP_VERIFY_H
-#define NEO_CODEGEN_LOOP_VERIFY_H
+#pragma once
 #include "codegen/loop/loop.h"
 
 enum { OUTSIDE = 1, INSIDE }; /* a register is declared outside or inside of a thread loop */
@@ -40,5 +39,3 @@ void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *wh
 /* Checks index `dim` of a register: after unrolling it is a constant, or a lane in the last dimension. */
 void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
 void neo_lv_check_device(verifier *v, const neo_ls *s);
-
-#endif

@@ -335,52 +335,27 @@ static void check_prefetch(verifier *v, const neo_ls *s) {
   neo_lv_check_typed(v, s->prefetch.of.offset, NEO_I64_T, "an offset");
 }
 
+static void (*const check_of[])(verifier *v, const neo_ls *s) = {
+    [NEO_LS_PREFETCH] = check_prefetch,
+    [NEO_LS_TILE] = check_tile,
+    [NEO_LS_SHUFFLE] = check_shuffle,
+    [NEO_LS_VOTE] = check_vote,
+    [NEO_LS_MMA] = check_mma,
+    [NEO_LS_LDMATRIX] = check_ldmatrix,
+    [NEO_LS_WGMMA] = check_wgmma,
+    [NEO_LS_WGMMA_WAIT] = check_wgmma_wait,
+    [NEO_LS_COPY] = check_copy,
+    [NEO_LS_COPY_COMMIT] = check_groups,
+    [NEO_LS_COPY_WAIT] = check_groups,
+    [NEO_LS_TMA_COPY] = check_tma_copy,
+    [NEO_LS_EXPECT_TX] = check_expect_tx,
+    [NEO_LS_MBARRIER_WAIT] = check_mbarrier_wait,
+    [NEO_LS_MBARRIER_ARRIVE] = check_mbarrier_arrive,
+};
+
 void neo_lv_check_device(verifier *v, const neo_ls *s) {
-  switch (s->kind) {
-  case NEO_LS_PREFETCH:
-    check_prefetch(v, s);
-    break;
-  case NEO_LS_TILE:
-    check_tile(v, s);
-    break;
-  case NEO_LS_SHUFFLE:
-    check_shuffle(v, s);
-    break;
-  case NEO_LS_VOTE:
-    check_vote(v, s);
-    break;
-  case NEO_LS_MMA:
-    check_mma(v, s);
-    break;
-  case NEO_LS_LDMATRIX:
-    check_ldmatrix(v, s);
-    break;
-  case NEO_LS_WGMMA:
-    check_wgmma(v, s);
-    break;
-  case NEO_LS_WGMMA_WAIT:
-    check_wgmma_wait(v, s);
-    break;
-  case NEO_LS_COPY:
-    check_copy(v, s);
-    break;
-  case NEO_LS_COPY_COMMIT:
-  case NEO_LS_COPY_WAIT:
-    check_groups(v, s);
-    break;
-  case NEO_LS_TMA_COPY:
-    check_tma_copy(v, s);
-    break;
-  case NEO_LS_EXPECT_TX:
-    check_expect_tx(v, s);
-    break;
-  case NEO_LS_MBARRIER_WAIT:
-    check_mbarrier_wait(v, s);
-    break;
-  case NEO_LS_MBARRIER_ARRIVE:
-    check_mbarrier_arrive(v, s);
-    break;
-  default:
+  if (s->kind < sizeof check_of / sizeof *check_of && check_of[s->kind])
+    check_of[s->kind](v, s);
+  else
     neo_lv_fail(v, "unknown statement %d", s->kind);
-  }
 }

@@ -14,8 +14,7 @@
  * and thread 4*g + q gets cell q of row g of each matrix. Of a transposed matrix, whose elements have 2 bytes, it
  * gets element g of rows 2*q and 2*q + 1, the first in the low half. So four matrices are a fragment of a, or two
  * fragments of b, in either order of their elements. */
-#ifndef NEO_CODEGEN_WARP_H
-#define NEO_CODEGEN_WARP_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,5 +66,3 @@ void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uin
  * `of`. DOWN n: thread t + n, or t itself if t + n is outside of the group. FIRST n: thread t % n of the group. */
 typedef enum { NEO_SHUFFLE_DOWN, NEO_SHUFFLE_FIRST } neo_shuffle;
 int neo_shuffle_source(neo_shuffle what, int t, int n, int of);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * PTX does not define the order of additions. Here all products of an instruction and the sum are added in f64,
  * and rounded once. */
-#ifndef NEO_CODEGEN_WGMMA_H
-#define NEO_CODEGEN_WGMMA_H
+#pragma once
 #include "ir/ir.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,8 +29,8 @@
 enum {
   NEO_WARPGROUP = 128,
   NEO_WGMMA_ROWS = 64,
-  NEO_WGMMA_COLUMNS = 8,  /* the columns of the sum are a multiple of it, */
-  NEO_WGMMA_WIDEST = 256, /* and at most this */
+  NEO_WGMMA_COLUMNS = 8,       /* the columns of the sum are a multiple of it, */
+  NEO_WGMMA_WIDEST = 256,      /* and at most this */
   NEO_WGMMA_BYTES = 128,       /* a factor's row */
   NEO_WGMMA_STEP_BYTES = 32,   /* the part of a row that one instruction multiplies */
   NEO_WGMMA_SIDE = 64,         /* rows of a line of a transposed factor, and its steps */
@@ -77,5 +76,3 @@ typedef struct {
 /* The product: c becomes the elements of `thread` of the warpgroup, columns/2 of them. */
 void neo_wgmma_multiply(const neo_wgmma_product *x, int thread, neo_wgmma_read *read, void *ctx,
                         float *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* Group and schedule to loop IR. */
-#ifndef NEO_CODEGEN_LOWER_H
-#define NEO_CODEGEN_LOWER_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "schedule/schedule.h"
 
@@ -10,5 +9,3 @@
  * reassociation of float sums. On NEO_INTERNAL *why has the reason. */
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) NEO_MUST_CHECK;
-
-#endif

@@ -64,7 +64,7 @@ static void place_roots(const plan_entry_env *env, const neo_group *g) {
     if (plan_cached_buf(s, g->entry, t, &buf))
       continue;
     s->p->cached_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    neo_type type = (neo_type)neo_tensor_at(s->p->m, t)->type;
+    neo_type type = neo_tensor_type(s->p->m, t);
     buf = plan_store_buf(s, NEO_RT_MEM_CACHED, type, at, bytes);
     neo_map_set(&s->cached_bufs, key_of(g->entry, t), (uint64_t)buf);
   }

@@ -8,7 +8,6 @@
  *
  * Parts of a concatenation (fusion/concat.h) are in its memory, too. */
 #include "codegen/plan/planner.h"
-#include "fusion/form.h"
 #include "ir/choice.h"
 
 /* The conditions under which t is written, which are the same for all of its pieces. */

@@ -19,7 +19,6 @@
  * grid at the same time runs them one by one, and a trace shows them one by one. */
 #include "codegen/plan/grid.h"
 #include "codegen/plan/phases.h"
-#include <assert.h>
 
 enum {
   MOST_WORDS = 4096 / 8, /* of parameters, which oldest readers of PTX take */

@@ -20,7 +20,7 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   bool placed = has_buf(q, t, &buf);
   assert(placed && "every tensor of a group has a place");
   (void)placed;
-  int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  int64_t element = neo_type_bytes(neo_tensor_type(q->m, t));
   push_arg(q, plan_store_part(q->env->store, buf, (f ? neo_form_base(f, t) : 0) * element), t);
 }
 
@@ -66,7 +66,7 @@ static void add_kernel_run(planner *q, const neo_plan_mark *x, int32_t cached, i
 
 /* The loop of a guard: one iteration if the condition holds, else none. */
 static neo_rt_loop guard_row(planner *q, neo_expr condition) {
-  neo_expr zero = neo_const_int(q->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(q->m, 0);
   return (neo_rt_loop){.index = -1,
                        .lo = neo_plan_program(q->p, zero),
                        .hi = neo_plan_program(q->p, condition),
@@ -98,14 +98,14 @@ static uint8_t flags_of(neo_block_range range) {
 static neo_expr element_number(neo_module *m, neo_expr condition) {
   const neo_node n = *neo_expr_node(m, condition);
   neo_tensor t = {n.attr};
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0), at = zero, inside = {0};
+  neo_expr zero = neo_const_i64(m, 0), at = zero, inside = {0};
   for (uint32_t k = 0; k + 1 < n.arg.n; k++) {
     neo_expr index = neo_list_expr(m, n.arg, k), there = neo_op2(m, NEO_OP_LE, zero, index);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k));
     at = neo_op2(m, NEO_OP_ADD, at, index);
     inside = inside.i ? neo_op2(m, NEO_OP_AND, inside, there) : there;
   }
-  return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_int(m, NEO_I64_T, -1));
+  return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_i64(m, -1));
 }
 
 /* Makes the loop an early exit: it reads the element of the condition before each iteration. */
@@ -126,7 +126,7 @@ static void add_loop(planner *q, const neo_plan_tree *of, const neo_tree *t, int
   bool band = t->kind == NEO_TREE_BAND;
   neo_expr asked = band ? neo_recurrence_exit(t) : t->condition;
   bool asks = band ? asked.i != 0 : neo_recurrence_asks(q->m, t);
-  neo_expr always = neo_const_int(q->m, NEO_I64_T, 1);
+  neo_expr always = neo_const_i64(q->m, 1);
   neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, asks ? always : t->condition);
   neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = (int32_t)q->p->loops.n, .cached = cached};
   if (asks)
@@ -308,7 +308,7 @@ static void add_writes(planner *q, neo_rt_entry *e) {
   e->writes = (int32_t)q->p->entry_writes.n;
   for (uint32_t k = 0; q->entry && k < q->entry->updates.n; k++) {
     uint64_t number;
-    neo_tensor old = replaced(q, (neo_tensor){neo_list_at(q->m, q->entry->updates, k)});
+    neo_tensor old = replaced(q, neo_list_tensor(q->m, q->entry->updates, k));
     if (neo_map_get(&q->env->store->named, old.i, &number))
       NEO_PUSH(q->p->arena, &q->p->entry_writes, (int32_t)number);
   }
@@ -387,25 +387,20 @@ static uint8_t kind_of(uint8_t kind) {
 
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *entry) {
   planner q = planner_new(env, entry);
-  neo_list lists[2] = {entry->outputs, entry->updates};
-  NEO_VEC(neo_tensor) roots = {0};
-  for (int l = 0; l < 2; l++)
-    for (uint32_t k = 0; k < lists[l].n; k++)
-      NEO_PUSH(q.scratch, &roots, (neo_tensor){neo_list_at(q.m, lists[l], k)});
+  neo_tensors roots = {0};
+  neo_entry_roots(q.m, q.scratch, &roots, entry);
   add_steps(
       &q, roots.at, roots.n,
       (neo_rt_entry){.name = neo_name_text(q.m->names, entry->name), .kind = kind_of(entry->kind)});
 }
 
-typedef NEO_VEC(neo_tensor) tensor_vec;
-
-static void add_init(const plan_entry_env *env, const char *name, const tensor_vec *roots) {
+static void add_init(const plan_entry_env *env, const char *name, const neo_tensors *roots) {
   planner q = planner_new(env, NULL);
   add_steps(&q, roots->at, roots->n, (neo_rt_entry){.name = name, .kind = NEO_RT_ENTRY_INIT});
 }
 
 /* Records the tensors that an entry of initial values computes, for the runtime. */
-static void note_roots(const plan_entry_env *env, const tensor_vec *roots) {
+static void note_roots(const plan_entry_env *env, const neo_tensors *roots) {
   neo_plan *p = env->store->p;
   neo_rt_entry *e = &p->entries.at[p->entries.n - 1];
   for (size_t k = 0; k < roots->n; k++) {
@@ -419,7 +414,7 @@ static void note_roots(const plan_entry_env *env, const tensor_vec *roots) {
 
 void plan_entry_init(const plan_entry_env *env) {
   neo_module *m = env->store->p->m;
-  tensor_vec all = {0}, follow = {0};
+  neo_tensors all = {0}, follow = {0};
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     if (neo_tensor_at(m, (neo_tensor){t})->init.i)
       NEO_PUSH(env->store->scratch, &all, (neo_tensor){t});

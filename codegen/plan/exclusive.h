@@ -5,8 +5,7 @@
  *
  *   a in steps 0..3 when c
  *   b in steps 2..7 when not c    ->    one item of max(a, b) bytes in steps 0..7 */
-#ifndef NEO_CODEGEN_PLAN_EXCLUSIVE_H
-#define NEO_CODEGEN_PLAN_EXCLUSIVE_H
+#pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
 #include "ir/needed.h"
@@ -28,5 +27,3 @@ typedef struct {
 /* Merges items if that saves memory: into[k] is the item whose memory item k shares, or k. That item then has room for
  * all of them, and lives from the first step to the last; the others have no bytes. */
 void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into, neo_arena *scratch);
-
-#endif

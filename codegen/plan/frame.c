@@ -1,7 +1,6 @@
 /* The memory of an entry's tensors: the caller's, the context's, that of an operand or of an old version without
  * further readers, or the frame, whose offsets are planned from the lifetimes of tensors. */
 #include "codegen/plan/planner.h"
-#include "fusion/form.h"
 #include <assert.h>
 
 enum { FRAME_ALIGN = 64, SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
@@ -16,7 +15,7 @@ typedef struct {
 static void same_visit(void *ctx, neo_expr e) {
   same_ctx *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->old.i)
+  if (!neo_node_is_load(n) || n->attr != c->old.i)
     return;
   uint32_t rank = neo_tensor_rank(c->m, c->old);
   c->good = c->good && n->op == NEO_OP_LOAD && rank == c->n_out;
@@ -41,7 +40,7 @@ static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
     if (touches && (d->reducer != NEO_RED_NONE || d->out_map.n))
       return false;
     for (uint32_t i = 0; touches && g->members.at[k].place == NEO_PLACE_INLINE && i < d->out.n; i++)
-      if (!same_element_only(q, g, (neo_tensor){neo_list_at(q->m, d->out, i)}))
+      if (!same_element_only(q, g, neo_list_tensor(q->m, d->out, i)))
         return false;
   }
   return true;
@@ -52,8 +51,8 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   neo_tensor old = replaced(q, u);
   uint64_t last = 0;
   if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
-      !neo_group_has_form(
-          group_at(q, at))) /* later iterations may read elements that earlier ones would have replaced */
+      !neo_group_has_form(group_at(
+          q, at))) /* later iterations may read elements that earlier ones would have replaced */
     return false;
   if (neo_map_get(&q->last_read, old.i, &last) && last > at)
     return false;
@@ -308,7 +307,7 @@ static int32_t *item_buffers(planner *q) {
   for (int shared = 0; shared < 2; shared++)
     for (size_t k = 0; k < q->items.n; k++) {
       neo_tensor t = q->item_tensor.at[k];
-      neo_type type = (neo_type)neo_tensor_at(q->m, t)->type;
+      neo_type type = neo_tensor_type(q->m, t);
       if ((q->item_into[k] != k) != shared)
         continue;
       buf[k] = shared ? plan_store_view(q->env->store, buf[q->item_into[k]], type,

@@ -92,8 +92,7 @@ static double block_work(counter *c, const neo_block *b) {
 }
 
 double neo_kernel_work(const neo_kernel *k, const int64_t *sizes) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, k->arena->alloc, k->arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(k->arena);
   counter c = {k, sizes, NEO_NEW_ARRAY(&scratch, uint32_t, k->nodes.n + 1), 0};
   double n = block_work(&c, &k->body);
   neo_arena_free(&scratch);

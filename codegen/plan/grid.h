@@ -1,6 +1,5 @@
 /* Private to the plan: the prices that decide which steps of a GPU become one persistent kernel. */
-#ifndef NEO_CODEGEN_GRID_H
-#define NEO_CODEGEN_GRID_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/loop/loop.h"
 
@@ -16,5 +15,3 @@ double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of);
  * counts as the multiplications that it makes. A bound that depends on a variable has its value at the variable's first
  * value. */
 double neo_kernel_work(const neo_kernel *k, const int64_t *sizes);
-
-#endif

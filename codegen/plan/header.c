@@ -121,7 +121,7 @@ static void put_program(writer *w, int32_t at) {
     if (*c == NEO_RT_OP_CONST) {
       stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
     } else if (*c == NEO_RT_OP_SIZE) {
-      stack[n++] = neo_plan_ident(p->arena, size_ident(p, (size_t)*++c));
+      stack[n++] = neo_plan_ident(p->arena, size_ident(p, (size_t) * ++c));
     } else {
       const char *b = stack[--n], *a = stack[--n];
       stack[n++] = neo_arena_printf(p->arena, "(%s%s%s)", a, sign[*c], b);
@@ -347,8 +347,7 @@ static void put_entries(writer *w) {
 }
 
 uint64_t neo_plan_interface(const neo_plan *p) {
-  neo_str text;
-  neo_str_init(&text, p->arena);
+  neo_str text = neo_str_in(p->arena);
   writer w = {p, &text, capitals(p->arena, p->prefix), false};
   put_tensors(&w);
   put_entry_numbers(&w);

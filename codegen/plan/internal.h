@@ -1,6 +1,5 @@
 /* Private to codegen/plan and its tests: functions that its files share. */
-#ifndef NEO_CODEGEN_PLAN_INTERNAL_H
-#define NEO_CODEGEN_PLAN_INTERNAL_H
+#pragma once
 #include "codegen/dsa/dsa.h"
 #include "codegen/plan/plan.h"
 
@@ -87,5 +86,3 @@ void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
 /* Adds the entry that computes all initial values; after it, if there are any, the entry that computes the initial
  * values of states which depend on parameters, for calls after these have been loaded. */
 void plan_entry_init(const plan_entry_env *env);
-
-#endif

@@ -144,8 +144,7 @@ static bool stays(renaming *r, neo_map *taken, const char *kind, const char *ide
 
 static bool rename_tensors(renaming *r) {
   neo_plan *p = r->p;
-  neo_map taken;
-  neo_map_init(&taken, p->arena);
+  neo_map taken = neo_map_in(p->arena);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const char *ident = p->tensors.at[k].name;
     NEO_PUSH(p->arena, &p->tensor_idents, ident);
@@ -158,8 +157,7 @@ static bool rename_tensors(renaming *r) {
 
 static bool rename_sizes(renaming *r) {
   neo_plan *p = r->p;
-  neo_map taken;
-  neo_map_init(&taken, p->arena);
+  neo_map taken = neo_map_in(p->arena);
   for (size_t k = 0; k < p->sizes.n; k++) {
     const char *ident = p->sizes.at[k].name, *name = name_of(r, ident, strlen(ident));
     NEO_PUSH(p->arena, &p->size_idents, ident);
@@ -172,8 +170,7 @@ static bool rename_sizes(renaming *r) {
 
 static bool rename_entries(renaming *r) {
   neo_plan *p = r->p;
-  neo_map taken;
-  neo_map_init(&taken, p->arena);
+  neo_map taken = neo_map_in(p->arena);
   for (size_t k = 0; k < p->entries.n; k++) {
     const char *ident = p->entries.at[k].name;
     NEO_PUSH(p->arena, &p->entry_idents, ident);

@@ -12,8 +12,7 @@
  *   C (1 block)    phase 1, reads A
  *   D (1 block)    phase 1, reads C: both are lone
  *   E (8 blocks)   phase 2, reads D */
-#ifndef NEO_CODEGEN_PHASES_H
-#define NEO_CODEGEN_PHASES_H
+#pragma once
 #include "codegen/plan/internal.h"
 
 enum { PLAN_MOST_ITEMS = 64 };
@@ -24,7 +23,8 @@ typedef struct { /* consecutive items */
   int32_t item[PLAN_MOST_ITEMS]; /* steps of the entry */
   int32_t level[PLAN_MOST_ITEMS], phase[PLAN_MOST_ITEMS];
   bool lone[PLAN_MOST_ITEMS];
-  double loops_separate_s, loops_joined_s; /* price of launches in its loops; price of barriers in them */
+  double loops_separate_s,
+      loops_joined_s; /* price of launches in its loops; price of barriers in them */
 } plan_run;
 
 typedef struct {
@@ -57,5 +57,3 @@ bool plan_run_meets(const plan_steps *s, const plan_run *inner);
 static inline bool plan_run_is_lone(const plan_run *r) {
   return r->n_lone == r->n;
 }
-
-#endif

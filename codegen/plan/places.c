@@ -6,35 +6,26 @@
 #include "codegen/plan/internal.h"
 #include "ir/store.h"
 
-typedef struct {
-  const neo_module *m;
-  bool is;
-} look;
-
-static void look_index(void *ctx, neo_expr e) {
-  look *x = ctx;
-  const neo_node *n = neo_expr_node(x->m, e);
-  x->is = x->is || (n->op == NEO_OP_SIZE && neo_size_at(x->m, (neo_size){n->attr})->loop_index);
+static bool is_index(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)x;
+  return n->op == NEO_OP_SIZE && neo_size_at(m, (neo_size){n->attr})->loop_index;
 }
 
 /* The extent that counts: 0 for a negative extent, the largest value for one that depends on a loop's index. */
 static neo_expr length(plan_store *s, neo_expr extent) {
   neo_module *m = s->p->m;
-  neo_facts none = {0};
-  look x = {m, false};
   int64_t lo, hi;
-  bool bounded = neo_interval(s->prover, &none, extent, &lo, &hi);
-  neo_expr_visit(m, extent, look_index, &x);
-  if (bounded && (x.is || lo == hi))
-    return neo_const_int(m, NEO_I64_T, hi > 0 ? hi : 0);
-  return bounded && lo >= 0 ? extent
-                            : neo_op2(m, NEO_OP_MAX, extent, neo_const_int(m, NEO_I64_T, 0));
+  bool bounded = neo_interval(s->prover, NULL, extent, &lo, &hi);
+  if (bounded && (lo == hi || neo_expr_any(m, extent, is_index, NULL)))
+    return neo_const_i64(m, hi > 0 ? hi : 0);
+  return bounded && lo >= 0 ? extent : neo_op2(m, NEO_OP_MAX, extent, neo_const_i64(m, 0));
 }
 
 neo_expr plan_places_bytes(plan_store *s, neo_tensor t) {
   neo_module *m = s->p->m;
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
-  neo_expr n = neo_const_int(m, NEO_I64_T, neo_type_bytes(type));
+  neo_type type = neo_tensor_type(m, t);
+  neo_expr n = neo_const_i64(m, neo_type_bytes(type));
   t = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     n = neo_op2(m, NEO_OP_MUL, n, length(s, neo_tensor_extent(m, t, k)));
@@ -52,7 +43,7 @@ void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f,
   if (fixed)
     return;
   neo_dsa_stack s = neo_dsa_stack_of(f->items, f->n, f->always, scratch);
-  int32_t none = neo_plan_program(p, neo_const_int(p->m, NEO_I64_T, 0));
+  int32_t none = neo_plan_program(p, neo_const_i64(p->m, 0));
   for (size_t k = 0; k < s.n; k++) {
     neo_dsa_place x = s.place[k];
     bool height = x.item == NEO_DSA_NO_ITEM;

@@ -79,8 +79,7 @@ static void add_entries(plan_store *store, const neo_plan_input *in) {
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, a->alloc, a->on_fail);
+  neo_arena scratch = neo_arena_scratch(a);
   neo_plan *p = NEO_NEW(a, neo_plan);
   *out = p;
   p->m = m;

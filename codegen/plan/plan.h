@@ -7,8 +7,7 @@
  * offsets at smaller sizes follow from the order of buffers in that plan (plan/places.c). The new version of a
  * parameter or state is written in place if every reader of the old one has run, or is the writing kernel itself at
  * the same element; otherwise it is in the frame, and is copied at the end. */
-#ifndef NEO_CODEGEN_PLAN_H
-#define NEO_CODEGEN_PLAN_H
+#pragma once
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/lower/lower.h"
@@ -38,7 +37,8 @@ typedef struct { /* a persistent kernel, of consecutive steps (plan/cooperative.
   double separate_s, joined_s; /* launches and barriers, by grid.def */
 } neo_plan_grid;
 
-typedef struct { /* the number of steps of an entry for a GPU, and the length of its longest chain */
+typedef struct
+{ /* the number of steps of an entry for a GPU, and the length of its longest chain */
   const char *entry;
   int32_t steps, levels;
 } neo_plan_chain;
@@ -116,9 +116,11 @@ typedef struct {
   const neo_plan_kernel *kernels;
   size_t n_kernels;
   const neo_machine *machine; /* of a GPU's kernels; null: sm_90a */
-  bool gpu, waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
+  bool gpu,
+      waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
   neo_grids grids;
-  bool frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
+  bool
+      frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
 } neo_plan_input;
 
 /* Builds the plan of all entries of m; memory is the arena's. prefix: of the library's functions; source_hash: of the
@@ -158,5 +160,3 @@ uint64_t neo_plan_interface(const neo_plan *p);
 void neo_plan_header(const neo_plan *p, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
 char *neo_plan_ident(neo_arena *a, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c the memory of its tensors,
  * choices.c finds results of branches that share memory with the chosen value. */
-#ifndef NEO_CODEGEN_PLAN_PLANNER_H
-#define NEO_CODEGEN_PLAN_PLANNER_H
+#pragma once
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
 
@@ -23,16 +22,19 @@ typedef struct {
   NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
   NEO_VEC(neo_tensor) item_tensor;
-  NEO_VEC(neo_conditions) item_when; /* [item] the conditions under which all of its tensors are written */
-  NEO_VEC(plan_lives) item_lives;    /* [item] lifetimes of the branches' results in it; none if it has other tensors */
-  size_t *item_into;                 /* [item] the item whose memory it shares */
+  NEO_VEC(neo_conditions)
+  item_when; /* [item] the conditions under which all of its tensors are written */
+  NEO_VEC(plan_lives)
+  item_lives; /* [item] lifetimes of the branches' results in it; none if it has other tensors */
+  size_t *item_into; /* [item] the item whose memory it shares */
   neo_map
       same_place; /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never
                          computed in the same call; or the concatenation that it is a part of */
-  bool *taken;    /* [step] the chosen values of its group are in their memory already */
+  bool *taken; /* [step] the chosen values of its group are in their memory already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
-  int32_t *first_step; /* [group of the order] its first step, from 0; then the first one after all groups */
-  uint8_t depth;       /* number of loops around the steps that are added */
+  int32_t *
+      first_step; /* [group of the order] its first step, from 0; then the first one after all groups */
+  uint8_t depth; /* number of loops around the steps that are added */
 } planner;
 
 static inline const neo_group *group_at(const planner *q, size_t step) {
@@ -56,7 +58,7 @@ static inline uint32_t n_outputs(const planner *q) {
   return q->entry ? q->entry->outputs.n : 0;
 }
 static inline neo_tensor output_at(const planner *q, uint32_t k) {
-  return (neo_tensor){neo_list_at(q->m, q->entry->outputs, k)};
+  return neo_list_tensor(q->m, q->entry->outputs, k);
 }
 
 static inline void set_buf(planner *q, neo_tensor t, int32_t buf) {
@@ -104,5 +106,3 @@ void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);
 int64_t
 plan_frame_bound(planner *q); /* a lower bound of the frame's bytes; q is not used afterwards */
-
-#endif

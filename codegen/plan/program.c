@@ -217,12 +217,12 @@ static neo_expr length(neo_module *m, neo_expr extent) {
   neo_op op = (neo_op)neo_expr_node(m, extent)->op;
   if (op == NEO_OP_CONST || op == NEO_OP_SIZE)
     return extent;
-  return neo_op2(m, NEO_OP_MAX, extent, neo_const_int(m, NEO_I64_T, 0));
+  return neo_op2(m, NEO_OP_MAX, extent, neo_const_i64(m, 0));
 }
 
 int32_t neo_plan_bytes(neo_plan *p, neo_tensor t) {
   neo_module *m = p->m;
-  neo_expr n = neo_const_int(m, NEO_I64_T, neo_type_bytes((neo_type)neo_tensor_at(m, t)->type));
+  neo_expr n = neo_const_i64(m, neo_type_bytes(neo_tensor_type(m, t)));
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     n = neo_op2(m, NEO_OP_MUL, n, length(m, neo_tensor_extent(m, t, k)));
   return neo_plan_program(p, n);

@@ -75,6 +75,13 @@ static lc numbers(recorder *r, const int32_t *at, size_t n) {
   return neo_lconst_struct(r->l, x, n);
 }
 
+static lc array(recorder *r, const int32_t *at, size_t n) {
+  lc *x = NEO_NEW_ARRAY(r->p->arena, lc, n + 1);
+  for (size_t k = 0; k < n; k++)
+    x[k] = i32(r, at[k]);
+  return neo_lconst_array(r->l, x, n);
+}
+
 static lc map_row(recorder *r, size_t k) {
   neo_rt_map m = r->p->maps.at[k];
   lc stride[NEO_RT_MAP_RANK];
@@ -135,27 +142,6 @@ static lc place_row(recorder *r, size_t k) {
                 i32(r, x.n_below));
 }
 
-static lc extent_row(recorder *r, size_t k) {
-  return i32(r, r->p->extents.at[k]);
-}
-static lc arg_row(recorder *r, size_t k) {
-  return i32(r, r->p->args.at[k]);
-}
-static lc entry_arg_row(recorder *r, size_t k) {
-  return i32(r, r->p->entry_args.at[k]);
-}
-static lc entry_size_row(recorder *r, size_t k) {
-  return i32(r, r->p->entry_sizes.at[k]);
-}
-static lc cached_source_row(recorder *r, size_t k) {
-  return i32(r, r->p->cached_sources.at[k]);
-}
-static lc entry_write_row(recorder *r, size_t k) {
-  return i32(r, r->p->entry_writes.at[k]);
-}
-static lc place_below_row(recorder *r, size_t k) {
-  return i32(r, r->p->places_below.at[k]);
-}
 static lc program_row(recorder *r, size_t k) {
   return i64(r, r->p->programs.at[k]);
 }
@@ -172,12 +158,12 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->sizes.n, size_row), table(r, p->tensors.n, tensor_row),
       table(r, p->bufs.n, buf_row), table(r, p->kernels.n, kernel_row),
       table(r, p->steps.n, step_row), table(r, p->entries.n, entry_row),
-      table(r, p->extents.n, extent_row), table(r, p->args.n, arg_row),
-      table(r, p->entry_args.n, entry_arg_row), table(r, p->entry_sizes.n, entry_size_row),
+      array(r, p->extents.at, p->extents.n), array(r, p->args.at, p->args.n),
+      array(r, p->entry_args.at, p->entry_args.n), array(r, p->entry_sizes.at, p->entry_sizes.n),
       table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
       i64(r, p->frame_bytes), i64(r, p->scratch_bytes), i32(r, (int64_t)p->cached.n),
-      table(r, p->cached.n, cached_row), table(r, p->cached_sources.n, cached_source_row),
-      table(r, p->entry_writes.n, entry_write_row), i64(r, p->cached_bytes),
+      table(r, p->cached.n, cached_row), array(r, p->cached_sources.at, p->cached_sources.n),
+      array(r, p->entry_writes.at, p->entry_writes.n), i64(r, p->cached_bytes),
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
       table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
       table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),
@@ -185,7 +171,7 @@ static lc model_record(recorder *r, size_t n_images) {
       i32(r, (int64_t)p->loops.n), table(r, p->loops.n, loop_row),
       i64(r, (int64_t)neo_plan_interface(p)), i32(r, (int64_t)p->rt_places.n),
       i32(r, (int64_t)p->places_below.n), table(r, p->rt_places.n, place_row),
-      table(r, p->places_below.n, place_below_row));
+      array(r, p->places_below.at, p->places_below.n));
 }
 
 /* ---- thin entries */
@@ -272,8 +258,7 @@ void plan_name_entries(neo_plan *p) {
 static void add_entry(recorder *r, size_t k) {
   const neo_plan *p = r->p;
   neo_rt_entry e = p->entries.at[k];
-  neo_str params;
-  neo_str_init(&params, p->arena);
+  neo_str params = neo_str_in(p->arena);
   neo_str_addc(&params, 'p');
   for (int32_t i = 0; i < e.n_sizes; i++)
     neo_str_addc(&params, 'l');

@@ -1,21 +1,20 @@
 /* The tensors with names for callers, and the memory of all tensors outside of the frame. */
+#include "ir/store.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
 #include "ir/element.h"
 #include "ir/print.h"
-#include "ir/store.h"
 #include <assert.h>
-#include <string.h>
 
 enum { ALIGN = 64 };
 
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
   neo_module *m = s->p->m;
-  neo_facts none = {0};
-  int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type), lo, hi;
+  int64_t bytes = neo_type_bytes(neo_tensor_type(m, t)), lo, hi;
   t = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
-    bool bounded = neo_interval(s->prover, &none, neo_tensor_extent(m, t, k), &lo, &hi);
+    bool bounded = neo_interval(s->prover, NULL, neo_tensor_extent(m, t, k), &lo, &hi);
     assert(bounded && "sizes have bounds");
     if (!bounded || hi < 0)
       hi = 0;
@@ -95,16 +94,10 @@ static int32_t add_ends(plan_store *s, const neo_tensor_rec *r) {
     NEO_PUSH(s->p->arena, &s->p->extents, programs[k]);
   for (uint32_t k = 0; k < 2 * rank; k++) {
     int64_t by = k < rank ? least.coef[k] : below.coef[k - rank];
-    int32_t program = neo_plan_program(s->p, neo_const_int(s->p->m, NEO_I64_T, by));
+    int32_t program = neo_plan_program(s->p, neo_const_i64(s->p->m, by));
     NEO_PUSH(s->p->arena, &s->p->extents, program);
   }
   return at + 1;
-}
-
-/* Without the folder: the library must not depend on where it was compiled. */
-static const char *place_of(const char *place) {
-  const char *slash = strrchr(place, '/');
-  return slash ? slash + 1 : place;
 }
 
 static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *name) {
@@ -112,12 +105,14 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_rt_tensor rt = {
       .name = name, .role = role, .type = r.type, .rank = (uint8_t)r.extent.n, .bound = -1};
-  rt.place = place_of(neo_span_text(neo_diags_sources(m->diags), r.span));
+  /* Without the folder: the library must not depend on where it was compiled. */
+  rt.place = neo_path_name(neo_span_text(neo_diags_sources(m->diags), r.span));
   rt.in_safetensors =
       role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
   rt.optimizer = r.optimizer;
   rt.extent = add_extents(s, t);
-  if (r.bound.i && role != NEO_RT_ROLE_OUTPUT) /* the runtime checks values that the caller writes */
+  if (r.bound.i &&
+      role != NEO_RT_ROLE_OUTPUT) /* the runtime checks values that the caller writes */
     rt.bound = neo_plan_program(s->p, r.bound);
   if (role != NEO_RT_ROLE_OUTPUT)
     rt.ends = add_ends(s, &r);
@@ -184,11 +179,10 @@ static void fix_offsets(plan_store *s, neo_tensor t) {
 }
 
 static void fix_assert(neo_plan *p, const neo_assert_rec *a) {
-  neo_str text;
-  neo_str_init(&text, p->arena);
+  neo_str text = neo_str_in(p->arena);
   neo_expr_print(p->m, NULL, a->holds, &text);
   neo_rt_assert made = {neo_str_text(&text),
-                        place_of(neo_span_text(neo_diags_sources(p->m->diags), a->span)),
+                        neo_path_name(neo_span_text(neo_diags_sources(p->m->diags), a->span)),
                         neo_plan_program(p, a->holds)};
   NEO_PUSH(p->arena, &p->asserts, made);
 }
@@ -273,7 +267,7 @@ int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_t
   }
   const char *text = output_name(s, entry, neo_name_text(s->p->m->names, name));
   int32_t number = add_named(s, t, NEO_RT_ROLE_OUTPUT, text);
-  neo_type type = (neo_type)neo_tensor_at(s->p->m, t)->type;
+  neo_type type = neo_tensor_type(s->p->m, t);
   int32_t buf = plan_store_buf(s, NEO_RT_MEM_CALLER, type, number, plan_store_max_bytes(s, t));
   s->p->tensors.at[number].buf = buf;
   NEO_PUSH(s->scratch, &s->outputs, (plan_output){name, number, t});

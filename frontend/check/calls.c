@@ -191,11 +191,10 @@ static bool enter_vertex(neo_inst *in, const neo_sym *fn, neo_actuals *a, uint32
 }
 
 void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *fn, int handle) {
-  neo_str text;
   if (!fn || !fn->fn->u.fn.results.n)
     return;
   const neo_ast_names *names = &fn->fn->u.fn.results;
-  neo_str_init(&text, in->fe->arena);
+  neo_str text = neo_str_in(in->fe->arena);
   for (uint32_t k = 0; k < names->n; k++)
     neo_str_addf(&text, "%s%s", k ? ", " : "", names->at[k].text);
   neo_diag_help(in->fe->diags, handle, "each result gets a name: %s = %s(...)", neo_str_text(&text),

@@ -6,8 +6,7 @@
  *   expressions exprs.c ranges.c                     } all else is in frontend/sema
  *
  * The functions that they are written with are in frontend/sema/parts.h. */
-#ifndef NEO_FRONTEND_CHECK_CHECK_H
-#define NEO_FRONTEND_CHECK_CHECK_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 /* ---- expressions (exprs.c) */
@@ -128,5 +127,3 @@ neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_
                            const neo_module_source *source, bool is_main);
 void neo_check_outputs(neo_fe *fe, neo_inst *in);
 void neo_check_trains(neo_fe *fe, neo_inst *in);
-
-#endif

@@ -55,8 +55,8 @@ static neo_expr eval_with(neo_inst *in, const neo_ast_expr *e, const neo_ast_nam
 bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
                     neo_expr extent, neo_expr *value) {
   neo_fe *fe = in->fe;
-  neo_expr b = eval_with(in, e, unknown, neo_const_int(fe->m, NEO_I64_T, 0));
-  neo_expr e1 = eval_with(in, e, unknown, neo_const_int(fe->m, NEO_I64_T, 1));
+  neo_expr b = eval_with(in, e, unknown, neo_const_i64(fe->m, 0));
+  neo_expr e1 = eval_with(in, e, unknown, neo_const_i64(fe->m, 1));
   if (!b.i || !e1.i)
     return false;
   neo_expr a = neo_op2(fe->m, NEO_OP_SUB, e1, b);
@@ -122,8 +122,7 @@ bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t, ne
     return false;
   }
   neo_frame *f = end_frame(in, own);
-  out->least =
-      t->lo ? end_value(f, t->lo, t->lo_rel == NEO_AST_REL_LT) : neo_const_int(f->m, NEO_I64_T, 0);
+  out->least = t->lo ? end_value(f, t->lo, t->lo_rel == NEO_AST_REL_LT) : neo_const_i64(f->m, 0);
   if (t->rel != NEO_AST_REL_NONE)
     out->below = end_value(f, t->bound, t->rel == NEO_AST_REL_LE);
   if (!out->least.i || (t->rel != NEO_AST_REL_NONE && !out->below.i))
@@ -191,7 +190,7 @@ static void declare_dim(neo_inst *in, const neo_ast_stmt *s) {
   if (s->u.dim.rel != NEO_AST_REL_NONE)
     e = runtime_size(in, s);
   else if (neo_dim_replaced(in, s, &x))
-    e = neo_const_int(in->fe->m, NEO_I64_T, x);
+    e = neo_const_i64(in->fe->m, x);
   else
     e = neo_size_eval(in, s->u.dim.hi);
   if (!e.i) {
@@ -241,7 +240,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_stmt *s, const 
     return;
   uint32_t first_hoisted = (uint32_t)in->fe->m->tensors.n;
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_check_typed(f, value, (neo_type)neo_tensor_at(f->m, t)->type);
+  neo_val v = neo_check_typed(f, value, neo_tensor_type(f->m, t));
   if (v.kind != NEO_VAL_POISON)
     neo_init_define(f, t, &s->u.decl.var, v, value->span, first_hoisted);
 }
@@ -290,7 +289,7 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
   uint32_t n, r = in->n_rounds;
   bool known, ok = neo_extents_eval(in, &var->axes, &n, extent + r, name + r);
   for (uint32_t k = 0; k < r; k++) {
-    extent[k] = neo_const_int(in->fe->m, NEO_I64_T, in->round[k].count);
+    extent[k] = neo_const_i64(in->fe->m, in->round[k].count);
     name[k] = NULL;
   }
   const char *full = neo_fe_join(in->fe, in->prefix, var->name.text);
@@ -394,9 +393,8 @@ static void update_one(neo_inst *in, const neo_ast_bind *b) {
     extent[k] = neo_view_extent(in->fe, &v, k);
   if (!neo_update_pack(f, &b->var, &v) || !neo_define_axes(f, &b->var, b->value, extent))
     return;
-  neo_expr e = neo_update_value(
-      f, b, v.tensor,
-      neo_check_typed(f, b->value, (neo_type)neo_tensor_at(in->fe->m, v.tensor)->type));
+  neo_expr e = neo_update_value(f, b, v.tensor,
+                                neo_check_typed(f, b->value, neo_tensor_type(in->fe->m, v.tensor)));
   if (!e.i)
     return;
   uint32_t n_lead = v.n - v.rank;

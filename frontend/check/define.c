@@ -19,8 +19,8 @@ bool neo_output_push(neo_frame *f, neo_wants *wants, const char *name, neo_span 
   const char *shown = name[0] == '.' ? neo_arena_printf(f->fe->arena, "d%s", name + 2) : name;
   if (twice(f, name, span))
     return false;
-  neo_axis_rec rec = {neo_name_of(f->fe->names, shown), neo_const_int(f->m, NEO_I64_T, 0),
-                      hi.i ? hi : neo_const_int(f->m, NEO_I64_T, 1), span};
+  neo_axis_rec rec = {neo_name_of(f->fe->names, shown), neo_const_i64(f->m, 0),
+                      hi.i ? hi : neo_const_i64(f->m, 1), span};
   if (neo_frame_push(f, name, rec) < 0)
     return false;
   wants->at[wants->n++] = (neo_want){.name = name, .span = span, .bounded = bounded, .extent = hi};
@@ -132,7 +132,7 @@ static neo_tensor begin_recurrence(neo_frame *f, const neo_ast_var *var, const n
 
 static bool end_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                            neo_tensor t, neo_expr e) {
-  neo_type type = (neo_type)neo_tensor_at(f->m, t)->type;
+  neo_type type = neo_tensor_type(f->m, t);
   if (neo_expr_type(f->m, e) != type) {
     NEO_ERR(f->in, value->span, RECURRENCE_TYPE, var->name.text, neo_type_text(type),
             neo_type_text(neo_expr_type(f->m, e)));
@@ -152,7 +152,7 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
   neo_tensor t = begin_recurrence(f, var, value, &ends, full);
   if (!t.i)
     return neo_val_poison();
-  neo_val v = neo_check_typed(f, value, (neo_type)neo_tensor_at(f->m, t)->type);
+  neo_val v = neo_check_typed(f, value, neo_tensor_type(f->m, t));
   f->in->scope = outer;
   if (v.kind == NEO_VAL_POISON || !neo_define_value(f, var, value->span, v, &e, &ends) ||
       !end_recurrence(f, var, value, t, e))
@@ -171,7 +171,7 @@ static bool reads_other(neo_inst *in, const char *name) {
 static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   if (var->type.given)
     return neo_type_written(f->in, &var->type);
-  return f->carry ? (neo_type)neo_tensor_at(f->m, f->carry->tensor)->type : f->literal;
+  return f->carry ? neo_tensor_type(f->m, f->carry->tensor) : f->literal;
 }
 
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
@@ -283,7 +283,7 @@ static neo_val whole_in_type(neo_inst *in, const neo_ast_expr *e, const neo_buil
   neo_val v = slice(in, e->u.ref.args.at[0].value, full);
   if (v.kind != NEO_VAL_VIEW)
     return v;
-  neo_type t = (neo_type)neo_tensor_at(in->fe->m, v.view.tensor)->type;
+  neo_type t = neo_tensor_type(in->fe->m, v.view.tensor);
   if (t == NEO_BOOL_T && neo_builtin_is_wide(row)) {
     NEO_ERR(in, e->span, BOOL_ARITHMETIC, "wide");
     return neo_val_poison();

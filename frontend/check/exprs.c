@@ -140,19 +140,14 @@ static bool push_pack(neo_frame *f, neo_reduction *r, const neo_want *w, neo_spa
       return false;
   }
   for (uint32_t k = 0; k < f->n_pack; k++)
-    ok =
-        push_own(f, r, f->pack_name[k], span, neo_const_int(f->m, NEO_I64_T, 0), w[k].extent) && ok;
+    ok = push_own(f, r, f->pack_name[k], span, neo_const_i64(f->m, 0), w[k].extent) && ok;
   return ok;
-}
-
-static neo_expr both(neo_frame *f, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
 /* Adds an axis over the owners of edges that lead to a vertex; the program does not name it. */
 static bool push_owners(neo_frame *f, neo_reduction *r, neo_span span, uint32_t vertex) {
-  neo_axis_rec rec = {neo_name_of(f->fe->names, "p"), neo_const_int(f->m, NEO_I64_T, 0),
-                      f->axis[vertex].hi, span};
+  neo_axis_rec rec = {neo_name_of(f->fe->names, "p"), neo_const_i64(f->m, 0), f->axis[vertex].hi,
+                      span};
   r->n_own++;
   return neo_frame_push(f, neo_owners_name(f->fe), rec) >= 0;
 }
@@ -167,13 +162,13 @@ static bool push_edges(neo_frame *f, neo_reduction *r, const neo_ast_axis *a,
   if (owner != vertex && !push_owners(f, r, a->name.span, vertex))
     return false;
   neo_expr edge = neo_axis_ref(f->m, f->n_axes);
-  r->where = both(f, r->where, neo_edges_hold(f->m, x, edge, owner, vertex));
+  r->where = neo_both(f->m, r->where, neo_edges_hold(f->m, x, edge, owner, vertex));
   return push_own(f, r, a->name.text, a->name.span, neo_edges_begin(f->m, x, owner, 0),
                   neo_edges_begin(f->m, x, owner, 1));
 }
 
 static bool push_index(neo_frame *f, neo_reduction *r, const neo_ast_axis *a, const neo_want *w) {
-  neo_expr lo = neo_const_int(f->m, NEO_I64_T, 0), hi = w->extent;
+  neo_expr lo = neo_const_i64(f->m, 0), hi = w->extent;
   if (rebinds(f, a->name.text, a->name.span) || neo_ranges_missing(f, w))
     return false;
   uint32_t vertex;
@@ -231,7 +226,7 @@ static bool check_inside(neo_frame *f, neo_reduction *r) {
     ok = where.i != 0;
     if (ok)
       neo_frame_assume(f, where);
-    r->where = both(f, r->where, where);
+    r->where = neo_both(f->m, r->where, where);
   }
   neo_val v = neo_check_expr(f, r->e->u.reduce.body);
   r->body[0] = neo_val_scalar(f, r->e->u.reduce.body->span, v);
@@ -297,7 +292,7 @@ neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e) {
   if (v.kind == NEO_VAL_POISON)
     return (neo_expr){0};
   if (v.kind == NEO_VAL_LIT && v.lit.kind == NEO_LIT_INT)
-    return neo_const_int(f->m, NEO_I64_T, v.lit.i);
+    return neo_const_i64(f->m, v.lit.i);
   if (v.kind == NEO_VAL_EXPR && neo_type_is_int(neo_expr_type(f->m, v.e)))
     return neo_cast(f->m, NEO_I64_T, v.e);
   int h = NEO_ERR(f->in, e->span, NOT_AN_INTEGER, neo_val_text(f->fe, &v));
@@ -410,7 +405,7 @@ static bool check_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, b
 static neo_val element_else(neo_frame *f, const neo_ast_expr *e, const neo_view *v,
                             const neo_ast_expr *other) {
   uint32_t outer = f->subscript;
-  neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
+  neo_type t = neo_tensor_type(f->m, v->tensor);
   neo_expr x = neo_val_as(f, other->span, neo_check_expr(f, other), t);
   if (!x.i)
     return neo_val_poison();

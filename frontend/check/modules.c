@@ -56,11 +56,10 @@ static const char *find_module(neo_inst *in, const neo_ast_name *module) {
 
 /* "looked for nn.expr in ., /usr/share/neo/std" */
 static const char *places_text(neo_inst *in, const neo_ast_name *module) {
-  neo_str s;
   neo_fe *fe = in->fe;
   const char *own = own_folder(in, module);
   const char *const *p = fe->options ? fe->options->import_paths : NULL;
-  neo_str_init(&s, fe->arena);
+  neo_str s = neo_str_in(fe->arena);
   if (fe->options && fe->options->n_modules)
     neo_str_add(&s, "the modules that were given");
   if (own)

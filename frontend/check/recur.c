@@ -77,7 +77,7 @@ static bool type_of_ref(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
   if (!s || s->kind != NEO_SYM_VALUE)
     return false;
   if (s->value.kind == NEO_VAL_VIEW)
-    *t = (neo_type)neo_tensor_at(f->m, s->value.view.tensor)->type;
+    *t = neo_tensor_type(f->m, s->value.view.tensor);
   else if (s->value.kind == NEO_VAL_EXPR && !s->value.index)
     *t = neo_expr_type(f->m, s->value.e);
   else
@@ -129,7 +129,7 @@ neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr
 
 static const char *name_of(const neo_inst *in, neo_def d) {
   const neo_module *m = in->fe->m;
-  neo_tensor t = {neo_list_at(m, neo_def_at(m, d)->out, 0)};
+  neo_tensor t = neo_def_out(m, d, 0);
   return neo_name_text(in->fe->names, neo_tensor_at(m, t)->name);
 }
 
@@ -137,8 +137,7 @@ static const char *name_of(const neo_inst *in, neo_def d) {
 static const char *point_text(const neo_inst *in, neo_def d, const neo_witness *w) {
   const neo_module *m = in->fe->m;
   const neo_def_rec *r = neo_def_at(m, d);
-  neo_str s;
-  neo_str_init(&s, in->fe->arena);
+  neo_str s = neo_str_in(in->fe->arena);
   for (uint32_t k = 0; k < r->axes.n && k < w->n_axes; k++)
     neo_str_addf(&s, "%s%s = %lld", k ? ", " : "",
                  neo_name_text(in->fe->names, neo_def_axis(m, r, k)->name), (long long)w->axis[k]);
@@ -149,8 +148,7 @@ static const char *point_text(const neo_inst *in, neo_def d, const neo_witness *
 static const char *along_text(const neo_inst *in, const neo_order_failure *why) {
   const neo_module *m = in->fe->m;
   const neo_def_rec *r = neo_def_at(m, why->reader);
-  neo_str s;
-  neo_str_init(&s, in->fe->arena);
+  neo_str s = neo_str_in(in->fe->arena);
   if (r->n_out > 1 || why->down)
     neo_str_addf(&s, " along '%s'%s",
                  neo_name_text(in->fe->names, neo_def_axis(m, r, why->axis)->name),
@@ -175,17 +173,13 @@ static void report(neo_inst *in, const neo_order_failure *why) {
 }
 
 /* Whether the recurrence with this number has an order; reports one that has none. */
-static bool has_order(neo_inst *in, const neo_def *defs, size_t n, const uint32_t *numbers,
-                      uint32_t number) {
+static bool has_order(neo_inst *in, const uint32_t *numbers, uint32_t number) {
   neo_arena *a = in->fe->arena;
   neo_order_step loop;
   neo_order_failure why;
-  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n);
-  size_t n_own = 0;
-  for (size_t k = 0; k < n; k++)
-    if (numbers[defs[k].i] == number)
-      own[n_own++] = defs[k];
-  if (neo_order_find(in->fe->prover, own, n_own, a, &loop, &why))
+  size_t n;
+  const neo_def *own = neo_recurrence_members(numbers, (uint32_t)in->fe->m->defs.n, number, a, &n);
+  if (neo_order_find(in->fe->prover, own, n, a, &loop, &why))
     return true;
   report(in, &why);
   return false;
@@ -199,8 +193,8 @@ bool neo_recur_check(neo_inst *in, const neo_tensor *t, size_t n_tensors) {
   size_t n = neo_module_topo(m, t, n_tensors, a, &defs, NULL);
   bool *done = NEO_NEW_ARRAY(a, bool, neo_recurrences(m, defs, n, a, numbers) + 1);
   for (size_t k = 0; k < n_tensors; k++) {
-    uint32_t number = numbers[neo_list_at(m, neo_tensor_at(m, t[k])->pieces, 0)];
-    if (number && !done[number] && !has_order(in, defs, n, numbers, number))
+    uint32_t number = numbers[neo_tensor_piece(m, t[k], 0).i];
+    if (number && !done[number] && !has_order(in, numbers, number))
       return false;
     done[number] = true;
   }

@@ -22,7 +22,7 @@ static bool loss_of(neo_inst *in, const neo_ast_path *path, neo_tensor *t) {
                 s->value.view.rank == 0 && neo_view_is_whole(&s->value.view);
   if (scalar)
     *t = s->value.view.tensor;
-  if (scalar && neo_type_is_float((neo_type)neo_tensor_at(in->fe->m, *t)->type))
+  if (scalar && neo_type_is_float(neo_tensor_type(in->fe->m, *t)))
     return true;
   int h = NEO_ERR(in, path->span, LOSS_NOT_SCALAR, neo_path_text(in->fe, path));
   neo_fe_note_place(in->fe, h, "it is defined", s->span);
@@ -157,8 +157,8 @@ static neo_val setting(trainer *t, const trained_part *p, const neo_ast_option *
   neo_tensor k = neo_tensor_make(t->in, rec, NULL, 0, neo_fe_unique(t->fe, full));
   neo_expr e = neo_const_float(m, type, x.f);
   neo_def_rec init = {.reducer = NEO_RED_NONE, .span = span};
-  init.finish = neo_list_new(m, &e.i, 1);
-  init.out = neo_list_new(m, &k.i, 1);
+  init.finish = neo_list_one(m, e.i);
+  init.out = neo_list_one(m, k.i);
   neo_def d = neo_def_add(m, init, false);
   neo_tensor_at(m, k)->init = d;
   return neo_val_expr(neo_load(m, k, NULL, 0, span));
@@ -232,7 +232,7 @@ static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_t
   neo_trainee *trainee = NEO_NEW(fe->arena, neo_trainee);
   neo_actuals *a = NEO_NEW(fe->arena, neo_actuals);
   neo_val *option = NEO_NEW_ARRAY(fe->arena, neo_val, fn->u.fn.sig.options.n + 1);
-  neo_type type = (neo_type)neo_tensor_at(fe->m, param)->type;
+  neo_type type = neo_tensor_type(fe->m, param);
   *trainee = (neo_trainee){param, grad, t, t->first_update};
   in->fn = fn;
   in->call = p->s->span;

@@ -22,7 +22,7 @@ static void add_root(needs *n, neo_tensor t) {
 
 static void add_roots(needs *n, neo_list tensors) {
   for (uint32_t k = 0; k < tensors.n; k++)
-    add_root(n, (neo_tensor){neo_list_at(n->fe->m, tensors, k)});
+    add_root(n, neo_list_tensor(n->fe->m, tensors, k));
 }
 
 static void add_entries(needs *n) {

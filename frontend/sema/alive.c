@@ -145,7 +145,7 @@ neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, 
   for (uint32_t k = 0; k < n; k++)
     index[k] = neo_axis_ref(m, k);
   neo_type type = neo_expr_type(m, e);
-  neo_expr zero = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr zero = neo_const_int(m, type, 0);
   neo_expr ran = neo_load(m, rounds.view.tensor, index, n - 1, at);
   neo_expr is = neo_op2(m, NEO_OP_LT, index[n - 1], neo_cast(m, NEO_I64_T, ran));
   return neo_define_element(f, neo_op3(m, NEO_OP_SELECT, is, e, zero), full,

@@ -75,16 +75,15 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
     if (!(bits >> p & 1)) { /* in the function, this axis need not have a value */
-      am->axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
-      am->axis[p].hi = neo_const_int(f->m, NEO_I64_T, 1);
+      am->axis[p].lo = neo_const_i64(f->m, 0);
+      am->axis[p].hi = neo_const_i64(f->m, 1);
       am->guard = true;
       continue;
     }
     neo_box box;
     if (!(random ? neo_frame_range(f, p, &box) : neo_frame_box(f, p, f->n_axes, f->assume.n, &box)))
       return false;
-    neo_axis_rec rec = {f->axis[p].name, neo_const_int(f->m, NEO_I64_T, 0), box.extent,
-                        f->axis[p].span};
+    neo_axis_rec rec = {f->axis[p].name, neo_const_i64(f->m, 0), box.extent, f->axis[p].span};
     am->guard = am->guard || !neo_frame_is_rect(f, p);
     am->axis[p].lo = box.low;
     am->axis[p].hi = neo_box_from_zero(f, &box, box.extent);
@@ -102,7 +101,7 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
 }
 
 static bool in_hull(neo_ambience *am, neo_expr index, neo_expr extent) {
-  return neo_prove_index(am->f->fe->prover, &am->facts, index, extent, NULL) == NEO_PROVED;
+  return neo_proves_index(am->f->fe->prover, &am->facts, index, extent);
 }
 
 static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
@@ -112,8 +111,8 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   if (n.op != NEO_OP_LOAD)
     return e;
   for (uint32_t k = 0; k < n.arg.n; k++)
-    safe = safe && in_hull(am, neo_list_expr(m, n.arg, k),
-                           neo_tensor_extent(m, (neo_tensor){n.attr}, k));
+    safe = safe &&
+           in_hull(am, neo_list_expr(m, n.arg, k), neo_tensor_extent(m, (neo_tensor){n.attr}, k));
   return safe ? e : neo_load_else_zero(m, e);
 }
 
@@ -121,8 +120,8 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
 static bool has_elements(neo_ambience *am, neo_expr extent) {
   neo_module *m = am->f->m;
   neo_facts sizes = neo_size_facts(am->f->fe);
-  neo_expr some = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 0), extent);
-  return neo_prove(am->f->fe->prover, &sizes, some, NULL) == NEO_PROVED;
+  neo_expr some = neo_op2(m, NEO_OP_LT, neo_const_i64(m, 0), extent);
+  return neo_proves(am->f->fe->prover, &sizes, some);
 }
 
 /* Returns an index that is always in range, and equals `index` where that is in range. *none: the
@@ -136,7 +135,7 @@ static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent, bool *
     return index;
   }
   neo_expr last = neo_size_add1(am->f->fe, extent, -1);
-  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(m, 0);
   return neo_op2(m, NEO_OP_MAX, neo_op2(m, NEO_OP_MIN, index, last), zero);
 }
 

@@ -1,11 +1,10 @@
 /* Ambient axes: the axes of the caller on which the arguments of a call depend (state.h). */
-#ifndef NEO_FRONTEND_SEMA_AMBIENT_H
-#define NEO_FRONTEND_SEMA_AMBIENT_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
   neo_frame *f;
-  neo_inst *in; /* the callee */
+  neo_inst *in;    /* the callee */
   neo_facts facts; /* the hull of the axes, and no conditions */
   neo_axis_rec axis[NEO_MAX_AXES];
   neo_expr by[NEO_MAX_AXES], back[NEO_MAX_AXES];
@@ -18,5 +17,3 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in,
 /* Translates a value of the caller for the callee, and back; poison after a report. */
 void neo_ambient_enter(neo_ambience *am, neo_val *v, neo_span at);
 void neo_ambient_leave(neo_ambience *am, neo_val *v);
-
-#endif

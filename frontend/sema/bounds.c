@@ -82,9 +82,8 @@ static void add_setting(neo_str *s, const char *name, int64_t x) {
 
 /* "i = 0, N = 1": the axes and sizes that the index uses. */
 static const char *settings(neo_frame *f, neo_expr index, neo_expr extent, const neo_witness *w) {
-  neo_str s;
   size_use u = {f->m, 0};
-  neo_str_init(&s, f->fe->arena);
+  neo_str s = neo_str_in(f->fe->arena);
   uint64_t axes = neo_expr_axes(f->m, index);
   for (uint32_t k = 0; k < f->n_axes && k < w->n_axes; k++)
     if (axes >> k & 1)
@@ -106,8 +105,7 @@ static const char *shown_name(neo_frame *f, const neo_view *v) {
 static const char *element_text(neo_frame *f, const neo_view *v, const neo_expr *index,
                                 const neo_witness *w) {
   spot s = {f->m, w};
-  neo_str t;
-  neo_str_init(&t, f->fe->arena);
+  neo_str t = neo_str_in(f->fe->arena);
   neo_str_addf(&t, "%s[", shown_name(f, v));
   for (uint32_t d = f->in->n_ambient < v->n ? 0 : v->n; d < v->n; d++) {
     int64_t x;
@@ -190,7 +188,7 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
 
 bool neo_bounds_holds(neo_frame *f, neo_expr goal) {
   neo_facts facts = neo_frame_facts(f);
-  return neo_prove(f->fe->prover, &facts, goal, NULL) == NEO_PROVED;
+  return neo_proves(f->fe->prover, &facts, goal);
 }
 
 neo_facts neo_frame_facts(const neo_frame *f) {

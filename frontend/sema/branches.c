@@ -108,8 +108,7 @@ static bool may_be_asked(const neo_frame *f, neo_expr value) {
 /* Whether the value is the same for all elements, and depends on the loops around. A function that
  * is called for elements has their axes around it as well. */
 static bool is_scalar(const neo_frame *f, neo_expr value) {
-  bool reads = neo_expr_uses_op(f->m, value, NEO_OP_LOAD) ||
-               neo_expr_uses_op(f->m, value, NEO_OP_LOAD_ELSE);
+  bool reads = neo_expr_has_loads(f->m, value);
   uint64_t around = ((uint64_t)1 << f->in->n_ambient) - 1;
   if (!f->in->n_ambient)
     return neo_is_uniform(f->m, value);
@@ -171,7 +170,7 @@ static neo_type type_of(const result *r, uint32_t k) {
   const neo_module *m = r->in->fe->m;
   const neo_val *v = &r->at[k];
   if (v->kind == NEO_VAL_VIEW)
-    return (neo_type)neo_tensor_at(m, v->view.tensor)->type;
+    return neo_tensor_type(m, v->view.tensor);
   return v->kind == NEO_VAL_EXPR ? neo_expr_type(m, v->e) : r->type;
 }
 

@@ -1,6 +1,5 @@
 /* A `case` on a run-time value, during checking; frontend/check checks its branches. */
-#ifndef NEO_FRONTEND_SEMA_BRANCHES_H
-#define NEO_FRONTEND_SEMA_BRANCHES_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 /* The value of a case, to be compared with labels. A value that kernels cannot test
@@ -14,5 +13,3 @@ bool neo_branch_conditions(neo_frame *at, const neo_ast_region *g, neo_expr valu
 /* Defines each result by the symbols of its name in the scopes of the branches. */
 void neo_branches_bind(neo_inst *in, const neo_ast_stmt *s, const neo_expr *condition,
                        neo_scope *const *scope);
-
-#endif

@@ -168,11 +168,11 @@ static bool data_end_holds(const reading *r, neo_expr e, bool below) {
   }
   if (worst != (int64_t)worst)
     return false;
-  neo_expr x = neo_const_int(fe->m, NEO_I64_T, (int64_t)worst);
+  neo_expr x = neo_const_i64(fe->m, (int64_t)worst);
   neo_facts facts = neo_size_facts(fe);
   neo_expr holds =
       below ? neo_op2(fe->m, NEO_OP_LT, x, end.rest) : neo_op2(fe->m, NEO_OP_LE, end.rest, x);
-  return neo_prove(fe->prover, &facts, holds, NULL) == NEO_PROVED;
+  return neo_proves(fe->prover, &facts, holds);
 }
 
 /* Sets the bound of integer data to that of its largest element; a declared bound is checked
@@ -198,7 +198,7 @@ static bool data_bound(reading *r, const neo_ast_var *var, neo_ends *ends) {
     return false;
   }
   if (!given && least >= 0 && most < INT64_MAX)
-    *bound = neo_const_int(r->in->fe->m, NEO_I64_T, most + 1);
+    *bound = neo_const_i64(r->in->fe->m, most + 1);
   return true;
 }
 

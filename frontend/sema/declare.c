@@ -45,7 +45,7 @@ static bool is_hoisted(const init_reads *r, uint32_t t) {
 static void look_read(void *ctx, neo_expr e) {
   init_reads *r = ctx;
   const neo_node *n = neo_expr_node(r->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   if (!is_given(r->m, n->attr) && !is_hoisted(r, n->attr))
     r->bad = (neo_tensor){n->attr};
@@ -106,9 +106,9 @@ void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *
     bool named = name[k] && !is_pack_name(f->fe, name[k], packed);
     packed += name[k] && !named;
     const char *shown = named ? name[k] : neo_arena_printf(f->fe->arena, "d%d", (int)k);
-    neo_frame_push(f, name[k],
-                   (neo_axis_rec){neo_name_of(f->fe->names, shown),
-                                  neo_const_int(f->m, NEO_I64_T, 0), extent[k], span});
+    neo_frame_push(
+        f, name[k],
+        (neo_axis_rec){neo_name_of(f->fe->names, shown), neo_const_i64(f->m, 0), extent[k], span});
   }
   f->n_out = f->n_axes;
 }
@@ -150,7 +150,7 @@ static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
 void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val v, neo_span at,
                      uint32_t first_hoisted) {
   neo_inst *in = f->in;
-  neo_type type = (neo_type)neo_tensor_at(f->m, t)->type;
+  neo_type type = neo_tensor_type(f->m, t);
   neo_expr e = v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type) : neo_val_scalar(f, at, v);
   if (!e.i || !init_is_closed(f, e, at, first_hoisted))
     return;

@@ -29,7 +29,7 @@ neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_
   int64_t x; /* compiled for one size alone */
   if (neo_dim_replaced(in, s, &x)) {
     if (x >= lo && x <= hi)
-      return neo_const_int(in->fe->m, NEO_I64_T, x);
+      return neo_const_i64(in->fe->m, x);
     NEO_ERR(in, s->span, DEFINE_BOUNDS, s->u.dim.name.text, (long long)x, (long long)lo,
             (long long)hi);
     return none;

@@ -109,9 +109,9 @@ void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond) {
   if (!(neo_expr_axes(f->m, cond) & f->guarded))
     return;
   neo_facts facts = neo_frame_facts(f);
-  bool always = neo_prove(f->fe->prover, &facts, cond, NULL) == NEO_PROVED;
+  bool always = neo_proves(f->fe->prover, &facts, cond);
   neo_expr not = neo_op1(f->m, NEO_OP_NOT, cond);
-  if (!always && neo_prove(f->fe->prover, &facts, not, NULL) != NEO_PROVED)
+  if (!always && !neo_proves(f->fe->prover, &facts, not ))
     return;
   int h = NEO_ERR(f->in, e->span, DEAD_ARM, always ? "always" : "never");
   neo_diag_help(f->fe->diags, h,
@@ -141,8 +141,8 @@ static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_
     return;
   neo_facts facts = neo_frame_facts(f);
   neo_expr rest = neo_op2(f->m, NEO_OP_MOD, neo_expr_arg(f->m, v.e, 0), neo_expr_arg(f->m, v.e, 1));
-  neo_expr exact = neo_op2(f->m, NEO_OP_EQ, rest, neo_const_int(f->m, NEO_I64_T, 0));
-  if (neo_prove(f->fe->prover, &facts, exact, NULL) == NEO_PROVED)
+  neo_expr exact = neo_op2(f->m, NEO_OP_EQ, rest, neo_const_i64(f->m, 0));
+  if (neo_proves(f->fe->prover, &facts, exact))
     return;
   const char *type = neo_type_text(to);
   int h = NEO_ERR(f->in, q->span, LOST_FRACTION, type);

@@ -76,7 +76,7 @@ bool neo_ends_within(neo_frame *f, neo_expr e, neo_expr bound) {
   neo_expr own = neo_expr_bound(f, e);
   if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
     return true;
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(f->m, 0);
   return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
 }
 

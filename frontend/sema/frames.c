@@ -86,12 +86,12 @@ static neo_expr least_atom(neo_frame *f, neo_expr e) {
   neo_expr least = least_element(f, e);
   if (lo < 0 && least.i)
     return lower(f, least);
-  return lo > -((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, lo) : (neo_expr){0};
+  return lo > -((int64_t)1 << 60) ? neo_const_i64(f->m, lo) : (neo_expr){0};
 }
 
 static neo_expr upper_atom(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
-  neo_expr x = {0}, y = {0}, one = neo_const_int(f->m, NEO_I64_T, 1);
+  neo_expr x = {0}, y = {0}, one = neo_const_i64(f->m, 1);
   if (neo_size_is_pure(f->m, e))
     return e;
   switch ((neo_op)n.op) {
@@ -130,7 +130,7 @@ static neo_expr upper_interval(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
   neo_interval(f->fe->prover, &facts, e, &lo, &hi);
-  return hi < INT32_MAX ? neo_const_int(f->m, NEO_I64_T, hi) : (neo_expr){0}; /* a type's range */
+  return hi < INT32_MAX ? neo_const_i64(f->m, hi) : (neo_expr){0}; /* a type's range */
 }
 
 /* Whether e may wrap: then its linear form does not bound it. */
@@ -146,13 +146,13 @@ static neo_expr propose_upper(neo_frame *f, neo_expr e) {
   neo_linear l;
   if (neo_expr_type(f->m, e) != NEO_I64_T || may_wrap(f, e) || !neo_linear_of(f->m, e, &l))
     return (neo_expr){0};
-  neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
+  neo_expr sum = neo_const_i64(f->m, l.constant);
   for (uint32_t k = 0; k < l.n; k++) {
     neo_expr end =
         l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : least_atom(f, l.term[k].atom);
     if (!end.i)
       return end;
-    end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_int(f->m, NEO_I64_T, l.term[k].coef));
+    end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_i64(f->m, l.term[k].coef));
     sum = neo_op2(f->m, NEO_OP_ADD, sum, end);
   }
   return sum;
@@ -170,7 +170,7 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
 /* A lower bound of e, over sizes alone; 0: none is known. The range of a type does not count. */
 static neo_expr lower(neo_frame *f, neo_expr e) {
   int64_t lo;
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(f->m, 0);
   neo_expr up = neo_expr_upper(f, neo_op2(f->m, NEO_OP_SUB, zero, e));
   neo_expr low = up.i ? neo_op2(f->m, NEO_OP_SUB, zero, up) : up;
   bool whole = low.i && neo_expr_is_int(f->m, low, &lo) && lo <= INT32_MIN;
@@ -206,13 +206,13 @@ neo_expr neo_frame_hull(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assu
 }
 
 static bool is_natural(neo_frame *f, const neo_facts *facts, neo_expr e) {
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
-  return neo_prove(f->fe->prover, facts, neo_op2(f->m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED;
+  neo_expr zero = neo_const_i64(f->m, 0);
+  return neo_proves(f->fe->prover, facts, neo_op2(f->m, NEO_OP_LE, zero, e));
 }
 
 static neo_expr low_of(neo_frame *f, uint32_t p) {
   int64_t lo;
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), from = f->axis[p].lo;
+  neo_expr zero = neo_const_i64(f->m, 0), from = f->axis[p].lo;
   neo_facts facts = neo_frame_facts(f);
   if (neo_expr_is_int(f->m, from, &lo))
     return lo < 0 ? from : zero;
@@ -242,7 +242,7 @@ static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
 static neo_expr natural(neo_frame *f, neo_expr extent) {
   int64_t n;
   neo_facts sizes = neo_size_facts(f->fe);
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(f->m, 0);
   if (neo_expr_is_int(f->m, extent, &n))
     return n < 0 ? zero : extent;
   return is_natural(f, &sizes, extent) ? extent : neo_op2(f->m, NEO_OP_MAX, extent, zero);
@@ -281,12 +281,12 @@ void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_re
       continue;
     neo_expr low = neo_frame_low(f, p, n_axes, n_assume);
     axis[p].hi = neo_frame_hull(f, p, n_axes, n_assume);
-    axis[p].lo = low.i ? low : neo_const_int(f->m, NEO_I64_T, -most_elements);
+    axis[p].lo = low.i ? low : neo_const_i64(f->m, -most_elements);
   }
 }
 
 neo_expr neo_frame_linear(neo_frame *f) {
-  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr at = neo_const_i64(f->m, 0);
   for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
     neo_box box;
     if (!neo_frame_range(f, k, &box))
@@ -326,7 +326,7 @@ static neo_expr propose_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, n
 static neo_expr propose_constant(neo_frame *f, neo_expr e) {
   int64_t x;
   if (neo_expr_is_int(f->m, e, &x) && x >= 0 && x < INT64_MAX)
-    return neo_const_int(f->m, NEO_I64_T, x + 1);
+    return neo_const_i64(f->m, x + 1);
   neo_expr up = neo_expr_type(f->m, e) == NEO_I64_T ? neo_expr_upper(f, e) : (neo_expr){0};
   return up.i ? neo_size_add1(f->fe, up, 1) : up;
 }
@@ -345,7 +345,7 @@ static neo_expr propose(neo_frame *f, neo_expr e) {
   case NEO_OP_CAST:
     x = neo_list_expr(f->m, n.arg, 0);
     if (neo_expr_type(f->m, x) == NEO_BOOL_T)
-      return neo_const_int(f->m, NEO_I64_T, 2);
+      return neo_const_i64(f->m, 2);
     return neo_type_is_int(neo_expr_type(f->m, x)) ? propose(f, x) : (neo_expr){0};
   case NEO_OP_SELECT:
     return propose_pair(f, n, 1, 2, NEO_OP_MAX);
@@ -423,7 +423,7 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
       neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, neo_cast(f->m, NEO_I64_T, e), bound)))
     return bound;
   bool known = hi < neo_type_range(t).hi;
-  return known ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;
+  return known ? neo_const_i64(f->m, hi + 1) : none;
 }
 
 neo_ends neo_expr_ends(neo_frame *f, neo_expr e) {
@@ -447,7 +447,7 @@ neo_ends neo_expr_ends(neo_frame *f, neo_expr e) {
 
 /* Axes for the free dimensions of the view, which becomes the element at them. */
 static bool push_free(neo_frame *f, neo_view *v, neo_span at) {
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(f->m, 0);
   uint32_t rank = 0;
   for (uint32_t d = 0; d < v->n; d++) {
     if (v->index[d].i)

@@ -39,7 +39,7 @@ bool *neo_tensor_reach(neo_fe *fe, neo_tensor root) {
       reach_gradient(&r, t);
     for (uint32_t k = 0; k < pieces.n; k++) {
       neo_tensor *reads;
-      size_t n = neo_def_reads(fe->m, (neo_def){neo_list_at(fe->m, pieces, k)}, fe->arena, &reads);
+      size_t n = neo_def_reads(fe->m, neo_list_def(fe->m, pieces, k), fe->arena, &reads);
       for (size_t j = 0; j < n; j++)
         reach_push(&r, reads[j]);
     }
@@ -51,11 +51,11 @@ bool *neo_tensor_reach(neo_fe *fe, neo_tensor root) {
 
 bool neo_grad_may_name(const neo_fe *fe, const neo_val *v) {
   return fe->asks_gradients && v->kind == NEO_VAL_VIEW &&
-         neo_type_is_float((neo_type)neo_tensor_at(fe->m, v->view.tensor)->type);
+         neo_type_is_float(neo_tensor_type(fe->m, v->view.tensor));
 }
 
 bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) {
-  neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
+  neo_type t = neo_tensor_type(f->m, v->tensor);
   if (neo_type_is_float(t))
     return true;
   NEO_ERR(f->in, at, GRAD_OF_INT, neo_type_text(t));
@@ -237,7 +237,7 @@ bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full,
 
 static neo_type value_type(const neo_module *m, const neo_val *v) {
   if (v->kind == NEO_VAL_VIEW)
-    return (neo_type)neo_tensor_at(m, v->view.tensor)->type;
+    return neo_tensor_type(m, v->view.tensor);
   return v->kind == NEO_VAL_EXPR ? neo_expr_type(m, v->e) : NEO_BOOL_T;
 }
 

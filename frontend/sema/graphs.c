@@ -13,7 +13,7 @@ neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis)
 }
 
 neo_expr neo_edges_begin(neo_module *m, const neo_edge_list *x, uint32_t axis, int64_t more) {
-  neo_expr at = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_int(m, NEO_I64_T, more));
+  neo_expr at = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_i64(m, more));
   return neo_cast(m, NEO_I64_T, neo_load(m, x->begin, &at, 1, neo_tensor_at(m, x->begin)->span));
 }
 

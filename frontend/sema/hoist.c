@@ -33,8 +33,8 @@ static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t us
   neo_frame_widen(f, r->base, r->n_assume, axis);
   for (uint32_t p = 0; p < r->base; p++)
     if (!(used >> p & 1)) {
-      axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
-      axis[p].hi = neo_const_int(f->m, NEO_I64_T, 1);
+      axis[p].lo = neo_const_i64(f->m, 0);
+      axis[p].hi = neo_const_i64(f->m, 1);
     }
 }
 
@@ -63,16 +63,10 @@ static bool reads_hold(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   for (size_t k = r->n_reads; k < f->reads.n; k++) {
     const neo_read *x = &f->reads.at[k];
     neo_facts facts = facts_inside(f, r, x, guard, axis);
-    if (neo_prove_index(f->fe->prover, &facts, x->index, x->extent, NULL) != NEO_PROVED)
+    if (!neo_proves_index(f->fe->prover, &facts, x->index, x->extent))
       return false;
   }
   return true;
-}
-
-static neo_expr conjoin(neo_frame *f, neo_expr a, neo_expr b) {
-  if (!a.i)
-    return b;
-  return b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a;
 }
 
 /* The conjuncts of a condition that use no accumulator, and so may be outside of finish. */
@@ -82,8 +76,8 @@ static neo_expr without_acc(neo_frame *f, neo_expr c) {
     return c;
   if (n.op != NEO_OP_AND)
     return (neo_expr){0};
-  return conjoin(f, without_acc(f, neo_list_expr(f->m, n.arg, 0)),
-                 without_acc(f, neo_list_expr(f->m, n.arg, 1)));
+  return neo_both(f->m, without_acc(f, neo_list_expr(f->m, n.arg, 0)),
+                  without_acc(f, neo_list_expr(f->m, n.arg, 1)));
 }
 
 static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
@@ -99,9 +93,8 @@ static neo_expr end_anywhere(neo_frame *f, neo_expr end) {
 
 static neo_expr in_range(neo_frame *f, uint32_t p) {
   neo_expr x = neo_axis_ref(f->m, p);
-  return neo_op2(f->m, NEO_OP_AND,
-                 neo_op2(f->m, NEO_OP_LE, end_anywhere(f, f->axis[p].lo), x),
-                 neo_op2(f->m, NEO_OP_LT, x, end_anywhere(f, f->axis[p].hi)));
+  neo_expr lo = end_anywhere(f, f->axis[p].lo);
+  return neo_between(f->m, lo, x, end_anywhere(f, f->axis[p].hi));
 }
 
 /* The condition that axes which the definition does not use have values. */
@@ -109,10 +102,10 @@ static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   neo_expr all = {0};
   int64_t known;
   for (uint32_t p = 0; p < n; p++) {
-    neo_expr any = neo_op2(f->m, NEO_OP_LT, end_anywhere(f, f->axis[p].lo),
-                           end_anywhere(f, f->axis[p].hi));
+    neo_expr any =
+        neo_op2(f->m, NEO_OP_LT, end_anywhere(f, f->axis[p].lo), end_anywhere(f, f->axis[p].hi));
     if (!(used >> p & 1) && !neo_expr_is_int(f->m, any, &known))
-      all = conjoin(f, all, any);
+      all = neo_both(f->m, all, any);
   }
   return all;
 }
@@ -125,7 +118,7 @@ static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard
   neo_expr place = {0};
   uint64_t done = 0;
   for (size_t k = f->fe->asserts.n; k < r->n_assume; k++)
-    place = conjoin(f, place, without_acc(f, f->assume.at[k]));
+    place = neo_both(f->m, place, without_acc(f, f->assume.at[k]));
   uint64_t first = r->uses | (place.i ? neo_expr_axes(f->m, place) : 0);
   for (bool more = true; more;) {
     uint64_t bits = first | (guard.i ? neo_expr_axes(f->m, guard) : 0);
@@ -134,39 +127,32 @@ static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard
       if (!(bits >> p & 1) || done >> p & 1 || neo_frame_is_rect(f, p))
         continue;
       done |= (uint64_t)1 << p;
-      guard = conjoin(f, guard, in_range(f, p));
+      guard = neo_both(f->m, guard, in_range(f, p));
       more = true;
     }
   }
-  return conjoin(f, guard, place);
+  return neo_both(f->m, guard, place);
 }
 
-typedef struct {
-  const neo_frame *f;
-  bool found;
-} recurrence_look;
-
-static void look_recurrence(void *ctx, neo_expr e) {
-  recurrence_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->f->m, e);
-  for (size_t k = 0; k < l->f->recurrence.n && !l->found; k++)
-    l->found =
-        (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == l->f->recurrence.at[k].i;
+static bool reads_recurrence(const neo_module *m, neo_expr e, const void *frame) {
+  const neo_frame *f = frame;
+  const neo_node *n = neo_expr_node(m, e);
+  bool reads = false;
+  for (size_t k = 0; k < f->recurrence.n && neo_node_is_load(n); k++)
+    reads = reads || n->attr == f->recurrence.at[k].i;
+  return reads;
 }
 
 /* Whether the reduction reads the tensor that the statement defines. Then the conditions around it
  * tell which elements exist. */
 static bool recurs(const neo_frame *f, const neo_reduction *r) {
-  recurrence_look l = {f, false};
+  bool does = neo_expr_any(f->m, r->where, reads_recurrence, f);
   for (uint32_t k = 0; k < r->n_body; k++)
-    neo_expr_visit(f->m, r->body[k], look_recurrence, &l);
-  if (r->where.i)
-    neo_expr_visit(f->m, r->where, look_recurrence, &l);
-  for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
-    neo_expr_visit(f->m, f->axis[k].lo, look_recurrence, &l);
-    neo_expr_visit(f->m, f->axis[k].hi, look_recurrence, &l);
-  }
-  return l.found;
+    does = does || neo_expr_any(f->m, r->body[k], reads_recurrence, f);
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++)
+    does = does || neo_expr_any(f->m, f->axis[k].lo, reads_recurrence, f) ||
+           neo_expr_any(f->m, f->axis[k].hi, reads_recurrence, f);
+  return does;
 }
 
 void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
@@ -184,7 +170,7 @@ void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
   }
   if (!guard.i)
     return;
-  r->where = conjoin(f, guard, r->where);
+  r->where = neo_both(f->m, guard, r->where);
   r->guarded = true;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) { /* evaluated before the guard */
     f->axis[k].lo = end_anywhere(f, f->axis[k].lo);
@@ -243,7 +229,7 @@ static bool hoist_axes(neo_frame *f, const neo_reduction *r, hoisting *h) {
 }
 
 static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
-  return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
+  return neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES);
 }
 
 /* The finish of a sum of a narrow type within a reducer or wide(), whose body may be computed in a
@@ -252,7 +238,8 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);
   bool narrow = n->type == NEO_F16_T || n->type == NEO_BF16_T;
-  return (f->depth || f->wide) && narrow && n->op == NEO_OP_CAST ? neo_list_expr(f->m, n->arg, 0) : r->finish;
+  return (f->depth || f->wide) && narrow && n->op == NEO_OP_CAST ? neo_list_expr(f->m, n->arg, 0)
+                                                                 : r->finish;
 }
 
 static neo_expr rounded(neo_frame *f, const neo_reduction *r, neo_expr kept) {
@@ -267,7 +254,7 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
   uint32_t axes[NEO_MAX_AXES], n = 0, body[2];
   for (uint32_t k = 0; k < h->n_outer; k++) {
     neo_axis_rec rec = f->axis[h->outer[k]];
-    rec.lo = neo_const_int(f->m, NEO_I64_T, 0);
+    rec.lo = neo_const_i64(f->m, 0);
     rec.hi = h->extent[k];
     axes[n++] = neo_axis_add(f->m, rec).i;
   }
@@ -284,8 +271,8 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
                        .where = moved(f, h, r->where),
                        .reducer = (uint8_t)r->reducer,
                        .body = neo_list_new(f->m, body, r->n_body),
-                       .finish = neo_list_new(f->m, &(uint32_t){kept_finish(f, r).i}, 1),
-                       .out = neo_list_new(f->m, &t.i, 1),
+                       .finish = neo_list_one(f->m, kept_finish(f, r).i),
+                       .out = neo_list_one(f->m, t.i),
                        .span = neo_inst_span(f->in, r->e->span)};
 }
 

@@ -96,10 +96,11 @@ static void unknown(neo_frame *f, const neo_ast_name *name) {
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);
   neo_diag_range(f->fe->diags, h, was->span);
   bool asks = neo_streq(was->word, "any") || neo_streq(was->word, "all");
-  neo_diag_help(f->fe->diags, h,
-                asks ? "a reducer reaches over a product, not over a condition: write '%s[%s] (... and ...)'"
-                     : "a reducer reaches over a product, not over a sum: write '%s[%s] (... + ...)'",
-                was->word, name->text);
+  neo_diag_help(
+      f->fe->diags, h,
+      asks ? "a reducer reaches over a product, not over a condition: write '%s[%s] (... and ...)'"
+           : "a reducer reaches over a product, not over a sum: write '%s[%s] (... + ...)'",
+      was->word, name->text);
 }
 
 neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet) {

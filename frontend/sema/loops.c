@@ -102,7 +102,7 @@ static neo_inst *body_of(neo_loop *l) {
   x->loop_axes |= (uint64_t)1 << x->n_ambient;
   x->ambient[x->n_ambient++] =
       (neo_axis_rec){neo_name_of(in->fe->names, neo_loop_is_while(l) ? "r" : g->index.text),
-                     neo_const_int(in->fe->m, NEO_I64_T, 0), l->count, g->extent->span};
+                     neo_const_i64(in->fe->m, 0), l->count, g->extent->span};
   return x;
 }
 
@@ -168,7 +168,7 @@ bool neo_loop_enter(neo_loop *l) {
 /* ---- next */
 
 static neo_type type_of_carry(const neo_loop *l, uint32_t k) {
-  return (neo_type)neo_tensor_at(l->in->fe->m, l->stack[k])->type;
+  return neo_tensor_type(l->in->fe->m, l->stack[k]);
 }
 
 static bool type_agrees(neo_loop *l, uint32_t k, neo_type type) {
@@ -216,7 +216,7 @@ static bool take_next(neo_loop *l, uint32_t k) {
     return false;
   l->next[k] = v.view.tensor;
   neo_ends ends = neo_loop_ends(l, k);
-  return type_agrees(l, k, (neo_type)neo_tensor_at(m, v.view.tensor)->type) &&
+  return type_agrees(l, k, neo_tensor_type(m, v.view.tensor)) &&
          neo_ends_check(l->body, neo_loop_in_round(l, v.view.tensor), &ends,
                         &neo_loop_carry(l, k)->var, l->r.where[k]);
 }
@@ -259,8 +259,8 @@ bool neo_loop_leave(neo_loop *l) {
 static bool has_rounds(neo_loop *l) {
   neo_fe *fe = l->in->fe;
   neo_facts facts = neo_size_facts(fe);
-  neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_int(fe->m, NEO_I64_T, 1), l->count);
-  return neo_prove(fe->prover, &facts, goal, NULL) == NEO_PROVED;
+  neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_i64(fe->m, 1), l->count);
+  return neo_proves(fe->prover, &facts, goal);
 }
 
 /* A view of a tensor of the body in the instance around it; its first free dimension is the
@@ -277,8 +277,8 @@ static neo_view stacked_view(const neo_loop *l, neo_tensor t) {
 static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
   neo_fe *fe = l->in->fe;
   neo_span at = neo_loop_carry(l, k)->span;
-  neo_expr e, t = neo_loop_region(l)->down ? neo_const_int(fe->m, NEO_I64_T, 0)
-                                           : neo_size_add1(fe, l->count, -1);
+  neo_expr e,
+      t = neo_loop_region(l)->down ? neo_const_i64(fe->m, 0) : neo_size_add1(fe, l->count, -1);
   if (has_rounds(l)) {
     neo_view v = stacked_view(l, l->next[k]);
     v.index[l->in->n_ambient] = t;

@@ -1,6 +1,5 @@
 /* A `scan` or a `while`, during checking; frontend/check checks its statements. */
-#ifndef NEO_FRONTEND_SEMA_LOOPS_H
-#define NEO_FRONTEND_SEMA_LOOPS_H
+#pragma once
 #include "frontend/sema/rounds.h"
 
 typedef struct {
@@ -44,5 +43,3 @@ bool neo_loop_select(neo_loop *l, uint32_t k) NEO_MUST_CHECK;
 /* A tensor of the body with zeros for the iterations that do not run. */
 neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at);
 neo_val neo_loop_rounds(neo_loop *l); /* how many ran */
-
-#endif

@@ -11,8 +11,7 @@
  *                 branches.c vertices.c edge_values.c (statements)
  *
  * A function that returns bool returns false after a report. */
-#ifndef NEO_FRONTEND_SEMA_PARTS_H
-#define NEO_FRONTEND_SEMA_PARTS_H
+#pragma once
 #include "frontend/sema/state.h"
 
 /* ---- built-in functions by name (builtins.c) */
@@ -24,15 +23,15 @@ typedef struct {
   neo_type to; /* CAST: the type; bool, to which nothing converts, for the type in which a sum
                   accumulates */
 } neo_builtin;
-const neo_builtin *neo_builtin_find(const char *name); /* NULL: none */
-const neo_builtin *neo_builtin_conversion(neo_type to); /* NULL: bool has none */
+const neo_builtin *neo_builtin_find(const char *name);           /* NULL: none */
+const neo_builtin *neo_builtin_conversion(neo_type to);          /* NULL: bool has none */
 static inline bool neo_builtin_is_wide(const neo_builtin *row) { /* the function wide(x) */
   return row->op == NEO_OP_CAST && row->to == NEO_BOOL_T;
 }
 static inline bool neo_builtin_is_cast(const neo_builtin *row) { /* f32(x), … */
   return row->op == NEO_OP_CAST && row->to != NEO_BOOL_T;
 }
-bool neo_builtin_is(const char *name);                 /* built-in name, also grad */
+bool neo_builtin_is(const char *name);    /* built-in name, also grad */
 const char *neo_builtin_name(uint32_t k); /* with training, step; NULL after the last */
 
 /* ---- errors (scope.c). A message inside a call gets notes that say which call. */
@@ -101,8 +100,7 @@ bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 /* The index of the k-th iteration that the instance is in. */
 static inline neo_expr neo_round_index(const neo_inst *in, uint32_t k) {
   const neo_round *r = &in->round[k];
-  return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1)
-                 : neo_const_int(in->fe->m, NEO_I64_T, r->at);
+  return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1) : neo_const_i64(in->fe->m, r->at);
 }
 
 /* ---- sizes (sizes.c) */
@@ -379,5 +377,3 @@ neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
 bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
-
-#endif

@@ -28,7 +28,7 @@ static neo_expr row_major(neo_frame *f, neo_expr at, neo_expr extent, neo_expr i
  * With one axis it is the index; with several, each is multiplied by the numbers of values of the
  * axes after it. An edge has one owner, which does not count. */
 static neo_expr position(neo_frame *f, neo_reduction *r) {
-  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0), last = at;
+  neo_expr at = neo_const_i64(f->m, 0), last = at;
   bool first = true;
   r->least = at;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
@@ -70,8 +70,8 @@ static void forget_unused(neo_frame *f, const neo_reduction *r, neo_axis_rec *ax
   uint64_t used = axes_around(f, r);
   for (uint32_t k = 0; k < r->base; k++)
     if (!(used >> k & 1)) {
-      axis[k].lo = neo_const_int(f->m, NEO_I64_T, 0);
-      axis[k].hi = neo_const_int(f->m, NEO_I64_T, 1);
+      axis[k].lo = neo_const_i64(f->m, 0);
+      axis[k].hi = neo_const_i64(f->m, 1);
     }
 }
 
@@ -86,8 +86,7 @@ static bool never_empty(neo_frame *f, const neo_reduction *r) {
   facts.axes = axis;
   for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
     facts.n_axes = k;
-    taken =
-        neo_prove(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi), NULL) == NEO_PROVED;
+    taken = neo_proves(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi));
   }
   return taken;
 }
@@ -96,8 +95,8 @@ static bool never_empty(neo_frame *f, const neo_reduction *r) {
  * contains. */
 static neo_expr above_zero(neo_frame *f, neo_expr bound) {
   neo_facts nothing = {0};
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), one = neo_const_int(f->m, NEO_I64_T, 1);
-  if (neo_prove(f->fe->prover, &nothing, less(f, zero, bound), NULL) == NEO_PROVED)
+  neo_expr zero = neo_const_i64(f->m, 0), one = neo_const_i64(f->m, 1);
+  if (neo_proves(f->fe->prover, &nothing, less(f, zero, bound)))
     return bound;
   return neo_op2(f->m, NEO_OP_MAX, bound, one);
 }
@@ -109,7 +108,7 @@ static bool at_least(neo_frame *f, neo_expr least, neo_expr e) {
 /* Ends of a position: [0, end) if it is never negative; else [least, end), which contains 0. */
 static neo_ends ends_of_position(neo_frame *f, const neo_reduction *r) {
   neo_ends none = {0};
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr zero = neo_const_i64(f->m, 0);
   if (!neo_bounds_holds(f, less(f, r->body[1], r->bound)))
     return none;
   neo_expr end = above_zero(f, r->bound);
@@ -151,11 +150,11 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
  * Intervals prove nothing then. */
 static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
   neo_facts nothing = {0}, facts = neo_frame_facts(f);
-  if (neo_prove(f->fe->prover, &facts, neo_const_int(f->m, NEO_BOOL_T, 0), NULL) == NEO_PROVED)
+  if (neo_proves(f->fe->prover, &facts, neo_const_int(f->m, NEO_BOOL_T, 0)))
     return true;
   for (uint32_t k = 0; k < r->base + r->n_own; k++) {
     neo_expr empty = neo_op2(f->m, NEO_OP_LE, f->axis[k].hi, f->axis[k].lo);
-    if (neo_prove(f->fe->prover, &nothing, empty, NULL) == NEO_PROVED)
+    if (neo_proves(f->fe->prover, &nothing, empty))
       return true;
   }
   return false;
@@ -188,7 +187,7 @@ static bool extremum(neo_frame *f, neo_reduction *r, neo_reducer reducer, bool a
   }
   neo_ends ends = arg ? ends_of_position(f, r) : ends_of_extremum(f, r);
   r->bound = ends.bound.i ? ends.bound : ends.below;
-  r->least = ends.bound.i ? neo_const_int(f->m, NEO_I64_T, 0) : ends.least;
+  r->least = ends.bound.i ? neo_const_i64(f->m, 0) : ends.least;
   return true;
 }
 

@@ -1,6 +1,5 @@
 /* A reduction during checking; the reducers of frontend/check supply its axes and its operand. */
-#ifndef NEO_FRONTEND_SEMA_REDUCE_H
-#define NEO_FRONTEND_SEMA_REDUCE_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -36,5 +35,3 @@ neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r);
 void neo_reduction_remember(neo_frame *f, neo_val v);
 /* Removes its axes, conditions and reads from the frame. */
 void neo_reduction_close(neo_frame *f, const neo_reduction *r);
-
-#endif

@@ -184,7 +184,7 @@ static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, i
   neo_expr extent[NEO_MAX_AXES + 1];
   neo_tensor_rec like = *neo_tensor_at(f->m, v->tensor);
   neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = like.type, .span = at};
-  extent[0] = neo_const_int(f->m, NEO_I64_T, count);
+  extent[0] = neo_const_i64(f->m, count);
   for (uint32_t k = 0; k < f->n_out; k++)
     extent[k + 1] = f->axis[k].hi;
   return neo_tensor_make(in, rec, extent, f->n_out + 1, neo_fe_unique(f->fe, full));

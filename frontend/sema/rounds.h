@@ -1,6 +1,5 @@
 /* A region with iterations ("rounds") during checking; frontend/check checks its statements. */
-#ifndef NEO_FRONTEND_SEMA_ROUNDS_H
-#define NEO_FRONTEND_SEMA_ROUNDS_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -61,5 +60,3 @@ bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *wo
 bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
 /* Binds the results of a `case` to the symbols of these names in the scope of its arm. */
 void neo_arm_bind(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a, const neo_scope *own);
-
-#endif

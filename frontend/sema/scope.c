@@ -209,8 +209,7 @@ int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_fram
 
 /* The names of the scope, separated by commas, as many as fit into a line. */
 static const char *names_text(neo_fe *fe, const neo_scope *s) {
-  neo_str text;
-  neo_str_init(&text, fe->arena);
+  neo_str text = neo_str_in(fe->arena);
   for (size_t k = 0; k < s->syms.n; k++) {
     const neo_sym *sym = s->syms.at[k];
     if (sym->kind != NEO_SYM_POISON && sym->kind != NEO_SYM_MODULE)
@@ -220,8 +219,7 @@ static const char *names_text(neo_fe *fe, const neo_scope *s) {
 }
 
 /* Reports that the scope lacks name k of the path. */
-static void member_unknown(neo_inst *in, const neo_ast_path *path, uint32_t k,
-                           const neo_scope *s) {
+static void member_unknown(neo_inst *in, const neo_ast_path *path, uint32_t k, const neo_scope *s) {
   const char *name = path->at[k].text;
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, path->at[k].span, NAME_UNKNOWN, name);
@@ -229,8 +227,7 @@ static void member_unknown(neo_inst *in, const neo_ast_path *path, uint32_t k,
   if (g.best)
     neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
   else
-    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[k - 1].text,
-                  names_text(in->fe, s));
+    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[k - 1].text, names_text(in->fe, s));
 }
 
 /* ---- paths */

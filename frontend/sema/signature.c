@@ -24,8 +24,7 @@ int neo_option_index(const neo_ast_sig *sig, const char *name) {
 }
 
 static const char *option_names(neo_fe *fe, const neo_ast_sig *sig) {
-  neo_str text;
-  neo_str_init(&text, fe->arena);
+  neo_str text = neo_str_in(fe->arena);
   for (uint32_t k = 0; k < sig->options.n; k++)
     neo_str_addf(&text, "%s%s", k ? ", " : "", sig->options.at[k].name.text);
   return neo_str_text(&text);
@@ -153,8 +152,8 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
     *v = neo_val_expr(neo_val_as(f, b->actual->span[param], *v, want));
     return v->kind != NEO_VAL_POISON;
   }
-  neo_type t = v->kind == NEO_VAL_VIEW ? (neo_type)neo_tensor_at(fe->m, v->view.tensor)->type
-                                       : neo_expr_type(fe->m, v->e);
+  neo_type t =
+      v->kind == NEO_VAL_VIEW ? neo_tensor_type(fe->m, v->view.tensor) : neo_expr_type(fe->m, v->e);
   if (t == want)
     return true;
   int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
@@ -176,9 +175,8 @@ neo_expr neo_param_bound(neo_binding *b, const neo_val *v) {
 bool neo_param_bound_holds(neo_binding *b, uint32_t param, neo_expr have, neo_expr want) {
   neo_fe *fe = b->in->fe;
   neo_facts facts = {NULL, 0, fe->asserts.at, (uint32_t)fe->asserts.n};
-  if (have.i &&
-      (neo_size_equal(fe, have, want) ||
-       neo_prove(fe->prover, &facts, neo_op2(fe->m, NEO_OP_LE, have, want), NULL) == NEO_PROVED))
+  if (have.i && (neo_size_equal(fe, have, want) ||
+                 neo_proves(fe->prover, &facts, neo_op2(fe->m, NEO_OP_LE, have, want))))
     return true;
   int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_BOUND, b->sig->name.text,
                   neo_size_text(fe, want));

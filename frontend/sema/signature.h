@@ -1,6 +1,5 @@
 /* Parameters of a signature while they are bound to arguments (frontend/check/calls.c). */
-#ifndef NEO_FRONTEND_SEMA_SIGNATURE_H
-#define NEO_FRONTEND_SEMA_SIGNATURE_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -44,5 +43,3 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) NEO_MUST_CHECK;
 neo_expr neo_param_bound(neo_binding *b, const neo_val *v);
 bool neo_param_bound_holds(neo_binding *b, uint32_t param, neo_expr have,
                            neo_expr want) NEO_MUST_CHECK;
-
-#endif

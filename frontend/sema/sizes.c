@@ -2,14 +2,9 @@
 #include "frontend/sema/parts.h"
 #include "ir/print.h"
 
-typedef struct {
-  const neo_module *m;
-  bool pure;
-} purity;
-
-static void look_pure(void *ctx, neo_expr e) {
-  purity *p = ctx;
-  switch ((neo_op)neo_expr_node(p->m, e)->op) {
+static bool is_impure(const neo_module *m, neo_expr e, const void *x) {
+  (void)x;
+  switch ((neo_op)neo_expr_node(m, e)->op) {
   case NEO_OP_AXIS:
   case NEO_OP_LOAD:
   case NEO_OP_LOAD_ELSE:
@@ -17,21 +12,18 @@ static void look_pure(void *ctx, neo_expr e) {
   case NEO_OP_RAND:
   case NEO_OP_STEP:
   case NEO_OP_TRAINING:
-    p->pure = false;
-    break;
+    return true;
   default:
-    break;
+    return false;
   }
 }
 
 bool neo_size_is_pure(const neo_module *m, neo_expr e) {
-  purity p = {m, true};
-  neo_expr_visit(m, e, look_pure, &p);
-  return p.pure;
+  return !neo_expr_any(m, e, is_impure, NULL);
 }
 
 neo_expr neo_size_add1(neo_fe *fe, neo_expr e, int64_t k) {
-  return neo_op2(fe->m, NEO_OP_ADD, e, neo_const_int(fe->m, NEO_I64_T, k));
+  return neo_op2(fe->m, NEO_OP_ADD, e, neo_const_i64(fe->m, k));
 }
 
 neo_facts neo_size_facts(neo_fe *fe) {
@@ -46,7 +38,7 @@ bool neo_size_equal(neo_fe *fe, neo_expr a, neo_expr b) {
       neo_linear_add(&x, -1, &y, &x) && x.n == 0)
     return x.constant == 0;
   neo_facts facts = neo_size_facts(fe);
-  return neo_prove(fe->prover, &facts, neo_op2(fe->m, NEO_OP_EQ, a, b), NULL) == NEO_PROVED;
+  return neo_proves(fe->prover, &facts, neo_op2(fe->m, NEO_OP_EQ, a, b));
 }
 
 bool neo_size_max(neo_fe *fe, neo_expr e, int64_t *x) {
@@ -56,11 +48,10 @@ bool neo_size_max(neo_fe *fe, neo_expr e, int64_t *x) {
 }
 
 const char *neo_size_text(neo_fe *fe, neo_expr e) {
-  neo_str s;
   int64_t x;
   if (neo_expr_is_int(fe->m, e, &x))
     return neo_arena_printf(fe->arena, "%lld", (long long)x);
-  neo_str_init(&s, fe->arena);
+  neo_str s = neo_str_in(fe->arena);
   neo_expr_print(fe->m, NULL, e, &s);
   return neo_str_text(&s);
 }

@@ -16,8 +16,7 @@
  * Positions. In a frame the axes are a stack: ambient, output, then those of the open reducers. A
  * reducer is kept as the statement's own reduction, or hoisted into a definition, before it is
  * closed, so its positions can be given out again. */
-#ifndef NEO_FRONTEND_SEMA_STATE_H
-#define NEO_FRONTEND_SEMA_STATE_H
+#pragma once
 #include "base/map.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
@@ -224,15 +223,15 @@ struct neo_frame {
   NEO_VEC(neo_expr) assume;
   NEO_VEC(neo_read) reads;
   NEO_VEC(neo_expr) proofs;
-  NEO_VEC(neo_closed) closed; /* indices of closed reducers */
-  neo_map calls;              /* REF node -> neo_results */
-  neo_map inferred;           /* REDUCE node -> its wants */
-  neo_map unrounded;          /* a hoisted sum of a narrow type -> the sum before rounding */
+  NEO_VEC(neo_closed) closed;  /* indices of closed reducers */
+  neo_map calls;               /* REF node -> neo_results */
+  neo_map inferred;            /* REDUCE node -> its wants */
+  neo_map unrounded;           /* a hoisted sum of a narrow type -> the sum before rounding */
   bool has_pack, pack_is_open; /* open: a call that uses the other indices determines the number of
                                   `..` */
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];
-  neo_type literal; /* type of literals that meet no typed operand: f32, unless another one is
+  neo_type literal;    /* type of literals that meet no typed operand: f32, unless another one is
                        wanted */
   uint32_t subscript;  /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
   uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
@@ -244,7 +243,8 @@ struct neo_frame {
   /* The carry of which this is the next value: gives extents that nothing else determines. */
   const neo_view *carry;
   const char *self; /* the name being defined, if its value reads it; NULL */
-  NEO_VEC(neo_tensor) recurrence; /* the tensor being defined, and hoisted reductions that depend on
+  NEO_VEC(neo_tensor)
+  recurrence; /* the tensor being defined, and hoisted reductions that depend on
                                      it */
   neo_own_reduction own;
 };
@@ -291,5 +291,3 @@ typedef struct {
   uint32_t n;
   neo_want *at;
 } neo_wants;
-
-#endif

@@ -1,6 +1,5 @@
 /* A sweep over a statement that finds the extents of its indices (frontend/check/ranges.c). */
-#ifndef NEO_FRONTEND_SEMA_SWEEP_H
-#define NEO_FRONTEND_SEMA_SWEEP_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct { /* a call to be visited once the extents of its indices are known */
@@ -30,5 +29,3 @@ bool neo_sweep_mentions(neo_sweep *s, const neo_ast_expr *call);
 bool neo_sweep_ready(neo_sweep *s, const neo_ast_expr *call);
 /* Gives the frame's axes the inferred extents. */
 void neo_sweep_set_axes(neo_sweep *s);
-
-#endif

@@ -13,7 +13,7 @@ static bool negative(neo_inst *in, neo_expr e, neo_span at) {
   neo_fe *fe = in->fe;
   neo_facts facts = {NULL, 0, fe->asserts.at, (uint32_t)fe->asserts.n};
   neo_witness w = {0};
-  neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_int(fe->m, NEO_I64_T, 0), e);
+  neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_i64(fe->m, 0), e);
   if (neo_expr_is_int(fe->m, e, &x) ? x >= 0
                                     : neo_prove(fe->prover, &facts, goal, &w) == NEO_PROVED)
     return false;
@@ -84,13 +84,13 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
 /* ---- definitions */
 
 static neo_expr shifted(neo_frame *f, neo_expr e, const neo_expr *by) {
-  return e.i ? neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES) : e;
+  return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
 /* The axes of the frame's statement, after `n_lead` axes of extent 1. */
 static neo_list piece_axes(neo_frame *f, uint32_t n_lead, const neo_expr *by) {
   uint32_t axes[2 * NEO_MAX_AXES], n = 0;
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), one = neo_const_int(f->m, NEO_I64_T, 1);
+  neo_expr zero = neo_const_i64(f->m, 0), one = neo_const_i64(f->m, 1);
   uint32_t round = neo_name_of(f->fe->names, "r");
   for (uint32_t k = 0; k < n_lead; k++)
     axes[n++] = neo_axis_add(f->m, (neo_axis_rec){round, zero, one, 0}).i;
@@ -126,8 +126,8 @@ neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span
                      .where = shifted(f, f->own.where, by),
                      .reducer = (uint8_t)(f->own.set ? f->own.reducer : NEO_RED_NONE),
                      .body = neo_list_new(f->m, body, f->own.n_body),
-                     .finish = neo_list_new(f->m, &finish.i, 1),
-                     .out = neo_list_new(f->m, &out.i, 1),
+                     .finish = neo_list_one(f->m, finish.i),
+                     .out = neo_list_one(f->m, out.i),
                      .out_map = piece_map(f, lead, n_lead),
                      .span = neo_inst_span(f->in, span)};
   return neo_def_add(f->m, rec, piece);

@@ -1,7 +1,6 @@
 /* An entry of `train` statements during checking. Private to train_values.c and
  * frontend/check/train.c. */
-#ifndef NEO_FRONTEND_SEMA_TRAIN_H
-#define NEO_FRONTEND_SEMA_TRAIN_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {
@@ -29,5 +28,3 @@ struct neo_trainer {
   size_t first_update;
 };
 typedef struct neo_trainer trainer;
-
-#endif

@@ -26,8 +26,8 @@ static neo_tensor scalar_temp(trainer *t, const char *name, neo_def_rec rec, neo
   neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = norm_type(t), .span = t->span};
   const char *full = neo_fe_unique(t->fe, neo_fe_join(t->fe, t->entry, name));
   neo_tensor y = neo_tensor_make(t->in, r, NULL, 0, full);
-  rec.finish = neo_list_new(m, &finish.i, 1);
-  rec.out = neo_list_new(m, &y.i, 1);
+  rec.finish = neo_list_one(m, finish.i);
+  rec.out = neo_list_one(m, y.i);
   rec.span = t->span;
   neo_def_add(m, rec, true);
   return y;
@@ -37,7 +37,7 @@ static neo_tensor scalar_temp(trainer *t, const char *name, neo_def_rec rec, neo
 static neo_tensor square_sum(trainer *t, neo_tensor g) {
   neo_module *m = t->fe->m;
   uint32_t axes[NEO_MAX_RANK], rank = neo_tensor_rank(m, g);
-  neo_expr index[NEO_MAX_RANK], zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr index[NEO_MAX_RANK], zero = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < rank; k++) {
     const char *name = neo_arena_printf(t->fe->arena, "d%d", (int)k);
     neo_axis_rec rec = {neo_name_of(t->fe->names, name), zero, neo_tensor_extent(m, g, k), t->span};
@@ -50,7 +50,7 @@ static neo_tensor square_sum(trainer *t, neo_tensor g) {
     return scalar_temp(t, "square", (neo_def_rec){.reducer = NEO_RED_NONE}, body);
   neo_def_rec rec = {.reducer = NEO_RED_SUM};
   rec.axes = neo_list_new(m, axes, rank);
-  rec.body = neo_list_new(m, &body.i, 1);
+  rec.body = neo_list_one(m, body.i);
   return scalar_temp(t, "square", rec, neo_acc_ref(m, norm_type(t), 0));
 }
 
@@ -67,7 +67,7 @@ neo_val neo_train_norm(neo_frame *f) {
     t->norm = scalar_temp(t, "global_norm", (neo_def_rec){.reducer = NEO_RED_NONE},
                           neo_op1(m, NEO_OP_SQRT, sum));
   }
-  neo_type type = (neo_type)neo_tensor_at(m, in->trainee->param)->type;
+  neo_type type = neo_tensor_type(m, in->trainee->param);
   neo_expr norm = neo_load(m, t->norm, NULL, 0, t->span), e = neo_cast(m, type, norm);
   if (neo_type_wide(type) != type) /* wide(global_norm) does not round */
     neo_map_set(&f->unrounded, e.i, neo_cast(m, neo_type_wide(type), norm).i);
@@ -85,8 +85,8 @@ static bool only_entry(const trainer *t) {
 
 static neo_def_rec scalar_def(neo_module *m, neo_tensor out, neo_expr value, neo_span span) {
   neo_def_rec d = {.reducer = NEO_RED_NONE, .span = span};
-  d.finish = neo_list_new(m, &value.i, 1);
-  d.out = neo_list_new(m, &out.i, 1);
+  d.finish = neo_list_one(m, value.i);
+  d.out = neo_list_one(m, out.i);
   return d;
 }
 
@@ -98,8 +98,7 @@ static neo_tensor make_count(trainer *t) {
       .role = NEO_ROLE_STATE, .type = NEO_I64_T, .span = t->span, .optimizer = true};
   const char *full = neo_fe_unique(fe, neo_fe_join(fe, t->entry, "step"));
   neo_tensor count = neo_tensor_make(t->in, rec, NULL, 0, full);
-  neo_def init =
-      neo_def_add(m, scalar_def(m, count, neo_const_int(m, NEO_I64_T, 0), t->span), false);
+  neo_def init = neo_def_add(m, scalar_def(m, count, neo_const_i64(m, 0), t->span), false);
   neo_tensor_at(m, count)->init = init;
   rec.role = NEO_ROLE_UPDATE;
   rec.optimizer = false;
@@ -107,7 +106,7 @@ static neo_tensor make_count(trainer *t) {
   neo_tensor next = neo_tensor_make(
       t->in, rec, NULL, 0, neo_fe_unique(fe, neo_arena_printf(fe->arena, "%s.next", full)));
   neo_expr now = neo_load(m, count, NULL, 0, t->span);
-  neo_expr more = neo_op2(m, NEO_OP_ADD, now, neo_const_int(m, NEO_I64_T, 1));
+  neo_expr more = neo_op2(m, NEO_OP_ADD, now, neo_const_i64(m, 1));
   neo_def_add(m, scalar_def(m, next, more, t->span), true);
   NEO_PUSH(fe->arena, &fe->updates,
            (neo_update_rec){.updates = count, .update = next, .span = t->span, .pieces = 1});

@@ -10,7 +10,7 @@
 
 static bool type_of(const neo_fe *fe, const neo_val *v, neo_type *t) {
   if (v->kind == NEO_VAL_VIEW)
-    *t = (neo_type)neo_tensor_at(fe->m, v->view.tensor)->type;
+    *t = neo_tensor_type(fe->m, v->view.tensor);
   else if (v->kind == NEO_VAL_EXPR)
     *t = neo_expr_type(fe->m, v->e);
   return v->kind == NEO_VAL_VIEW || v->kind == NEO_VAL_EXPR;

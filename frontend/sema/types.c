@@ -316,7 +316,6 @@ static neo_expr widen(neo_frame *f, neo_map *done, neo_expr e) {
 }
 
 neo_expr neo_expr_widen(neo_frame *f, neo_expr e) {
-  neo_map done;
-  neo_map_init(&done, f->fe->arena);
+  neo_map done = neo_map_in(f->fe->arena);
   return widen(f, &done, e);
 }

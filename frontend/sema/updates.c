@@ -116,8 +116,7 @@ static neo_ends ends_here(neo_frame *f, neo_tensor t) {
   neo_ends ends = neo_ends_of(f->fe, t);
   uint32_t rank = neo_tensor_rank(f->m, t), lead = rank - f->n_out;
   for (uint32_t k = 0; k < rank; k++)
-    by[k] = k < lead ? neo_const_int(f->m, NEO_I64_T, f->in->round[k].at)
-                     : neo_axis_ref(f->m, k - lead);
+    by[k] = k < lead ? neo_const_i64(f->m, f->in->round[k].at) : neo_axis_ref(f->m, k - lead);
   if (ends.least.i)
     ends.least = neo_expr_subst_axes(f->m, ends.least, by, rank);
   if (ends.below.i)

@@ -132,8 +132,7 @@ bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b) {
 }
 
 const char *neo_val_shape_text(neo_fe *fe, const neo_val *v) {
-  neo_str s;
-  neo_str_init(&s, fe->arena);
+  neo_str s = neo_str_in(fe->arena);
   uint32_t rank = v->kind == NEO_VAL_VIEW ? v->view.rank : 0;
   for (uint32_t k = 0; k < rank; k++)
     neo_str_addf(&s, "%s%s", k ? ", " : "[", neo_size_text(fe, neo_view_extent(fe, &v->view, k)));

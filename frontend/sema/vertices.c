@@ -47,13 +47,13 @@ static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *
                              neo_scope *scope) {
   neo_fe *fe = in->fe;
   neo_module *m = fe->m;
-  neo_expr extent[] = {g->vertices, neo_const_int(m, NEO_I64_T, most)};
+  neo_expr extent[] = {g->vertices, neo_const_i64(m, most)};
   g->children = most;
   g->child = add_input(in, name, neo_fe_join(fe, name->text, "child"), extent, 2);
   if (!g->child.i)
     return false;
   neo_ends_set(fe, g->child,
-               &(neo_ends){.least = neo_const_int(m, NEO_I64_T, -1), .below = neo_axis_ref(m, 0)});
+               &(neo_ends){.least = neo_const_i64(m, -1), .below = neo_axis_ref(m, 0)});
   add_member(in, scope, name, "children", neo_val_int(most));
   add_member(in, scope, name, "child", neo_val_view(neo_view_whole(m, g->child)));
   return true;
@@ -101,8 +101,8 @@ static bool is_declared(neo_inst *in, const neo_ast_edges *edges, uint32_t k) {
 static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
                             neo_expr vertices) {
   neo_module *m = in->fe->m;
-  neo_expr none = neo_op2(m, NEO_OP_EQ, edges, neo_const_int(m, NEO_I64_T, 0));
-  neo_expr two = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 1), vertices);
+  neo_expr none = neo_op2(m, NEO_OP_EQ, edges, neo_const_i64(m, 0));
+  neo_expr two = neo_op2(m, NEO_OP_LT, neo_const_i64(m, 1), vertices);
   neo_assert_add(in, s->span, neo_op2(m, NEO_OP_OR, none, two));
 }
 
@@ -180,9 +180,8 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   body->vertex = x;
   body->once = "vertex function";
   body->loop_axes |= (uint64_t)1 << x->axis;
-  body->ambient[body->n_ambient++] =
-      (neo_axis_rec){neo_name_of(body->fe->names, "v"), neo_const_int(m, NEO_I64_T, 0),
-                     x->graph->vertices, body->call};
+  body->ambient[body->n_ambient++] = (neo_axis_rec){
+      neo_name_of(body->fe->names, "v"), neo_const_i64(m, 0), x->graph->vertices, body->call};
   for (uint32_t k = 0; k < a->n; k++)
     take_row(body, x, &a->at[k]);
   return true;
@@ -199,8 +198,8 @@ static neo_expr count_places(neo_frame *f, neo_span at) {
   f->own.body[0] =
       neo_cast(m, NEO_I32_T, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I32_T, 0), child));
   f->own.n_body = f->own.n_axes = 1;
-  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
-                                  neo_const_int(m, NEO_I64_T, x->graph->children), at};
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "k"), neo_const_i64(m, 0),
+                                  neo_const_i64(m, x->graph->children), at};
   return neo_acc_ref(m, NEO_I32_T, 0);
 }
 
@@ -214,7 +213,7 @@ void neo_vertex_count(neo_inst *body) {
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
   neo_frame_init(f, body, body->prefix);
   f->n_out = f->n_axes;
-  neo_expr all = {0}, bound = neo_const_int(m, NEO_I64_T, x->graph->children + 1);
+  neo_expr all = {0}, bound = neo_const_i64(m, x->graph->children + 1);
   if (x->graph->child.i)
     all = count_places(f, name.span);
   for (uint32_t k = 0; k < x->graph->n_lists; k++) {
@@ -283,14 +282,14 @@ static void reduce_vertices(neo_frame *f, neo_reducer reducer, neo_expr body, ne
   f->own.reducer = reducer;
   f->own.body[0] = body;
   f->own.n_body = f->own.n_axes = 1;
-  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "p"), neo_const_int(f->m, NEO_I64_T, 0),
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "p"), neo_const_i64(f->m, 0),
                                   f->in->vertex->graph->vertices, at};
 }
 
 static neo_val sum_of_parents(neo_frame *f, const neo_gathered *g, const char *full, neo_span at) {
   neo_expr index[NEO_MAX_RANK];
   uint32_t n = f->in->n_ambient, rank = neo_tensor_rank(f->m, g->stack);
-  neo_type type = (neo_type)neo_tensor_at(f->m, g->stack)->type;
+  neo_type type = neo_tensor_type(f->m, g->stack);
   for (uint32_t d = 0; d < rank; d++)
     index[d] = neo_axis_ref(f->m, d < n ? d : d + 1);
   index[f->in->vertex->axis] = neo_axis_ref(f->m, f->n_out);
@@ -337,8 +336,7 @@ static neo_val from_parents(neo_frame *f, const neo_gathered *g, neo_expr none, 
 /* Always false. */
 static bool shape_report(neo_inst *in, const neo_ast_bind *b) {
   const neo_graph *g = in->vertex->graph;
-  neo_str of;
-  neo_str_init(&of, in->fe->arena);
+  neo_str of = neo_str_in(in->fe->arena);
   if (g->child.i)
     neo_str_addf(&of, "%lld", (long long)g->children);
   for (uint32_t k = 0; k < g->n_lists; k++)
@@ -349,7 +347,7 @@ static bool shape_report(neo_inst *in, const neo_ast_bind *b) {
 
 static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
   const neo_graph *g = in->vertex->graph;
-  neo_expr want = neo_const_int(in->fe->m, NEO_I64_T, g->children);
+  neo_expr want = neo_const_i64(in->fe->m, g->children);
   if (none->kind == NEO_VAL_VIEW && none->view.rank &&
       neo_size_equal(in->fe, neo_view_extent(in->fe, &none->view, 0), want))
     return true;
@@ -361,7 +359,7 @@ static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
   neo_expr by[NEO_MAX_RANK];
   for (uint32_t d = 0; d < NEO_MAX_RANK; d++)
     by[d] = neo_axis_ref(in->fe->m, d - (d > in->n_ambient));
-  return e.i ? neo_expr_subst_axes(in->fe->m, e, by, NEO_MAX_RANK) : e;
+  return neo_expr_subst_axes(in->fe->m, e, by, NEO_MAX_RANK);
 }
 
 /* Finds the bounds of the scattered values; false after a report. */
@@ -436,7 +434,7 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   neo_module *m = in->fe->m;
   neo_span at = neo_tensor_at(m, x->begin)->span;
-  neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_i64(m, 0);
   if (x->owner.i)
     return x->owner;
   neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
@@ -447,16 +445,16 @@ static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
   uint32_t axes[] = {neo_axis_add(m, edge).i, neo_axis_add(m, vertex).i};
   neo_expr e = neo_axis_ref(m, 0), v = neo_axis_ref(m, 1);
   neo_expr sum = neo_cast(m, NEO_I32_T, neo_acc_ref(m, NEO_I64_T, 0));
-  neo_expr has = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, neo_edges_begin(m, x, 1, 0), e),
-                         neo_op2(m, NEO_OP_LT, e, neo_edges_begin(m, x, 1, 1)));
+  neo_expr first = neo_edges_begin(m, x, 1, 0);
+  neo_expr has = neo_between(m, first, e, neo_edges_begin(m, x, 1, 1));
   neo_def_add(m,
               (neo_def_rec){.axes = neo_list_new(m, axes, 2),
                             .n_out = 1,
                             .where = has,
                             .reducer = NEO_RED_SUM,
-                            .body = neo_list_new(m, &v.i, 1),
-                            .finish = neo_list_new(m, &sum.i, 1),
-                            .out = neo_list_new(m, &x->owner.i, 1),
+                            .body = neo_list_one(m, v.i),
+                            .finish = neo_list_one(m, sum.i),
+                            .out = neo_list_one(m, x->owner.i),
                             .span = at},
               true);
   return x->owner;
@@ -523,15 +521,15 @@ static neo_val of_vertex(const neo_inst *in, neo_tensor t) {
 static bool fits(neo_inst *in, const neo_gathered *g, const neo_ast_bind *b, neo_val *v) {
   neo_module *m = in->fe->m;
   neo_val want = of_vertex(in, g->stack);
-  neo_type type = (neo_type)neo_tensor_at(m, g->stack)->type;
+  neo_type type = neo_tensor_type(m, g->stack);
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, in->prefix);
   if (v->kind == NEO_VAL_LIT)
     *v = neo_val_expr(neo_val_as(f, b->span, *v, type));
   if (v->kind == NEO_VAL_POISON)
     return false;
-  neo_type have = v->kind == NEO_VAL_VIEW ? (neo_type)neo_tensor_at(m, v->view.tensor)->type
-                                          : neo_expr_type(m, v->e);
+  neo_type have =
+      v->kind == NEO_VAL_VIEW ? neo_tensor_type(m, v->view.tensor) : neo_expr_type(m, v->e);
   if (have == type && neo_val_same_shape(in->fe, &want, v))
     return true;
   NEO_ERR(in, b->span, SCATTER_SHAPE, b->var.name.text, neo_type_text(type),

@@ -1,6 +1,5 @@
 /* A vertex function during the checking of a call; frontend/check checks its statements. */
-#ifndef NEO_FRONTEND_SEMA_VERTICES_H
-#define NEO_FRONTEND_SEMA_VERTICES_H
+#pragma once
 #include "frontend/sema/parts.h"
 
 typedef struct {  /* edges <= 4096: children in lists of any length */
@@ -85,5 +84,3 @@ bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
 /* After the body of a vertex function: turns values of edges into values of vertices, or
  * substitutes them where they are read. False after a report. */
 bool neo_edge_values_resolve(neo_inst *body) NEO_MUST_CHECK;
-
-#endif

@@ -11,8 +11,7 @@
  * Bounds that a consumer may rely on for recursion: statements, brackets and reducers nest at most
  * NEO_AST_MAX_DEPTH deep, and the tree of one expression is at most NEO_AST_MAX_HEIGHT high (a
  * chain a + b + c … leans to the left). The parser reports larger ones. */
-#ifndef NEO_FRONTEND_AST_H
-#define NEO_FRONTEND_AST_H
+#pragma once
 #include "base/diag.h"
 #include "ir/ir.h"
 #include <stdbool.h>
@@ -408,5 +407,3 @@ void neo_ast_ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_
                           void *ctx);
 bool neo_ast_binds_pack(const neo_ast_expr *e); /* a reducer in e binds `..` */
 bool neo_ast_is_bare(const neo_ast_expr *e);    /* one name and nothing else; e may be NULL */
-
-#endif

@@ -1,7 +1,5 @@
 /* Names of other libraries, and how to write them in this language (foreign.def). */
-#ifndef NEO_FRONTEND_FOREIGN_H
-#define NEO_FRONTEND_FOREIGN_H
-#include <stdbool.h>
+#pragma once
 
 typedef enum {
   NEO_FOREIGN_FUNCTION,
@@ -16,5 +14,3 @@ const char *neo_foreign_help(const char *word);
 const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind);
 /* The word of the table that is nearest to an unknown word; null: none is near. */
 const char *neo_foreign_near(const char *word);
-
-#endif

@@ -41,8 +41,7 @@ static void join(const neo_f *f, neo_str *out) {
 
 void neo_format(neo_arena *a, const neo_ast_file *file, neo_sources *sources, neo_str *out) {
   assert(!file->had_errors && "only what was understood can be written again");
-  neo_f f = {.arena = a, .file = file, .sources = sources};
-  neo_str_init(&f.out, a);
+  neo_f f = {.arena = a, .file = file, .sources = sources, .out = neo_str_in(a)};
   neo_f_stmts(&f, file->stmts);
   neo_f_comment_lines(&f, UINT32_MAX);
   if (f.out.n)

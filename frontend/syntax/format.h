@@ -8,12 +8,9 @@
  * it fits.
  *
  * Formatting twice is formatting once, and the tree does not change (doubled parentheses go). */
-#ifndef NEO_FRONTEND_FORMAT_H
-#define NEO_FRONTEND_FORMAT_H
+#pragma once
 #include "frontend/syntax/ast.h"
 
 /* Appends the canonical text of `file`, which must have no errors. `sources` are those that it was
  * parsed with. Scratch memory comes from `a`. */
 void neo_format(neo_arena *a, const neo_ast_file *file, neo_sources *sources, neo_str *out);
-
-#endif

@@ -7,8 +7,7 @@
  *   format_stmt.c  statements to items
  *   format_expr.c  expressions to items
  *   format_line.c  items to lines */
-#ifndef NEO_FRONTEND_FORMAT_REC_H
-#define NEO_FRONTEND_FORMAT_REC_H
+#pragma once
 #include "base/vec.h"
 #include "frontend/syntax/format.h"
 
@@ -113,5 +112,3 @@ bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to);
 
 /* ---- format_stmt.c --------------------------------------------------------------------------- */
 void neo_f_stmts(neo_f *f, neo_ast_stmts list);
-
-#endif

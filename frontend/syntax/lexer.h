@@ -8,8 +8,7 @@
  * A line continues inside ( and [, after an operator, a comma, `=`, `->`, `:` or `.`, and after a
  * reducer's bracket. Words that begin or join statements (`input`, `from`, `update` …) are names
  * for the lexer: they have a meaning only where the grammar gives them one. */
-#ifndef NEO_FRONTEND_LEXER_H
-#define NEO_FRONTEND_LEXER_H
+#pragma once
 #include "base/diag.h"
 #include "base/vec.h"
 #include "frontend/syntax/ast.h"
@@ -110,5 +109,3 @@ void neo_lex_scan(neo_lexer *l);
 void neo_lex_layout(neo_lexer *l);
 /* The span of a piece of the text, for reports. */
 neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length);
-
-#endif

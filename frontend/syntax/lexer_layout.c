@@ -10,7 +10,6 @@
  * lets a dangling operator at a line's end spoil one statement instead of two. */
 #include "frontend/syntax/lexer.h"
 
-#include <assert.h>
 #include <string.h>
 
 typedef struct {

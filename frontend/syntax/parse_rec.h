@@ -10,8 +10,7 @@
  *
  * The first error puts a statement in panic: nothing more is reported, every function returns as
  * soon as it sees the flag, and its result (perhaps NULL) is not used. */
-#ifndef NEO_FRONTEND_PARSE_REC_H
-#define NEO_FRONTEND_PARSE_REC_H
+#pragma once
 #include "frontend/syntax/ast.h"
 #include "frontend/syntax/lexer.h"
 
@@ -146,5 +145,3 @@ void neo_p_expect_end(neo_parser *p);
 
 /* Parses to the brace that closes this block (the outermost level has none), or to the end. */
 neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text -> the syntax tree of frontend/syntax/ast.h. */
-#ifndef NEO_FRONTEND_PARSER_H
-#define NEO_FRONTEND_PARSER_H
+#pragma once
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/str.h"
@@ -18,5 +17,3 @@ enum { NEO_SOURCE_LIMIT_BYTES = 4 << 20 };
  * Errors: E00xx, E0901 (larger than NEO_SOURCE_LIMIT_BYTES: the tree is empty), E0902, E0903. */
 neo_ast_file *neo_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                         const char *text, size_t n);
-
-#endif

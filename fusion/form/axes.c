@@ -55,6 +55,5 @@ uint64_t neo_form_axes(const neo_module *m, const neo_form *f, neo_expr e) {
 }
 
 bool neo_form_reads(const neo_module *m, neo_expr e) {
-  return neo_expr_accs(m, e) || neo_expr_uses_op(m, e, NEO_OP_LOAD) ||
-         neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  return neo_expr_accs(m, e) || neo_expr_has_loads(m, e);
 }

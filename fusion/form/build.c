@@ -83,8 +83,7 @@ static void add_row_block(neo_form_builder *b, const neo_member *x) {
   (void)is_block;
   for (uint32_t k = 0; k < d.n_out; k++)
     index[k] = neo_axis_ref(m, k);
-  index[block.at] =
-      neo_op2(m, NEO_OP_DIV, index[block.at], neo_const_int(m, NEO_I64_T, block.length));
+  index[block.at] = neo_op2(m, NEO_OP_DIV, index[block.at], neo_const_i64(m, block.length));
   neo_stage s = {.first_acc = b->f->n_accs};
   NEO_PUSH(m->arena, &s.axes, *neo_def_axis(m, &d, d.n_out - 1));
   neo_tensor t = {neo_list_at(m, d.out, 0)};

@@ -1,6 +1,5 @@
 /* Private to building a form (build.c): what the definitions of a group become in it. */
-#ifndef NEO_FUSION_FORM_BUILDER_H
-#define NEO_FUSION_FORM_BUILDER_H
+#pragma once
 #include "fusion/form/steps.h"
 
 typedef struct {
@@ -26,5 +25,3 @@ neo_expr neo_form_flatten(neo_form_builder *b, const neo_stage *s, neo_expr e);
 void neo_form_end_stage(neo_form_builder *b, neo_stage s);
 /* Adds the stages that reduce the definition; b->acc is set to their accumulators. (reduce.c) */
 void neo_form_reduce(neo_form_builder *b, const neo_def_rec *d);
-
-#endif

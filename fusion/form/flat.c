@@ -5,7 +5,7 @@
 #include <assert.h>
 
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t) {
-  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr n = neo_const_i64(m, 1);
   neo_tensor store = neo_tensor_store(m, t);
   for (uint32_t k = 0; k < neo_tensor_rank(m, store); k++)
     n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, store, k));
@@ -14,7 +14,7 @@ neo_expr neo_tensor_elements(neo_module *m, neo_tensor t) {
 
 neo_expr neo_flat_at(neo_module *m, neo_expr load) {
   const neo_node *n = neo_expr_node(m, load);
-  return n->arg.n ? neo_list_expr(m, n->arg, 0) : neo_const_int(m, NEO_I64_T, 0);
+  return n->arg.n ? neo_list_expr(m, n->arg, 0) : neo_const_i64(m, 0);
 }
 
 /* ---- linear forms */
@@ -113,7 +113,7 @@ static neo_expr canonical(neo_module *m, neo_expr e) {
 }
 
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index) {
-  neo_expr at = neo_const_int(m, NEO_I64_T, 0), rest = at;
+  neo_expr at = neo_const_i64(m, 0), rest = at;
   neo_tensor store = neo_tensor_store(m, t);
   uint32_t lead, rank = neo_tensor_rank(m, t);
   neo_expr in_row = neo_store_in_row(m, t, &lead);
@@ -141,13 +141,13 @@ typedef struct {
 
 /* cond and (this unless it always holds); a cond of 0 is true. */
 static neo_expr and_unless_proved(flattener *c, neo_module *m, neo_expr cond, neo_expr goal) {
-  if (neo_prove(c->p, &c->facts, goal, NULL) == NEO_PROVED)
+  if (neo_proves(c->p, &c->facts, goal))
     return cond;
   return cond.i ? neo_op2(m, NEO_OP_AND, cond, goal) : goal;
 }
 
 static neo_expr in_range(flattener *c, neo_module *m, neo_tensor t, const neo_expr *index) {
-  neo_expr cond = {0}, zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr cond = {0}, zero = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     cond = and_unless_proved(c, m, cond, neo_op2(m, NEO_OP_LE, zero, index[k]));
     neo_expr extent = neo_tensor_extent(m, t, k);

@@ -6,7 +6,6 @@
  *
  * So elementwise work on any rank is one long loop, a reduction over an image one axis. */
 #include "fusion/form/steps.h"
-#include <assert.h>
 
 typedef struct {
   neo_form *f;
@@ -123,7 +122,7 @@ static bool fusable(const neo_module *m, const neo_axis_rec *outer, const neo_ax
 
 static void join_records(neo_module *m, neo_axis_rec *outer, int64_t extent) {
   neo_linear l;
-  outer->hi = neo_op2(m, NEO_OP_MUL, outer->hi, neo_const_int(m, NEO_I64_T, extent));
+  outer->hi = neo_op2(m, NEO_OP_MUL, outer->hi, neo_const_i64(m, extent));
   if (neo_linear_of(m, outer->hi, &l))
     outer->hi = neo_linear_expr(m, &l);
 }

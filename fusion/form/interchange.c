@@ -14,21 +14,18 @@ typedef struct {
   neo_module *m;
   const neo_form *f;
   uint32_t axis;
-  bool unit;
 } unit_search;
 
-static void look(void *ctx, neo_expr e) {
-  unit_search *c = ctx;
+static bool has_unit(const neo_module *m, neo_expr e, const void *x) {
+  const unit_search *c = x;
   int64_t stride;
-  if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
-      neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride))
-    c->unit = c->unit || stride == 1 || stride == -1;
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD &&
+         neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride) &&
+         (stride == 1 || stride == -1);
 }
 
 static bool is_unit(neo_module *m, const neo_form *f, neo_expr body, uint32_t axis) {
-  unit_search c = {m, f, axis, false};
-  neo_expr_visit(m, body, look, &c);
-  return c.unit;
+  return neo_expr_any(m, body, has_unit, &(unit_search){m, f, axis});
 }
 
 static bool may_interchange(neo_module *m, const neo_stage *s) {

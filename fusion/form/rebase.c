@@ -41,8 +41,8 @@ bool neo_form_closed(const neo_form *f, neo_tensor t) {
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load) {
   neo_tensor t = {neo_expr_node(m, load)->attr};
-  return neo_form_closed(f, t) || neo_prove_index(p, facts, neo_flat_at(m, load),
-                                                  neo_tensor_elements(m, t), NULL) == NEO_PROVED;
+  return neo_form_closed(f, t) ||
+         neo_proves_index(p, facts, neo_flat_at(m, load), neo_tensor_elements(m, t));
 }
 
 /* ---- finding */
@@ -59,8 +59,7 @@ static void note_access(rebasing *c, neo_tensor t, neo_expr at) {
   neo_form_access *w = access_add(c, t);
   int64_t lo, hi;
   if (w->closed)
-    w->closed =
-        neo_prove_index(c->p, &c->facts, at, neo_tensor_elements(c->m, t), NULL) == NEO_PROVED;
+    w->closed = neo_proves_index(c->p, &c->facts, at, neo_tensor_elements(c->m, t));
   if (!neo_interval(c->p, &c->facts, at, &lo, &hi) || lo < 0)
     lo = 0;
   w->base = lo < w->base ? lo : w->base;
@@ -76,7 +75,7 @@ static void note_load(void *ctx, neo_expr e) {
 static void note_open(void *ctx, neo_expr e) {
   rebasing *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     access_add(c, (neo_tensor){n->attr})->closed = false;
 }
 
@@ -111,7 +110,7 @@ static neo_expr lowered(const rebasing *c, neo_tensor t, neo_expr at) {
     l.constant -= base;
     return neo_linear_expr(c->m, &l);
   }
-  return neo_op2(c->m, NEO_OP_SUB, at, neo_const_int(c->m, NEO_I64_T, base));
+  return neo_op2(c->m, NEO_OP_SUB, at, neo_const_i64(c->m, base));
 }
 
 static neo_expr rebase_node(void *ctx, neo_module *m, neo_expr e) {

@@ -51,8 +51,8 @@ static neo_expr relax(neo_form_builder *b, const neo_stage *s, neo_axis_rec *x, 
   neo_expr axis = neo_axis_ref(m, position);
   cond = and_bounds(m, cond, x->lo, axis, true);
   cond = and_bounds(m, cond, x->hi, axis, false);
-  x->lo = neo_const_int(m, NEO_I64_T, lo);
-  x->hi = neo_const_int(m, NEO_I64_T, hi);
+  x->lo = neo_const_i64(m, lo);
+  x->hi = neo_const_i64(m, hi);
   return cond;
 }
 
@@ -106,7 +106,7 @@ static void add_logsumexp(neo_form_builder *b, const neo_def_rec *d, neo_expr bo
  * otherwise. */
 static neo_expr plain_count(neo_form_builder *b, const neo_def_rec *d) {
   neo_module *m = b->m;
-  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr n = neo_const_i64(m, 1);
   if (d->where.i)
     return (neo_expr){0};
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
@@ -126,31 +126,20 @@ static void add_mean(neo_form_builder *b, const neo_def_rec *d, neo_expr body) {
   neo_stage s = begin_stage(b, d);
   neo_expr sum = add_acc(b, &s, NEO_RED_SUM, wide(m, body)), n = plain_count(b, d);
   if (!n.i)
-    n = add_acc(b, &s, NEO_RED_SUM, neo_const_int(m, NEO_I64_T, 1));
+    n = add_acc(b, &s, NEO_RED_SUM, neo_const_i64(m, 1));
   neo_form_end_stage(b, s);
   neo_expr mean = neo_op2(m, NEO_OP_DIV, sum, neo_cast(m, neo_expr_type(m, sum), n));
   b->acc[0] = neo_cast(m, neo_expr_type(m, body), mean);
   b->acc[1] = n;
 }
 
-typedef struct {
-  const neo_module *m;
-  bool found;
-} payload_use;
-
-static void find_payload(void *ctx, neo_expr e) {
-  payload_use *u = ctx;
-  const neo_node *n = neo_expr_node(u->m, e);
-  u->found = u->found || (n->op == NEO_OP_ACC && n->attr == 1);
-}
-
 /* Does a result say which point won? If not, the form has an accumulator for the winner's value
  * alone. */
 static bool wants_payload(const neo_form_builder *b, const neo_def_rec *d) {
-  payload_use u = {b->m, false};
+  bool wants = false;
   for (uint32_t k = 0; k < d->finish.n; k++)
-    neo_expr_visit(b->m, neo_list_expr(b->m, d->finish, k), find_payload, &u);
-  return u.found;
+    wants = wants || neo_expr_accs(b->m, neo_list_expr(b->m, d->finish, k)) & 2;
+  return wants;
 }
 
 static void add_simple(neo_form_builder *b, const neo_def_rec *d, const neo_expr *body) {

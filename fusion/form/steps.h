@@ -1,7 +1,6 @@
 /* Private to fusion: the steps that build a form and bring it into one shape. build.c runs them in
  * this order. */
-#ifndef NEO_FUSION_FORM_STEPS_H
-#define NEO_FUSION_FORM_STEPS_H
+#pragma once
 #include "fusion/form.h"
 
 /* Loads by their row-major element, guards as explicit conditions. (flat.c) */
@@ -34,5 +33,3 @@ uint32_t neo_form_most_axes(const neo_form *f); /* of one stage, with the shared
 /* x where it is finite, else 0; a NaN stays. It is what is subtracted before exponentials are taken.
  * (stage.c) */
 neo_expr neo_finite_or_zero(neo_module *m, neo_expr x);
-
-#endif

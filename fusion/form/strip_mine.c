@@ -54,7 +54,7 @@ static void find_group(void *ctx, neo_expr e) {
 }
 
 static neo_expr divided(neo_module *m, neo_op op, neo_expr x, int64_t by) {
-  neo_expr arg[] = {x, neo_const_int(m, NEO_I64_T, by)};
+  neo_expr arg[] = {x, neo_const_i64(m, by)};
   return neo_expr_make(m, op, NEO_I64_T, 0, arg, 2, neo_expr_node(m, x)->span);
 }
 
@@ -105,8 +105,8 @@ static void cut(neo_module *m, neo_form *f, uint32_t at, int64_t by) {
   NEO_PUSH(m->arena, &f->axes, inner);
   for (size_t k = f->axes.n - 1; k > at + 1; k--)
     f->axes.at[k] = f->axes.at[k - 1];
-  f->axes.at[at].hi = neo_const_int(m, NEO_I64_T, extent / by);
-  inner.hi = neo_const_int(m, NEO_I64_T, by);
+  f->axes.at[at].hi = neo_const_i64(m, extent / by);
+  inner.hi = neo_const_i64(m, by);
   f->axes.at[at + 1] = inner;
   for (size_t k = 0; k < f->stages.n; k++)
     neo_form_replace(m, &f->stages.at[k], axis, n, replace_divided, &d);

@@ -29,10 +29,6 @@ static const neo_stage *stage_of(const neo_form *f, uint32_t acc) {
 
 /* ---- what is a term */
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* Is `part` a conjunct of `all`? */
 static bool is_part(neo_module *m, neo_expr all, neo_expr part) {
   if (!all.i || all.i == part.i)
@@ -103,7 +99,7 @@ static neo_expr rewritten(terms *t, neo_module *m, neo_expr e) {
     return neo_expr_rewrite(m, e, rewrite, t);
   neo_expr outside = t->holds, c = neo_expr_arg(m, e, 0);
   neo_expr other = rewritten(t, m, neo_expr_arg(m, e, 2));
-  t->holds = both(m, outside, c);
+  t->holds = neo_both(m, outside, c);
   neo_expr chosen = rewritten(t, m, neo_expr_arg(m, e, 1));
   t->holds = outside;
   return neo_op3(m, NEO_OP_SELECT, neo_expr_rewrite(m, c, rewrite, t), chosen, other);

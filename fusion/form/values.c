@@ -2,7 +2,7 @@
 #include "fusion/form/builder.h"
 
 static neo_expr in_range(neo_module *m, neo_tensor t, const neo_expr *index) {
-  neo_expr cond = neo_const_bool(m, true), zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr cond = neo_const_bool(m, true), zero = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     cond = neo_op2(m, NEO_OP_AND, cond, neo_op2(m, NEO_OP_LE, zero, index[k]));
     cond =
@@ -18,7 +18,7 @@ static neo_expr put_in_node(void *ctx, neo_module *m, neo_expr e) {
   neo_expr index[64];
   if (n.op == NEO_OP_ACC)
     return b->acc[n.attr];
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return e;
   if (!neo_map_get(&b->value, n.attr, &value))
     return e;

@@ -32,8 +32,7 @@
  *   early_exit_members.c    which definitions dead iterations skip
  *   early_exit_tree.c       the tree with exits and guards
  *   early_exit_ends.c       what is written before and after a run of the loop */
-#ifndef NEO_FUSION_RECURRENCE_EARLY_EXIT_H
-#define NEO_FUSION_RECURRENCE_EARLY_EXIT_H
+#pragma once
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -103,5 +102,3 @@ void early_exit_note_last(early_exit *q);
 outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x);
 /* The tree in which the first and last elements are there around each run of the loop. */
 const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);
-
-#endif

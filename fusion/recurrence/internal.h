@@ -17,8 +17,7 @@
  *   early_exit.c where loops end early (early_exit.h)
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of an iteration */
-#ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
-#define NEO_FUSION_RECURRENCE_INTERNAL_H
+#pragma once
 #include "fusion/recurrence.h"
 
 enum { OUTLINE_AXES = 64 };
@@ -339,5 +338,3 @@ const neo_tree *outline_segments(outliner *o, const neo_tree *from);
 /* write.c: the instance as a definition of segment s. */
 void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies);
-
-#endif

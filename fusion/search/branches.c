@@ -88,7 +88,7 @@ bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b) {
 static bool reads_unmade(const fuser *q, uint32_t d, uint32_t host) {
   for (uint32_t k = 0; k < q->def[d].n_read; k++) {
     neo_tensor t = q->def[d].read[k].t;
-    neo_type type = (neo_type)neo_tensor_at(q->m, t)->type;
+    neo_type type = neo_tensor_type(q->m, t);
     neo_list pieces = neo_tensor_at(q->m, t)->pieces;
     for (uint32_t i = 0; i < pieces.n && (type == NEO_BOOL_T || neo_type_is_int(type)); i++)
       if (!neo_conditions_imply(q->m, &q->def[host].when,

@@ -119,7 +119,7 @@ static void find_elsewhere(void *ctx, neo_expr e) {
   places *p = ctx;
   const neo_module *m = p->x->q->m;
   const neo_node *n = neo_expr_node(m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) ||
+  if (!neo_node_is_load(n) ||
       !has(p->x->rows->roots.at, p->x->rows->roots.n, (neo_tensor){n->attr}))
     return;
   for (uint32_t k = 0; k < p->x->shared; k++) {

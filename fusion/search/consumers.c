@@ -57,7 +57,7 @@ static uint64_t axes_of(const consumers *c, const neo_node *n) {
 /* Seconds that reading the tensor takes longer where it is stacked. */
 static double longer(consumers *c, neo_tensor t) {
   neo_module *m = c->q->m;
-  double whole = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  double whole = neo_type_bytes(neo_tensor_type(m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     int64_t extent = neo_extent_most(m, neo_tensor_extent(m, t, k));
     whole *= extent > 1 ? (double)extent : 1;
@@ -70,7 +70,7 @@ static void look(void *ctx, neo_expr e) {
   consumers *c = ctx;
   const neo_node *n = neo_expr_node(c->q->m, e);
   neo_tensor t = {n->attr};
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   if (!is_own(c, t)) {
     c->good = c->good && is_before(c, t);
@@ -85,7 +85,7 @@ static void look(void *ctx, neo_expr e) {
 static void look_used_again(void *ctx, neo_expr e) {
   consumers *c = ctx;
   const neo_node *n = neo_expr_node(c->q->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(n))
     return;
   uint64_t axes = axes_of(c, n), outs = ((uint64_t)1 << c->d.n_out) - 1;
   if (!(axes >> c->axis & 1) && (axes & outs & ~c->along))
@@ -112,7 +112,7 @@ static bool is_whole_temp(const consumers *c) {
   const neo_module *m = c->q->m;
   bool is = !c->d.out_map.n;
   for (uint32_t k = 0; k < c->d.out.n; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, c->d.out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, c->d.out, k));
     is = is && t->role == NEO_ROLE_TEMP && t->pieces.n == 1;
   }
   return is;
@@ -145,7 +145,6 @@ static bool joins(consumers *c, neo_def d) {
 
 static bool find_loop(consumers *c) {
   fuser *q = c->q;
-  neo_facts none = {0};
   neo_expr first, end;
   int64_t lo, hi;
   c->n_own = 0;
@@ -158,7 +157,7 @@ static bool find_loop(consumers *c) {
   bool found = c->n_own && neo_order_find(p, c->own, c->n_own, q->a, &c->loop, NULL);
   if (found) {
     neo_order_rounds(q->m, &c->loop, &first, &end);
-    found = neo_interval(p, &none, neo_op2(q->m, NEO_OP_SUB, end, first), &lo, &hi) && hi > 1;
+    found = neo_interval(p, NULL, neo_op2(q->m, NEO_OP_SUB, end, first), &lo, &hi) && hi > 1;
     c->rounds = found ? (double)hi : 0;
   }
   neo_prover_free(p);

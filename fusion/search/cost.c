@@ -113,7 +113,7 @@ static void count_read(pricing *c, uint32_t part, const fuse_read *r, uint32_t s
                        double evals) {
   uint32_t k = 0;
   double whole = fuse_bytes(c->q, r->t);
-  double bytes = evals * neo_type_bytes((neo_type)neo_tensor_at(c->q->m, r->t)->type);
+  double bytes = evals * neo_type_bytes(neo_tensor_type(c->q->m, r->t));
   while (k < c->n_read && c->read[k].t.i != r->t.i)
     k++;
   if (k == 4 * FUSE_MOST_PARTS)
@@ -222,7 +222,7 @@ static void spread(pricing *c, uint32_t k) {
 }
 
 static double slice_bytes(const pricing *c, const traffic *x) {
-  double line = x->lines ? 64.0 / neo_type_bytes((neo_type)neo_tensor_at(c->q->m, x->t)->type) : 1;
+  double line = x->lines ? 64.0 / neo_type_bytes(neo_tensor_type(c->q->m, x->t)) : 1;
   double n = x->bytes * line / c->shared_points;
   return n < x->bytes ? n : x->bytes;
 }
@@ -273,7 +273,7 @@ static bool read_backward(fuser *q, const fuse_def *d, neo_tensor t) {
 
 /* What one definition makes of a tensor, which may have other pieces. */
 static double piece_bytes(fuser *q, const fuse_def *d, neo_tensor t) {
-  double n = d->points * neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  double n = d->points * neo_type_bytes(neo_tensor_type(q->m, t));
   double all = fuse_bytes(q, t);
   return n < all ? n : all;
 }

@@ -18,14 +18,14 @@ static double axis_extent(fuser *q, const neo_axis_rec *x) {
 }
 
 double fuse_bytes(fuser *q, neo_tensor t) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  double n = neo_type_bytes(neo_tensor_type(q->m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(q->m, t); k++)
     n *= extent_of(q, neo_tensor_extent(q->m, t, k));
   return n;
 }
 
 neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k) {
-  return (neo_tensor){neo_list_at(q->m, neo_def_at(q->m, (neo_def){d})->out, k)};
+  return neo_def_out(q->m, (neo_def){d}, k);
 }
 
 neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis) {
@@ -122,7 +122,7 @@ static void look_node(void *ctx, neo_expr e) {
   looker *c = ctx;
   neo_node n = *neo_expr_node(c->q->m, e);
   c->size++;
-  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE) {
+  if (neo_node_is_load(&n)) {
     add_read(c, e, &n);
     c->work += n.op == NEO_OP_LOAD ? 0.5 : 1.5;
   } else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
@@ -229,16 +229,6 @@ static void look_factors(looker *c, neo_expr e) {
 
 /* ---- reductions */
 
-typedef struct {
-  const neo_module *m;
-  bool found;
-} equation_ctx;
-
-static void find_equation(void *ctx, neo_expr e) {
-  equation_ctx *c = ctx;
-  c->found = c->found || neo_expr_node(c->m, e)->op == NEO_OP_EQ;
-}
-
 /* Do data say where an output axis begins and ends? Then a kernel of its own goes through these rows
  * (schedule/segment/segment.h). */
 static bool has_interval(const neo_module *m, const neo_def_rec *r) {
@@ -284,10 +274,9 @@ static bool is_ranged(const neo_module *m, const neo_def_rec *r, uint64_t but) {
 
 static void look_reduction(looker *c) {
   fuse_def *d = c->d;
-  equation_ctx eq = {c->q->m, false};
   uint64_t all = (c->rec.axes.n < 63 ? 1ULL << c->rec.axes.n : 1ULL << 63) - 1;
-  neo_expr_visit(c->q->m, c->rec.where, find_equation, &eq);
-  d->equation = eq.found || has_interval(c->q->m, &c->rec);
+  d->equation =
+      neo_expr_uses_op(c->q->m, c->rec.where, NEO_OP_EQ) || has_interval(c->q->m, &c->rec);
   d->scans = may_scan(c->q->m, &c->rec);
   d->ranged = is_ranged(c->q->m, &c->rec, 0);
   d->slanted = is_ranged(c->q->m, &c->rec, (1ULL << c->rec.n_out) - 1);
@@ -321,13 +310,13 @@ static void look_reduction(looker *c) {
 static bool pieced(const neo_module *m, const neo_def_rec *r) {
   bool lone = r->out_map.n > 0;
   for (uint32_t k = 0; k < r->out.n; k++)
-    lone = lone || neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces.n != 1;
+    lone = lone || neo_tensor_at(m, neo_list_tensor(m, r->out, k))->pieces.n != 1;
   return lone;
 }
 
 static bool is_plain(const neo_module *m, const fuse_def *d, const neo_def_rec *r) {
   return r->reducer == NEO_RED_NONE && r->out.n == 1 && !d->lone &&
-         neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->role == NEO_ROLE_TEMP;
+         neo_tensor_at(m, neo_list_tensor(m, r->out, 0))->role == NEO_ROLE_TEMP;
 }
 
 static void look_condition(void *ctx, neo_expr e) {
@@ -358,8 +347,7 @@ static void look_order(looker *c) {
 
 static void look(fuser *q, uint32_t id) {
   fuse_def *d = &q->def[id];
-  looker c = {.q = q, .d = d, .rec = *neo_def_at(q->m, (neo_def){id})};
-  neo_map_init(&c.number, q->a);
+  looker c = {.q = q, .d = d, .rec = *neo_def_at(q->m, (neo_def){id}), .number = neo_map_in(q->a)};
   c.extent = NEO_NEW_ARRAY(q->a, double, c.rec.axes.n + 1);
   d->points = d->steps = 1;
   for (uint32_t k = 0; k < c.rec.axes.n; k++) {

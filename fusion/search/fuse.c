@@ -107,8 +107,7 @@ static void report_limit(fuser *q, uint32_t entry, int64_t most) {
   int h = neo_diag(m->diags, e->span, NEO_D_MEMORY_LIMIT, neo_name_text(m->names, e->name),
                    saved_bytes(q), (long long)most);
   if (of.i)
-    neo_diag_note(m->diags, h, "%.0f bytes of them are %s", largest,
-                  neo_name_text(m->names, neo_tensor_at(m, of)->name));
+    neo_diag_note(m->diags, h, "%.0f bytes of them are %s", largest, neo_tensor_name(m, of));
 }
 
 static bool has_backward(const fuser *q) {

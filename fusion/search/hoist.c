@@ -24,7 +24,7 @@ typedef struct {
 } hoister;
 
 static double bytes_of(const fuser *q, neo_tensor t) {
-  double n = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  double n = neo_type_bytes(neo_tensor_type(q->m, t));
   for (uint32_t k = 0; k < neo_tensor_rank(q->m, t); k++)
     n *= (double)neo_extent_most(q->m, neo_tensor_extent(q->m, t, k));
   return n;
@@ -35,7 +35,7 @@ static double bytes_of(const fuser *q, neo_tensor t) {
 static void look_read(void *ctx, neo_expr e) {
   hoister *l = ctx;
   const neo_node *n = neo_expr_node(l->q->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     l->read[n->attr] = true;
 }
 
@@ -64,7 +64,7 @@ static bool is_candidate(const hoister *l, uint32_t d) {
   bool is = !q->def[d].recurrence && !l->of[d] && !q->def[d].call_invariant &&
             neo_conditions_same(&q->def[d].when, &q->def[l->group[0].i].when);
   for (uint32_t k = 0; k < out.n && is; k++)
-    is = is_passing(l, (neo_tensor){neo_list_at(q->m, out, k)});
+    is = is_passing(l, neo_list_tensor(q->m, out, k));
   return is;
 }
 

@@ -19,11 +19,9 @@ static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
   d->last_entry = entry;
 }
 
-typedef NEO_VEC(neo_tensor) root_list;
-
 /* The entry needs these, which are added to all roots. */
 static void need_roots(fuser *q, const neo_tensor *t, size_t n_roots, uint32_t entry,
-                       root_list *all) {
+                       neo_tensors *all) {
   neo_def *order;
   for (size_t k = 0; k < n_roots; k++) {
     q->wanted[t[k].i] = true;
@@ -34,11 +32,10 @@ static void need_roots(fuser *q, const neo_tensor *t, size_t n_roots, uint32_t e
     need_def(q, &q->def[order[k].i], entry);
 }
 
-static void need_list(fuser *q, neo_list roots, uint32_t entry, root_list *all) {
-  neo_tensor *t = NEO_NEW_ARRAY(q->a, neo_tensor, roots.n + 1);
-  for (uint32_t k = 0; k < roots.n; k++)
-    t[k].i = neo_list_at(q->m, roots, k);
-  need_roots(q, t, roots.n, entry, all);
+static void need_list(fuser *q, neo_list roots, uint32_t entry, neo_tensors *all) {
+  neo_tensors t = {0};
+  neo_tensors_add(q->m, q->a, &t, roots);
+  need_roots(q, t.at, t.n, entry, all);
 }
 
 /* Computed tensors that initialisers read. */
@@ -64,7 +61,7 @@ static bool is_served(const fuser *q, size_t k) {
 /* What the first outputs need (a training entry's loss) is computed forward, the rest backward. */
 static void find_forward(fuser *q) {
   neo_def *order;
-  root_list roots = {0};
+  neo_tensors roots = {0};
   for (size_t k = 0; q->program && k < q->program->n_roots; k++)
     NEO_PUSH(q->a, &roots, q->program->roots[k]);
   for (size_t k = 0; k < q->m->entries.n; k++) {
@@ -73,7 +70,7 @@ static void find_forward(fuser *q) {
       continue;
     bool trains = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
     for (uint32_t j = 0; j < e->outputs.n && (j == 0 || !trains); j++)
-      NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, e->outputs, j)});
+      NEO_PUSH(q->a, &roots, neo_list_tensor(q->m, e->outputs, j));
   }
   size_t n = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
   for (size_t k = 0; k < q->n_order; k++) {
@@ -85,7 +82,7 @@ static void find_forward(fuser *q) {
     q->def[order[k].i].backward = false;
 }
 
-static void need_entries(fuser *q, root_list *roots) {
+static void need_entries(fuser *q, neo_tensors *roots) {
   if (q->entry == FUSE_EVERY || !q->entry)
     need_list(q, needed_by_inits(q), 1, roots);
   for (size_t k = 0; k < q->m->entries.n; k++) {
@@ -109,7 +106,7 @@ static void filter_program(fuser *q, neo_def *order) {
 }
 
 static void find_needed(fuser *q) {
-  root_list roots = {0};
+  neo_tensors roots = {0};
   neo_def *order;
   if (q->program)
     need_roots(q, q->program->roots, q->program->n_roots, 2, &roots);
@@ -189,7 +186,7 @@ static void look_follows(void *ctx, neo_expr e) {
   follower *f = ctx;
   neo_module *m = f->q->m;
   neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return;
   neo_tensor t = {n.attr};
   if (!is_made_by(f, t)) {
@@ -210,7 +207,7 @@ static bool follows(follower *f, uint32_t d) {
   f->good = !f->q->def[d].recurrence && !neo_def_at(m, (neo_def){d})->after.i;
   f->reads = false;
   for (uint32_t k = 0; k < out.n; k++) {
-    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)});
+    const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, out, k));
     f->good = f->good && t->role == NEO_ROLE_TEMP && t->pieces.n == 1;
   }
   neo_def_visit(m, (neo_def){d}, look_follows, f);
@@ -272,7 +269,7 @@ static bool makes_temporaries(const neo_module *m, neo_def d) {
   neo_list out = neo_def_at(m, d)->out;
   bool makes = true;
   for (uint32_t k = 0; k < out.n; k++)
-    makes = makes && neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)})->role == NEO_ROLE_TEMP;
+    makes = makes && neo_tensor_at(m, neo_list_tensor(m, out, k))->role == NEO_ROLE_TEMP;
   return makes;
 }
 
@@ -308,7 +305,7 @@ static void look_joins(void *ctx, neo_expr e) {
   sharing *s = ctx;
   follower *f = &s->f;
   const neo_node *n = neo_expr_node(f->q->m, e);
-  if (!f->good || (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE))
+  if (!f->good || (!neo_node_is_load(n)))
     return;
   neo_tensor t = {n->attr};
   if (!is_made_by(f, t)) {
@@ -454,7 +451,7 @@ static void share_loops(fuser *q) {
     for (size_t k = 0; k < q->n_order; k++) {
       neo_list out = neo_def_at(q->m, (neo_def){q->order[k]})->out;
       for (uint32_t i = 0; i < out.n && q->def[q->order[k]].recurrence == number; i++)
-        share_over(&s, (neo_tensor){neo_list_at(q->m, out, i)}, of);
+        share_over(&s, neo_list_tensor(q->m, out, i), of);
     }
     fuse_take_into(q, of);
   }
@@ -476,7 +473,7 @@ static void take_followers(fuser *q) {
     before = f.number;
     neo_list out = neo_def_at(q->m, (neo_def){d})->out;
     for (uint32_t i = 0; i < out.n; i++)
-      take_readers(&f, (neo_tensor){neo_list_at(q->m, out, i)}, taken);
+      take_readers(&f, neo_list_tensor(q->m, out, i), taken);
     for (size_t j = 0; j < q->n_order; j++)
       if (taken[q->order[j]] && !of[q->order[j]])
         of[q->order[j]] = f.number;

@@ -32,7 +32,7 @@ typedef struct {
 static void find_use(void *ctx, neo_expr e) {
   use *u = ctx;
   const neo_node *n = neo_expr_node(u->q->m, e);
-  u->found = u->found || ((n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == u->t.i);
+  u->found = u->found || (neo_node_is_load(n) && n->attr == u->t.i);
 }
 
 /* Does the reduction read t elsewhere than in its body? */

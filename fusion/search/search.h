@@ -29,8 +29,7 @@
  *   launch + traffic/bandwidth + work/rate + price * bytes saved for the backward pass
  *
  * and the reward of a change is what it takes off the cost. */
-#ifndef NEO_FUSION_SEARCH_H
-#define NEO_FUSION_SEARCH_H
+#pragma once
 #include "base/machine.h"
 #include "base/map.h"
 #include "fusion/decision.h"
@@ -65,11 +64,12 @@ typedef struct {
 
 typedef struct {
   bool needed, wanted; /* an entry's output or update */
-  bool backward;       /* no entry needs it for its first output (the loss), and it is not computed again */
-  bool again;          /* a value of the forward pass that is computed again (neo_def_rec.after) */
-  bool plain;          /* elementwise, one result, one piece: may be copied */
-  bool lone;           /* several pieces, strided, a concatenation: has a kernel of its own, or none */
-  bool concat;         /* a concatenation that no kernel makes */
+  bool
+      backward; /* no entry needs it for its first output (the loss), and it is not computed again */
+  bool again;   /* a value of the forward pass that is computed again (neo_def_rec.after) */
+  bool plain;   /* elementwise, one result, one piece: may be copied */
+  bool lone;    /* several pieces, strided, a concatenation: has a kernel of its own, or none */
+  bool concat;  /* a concatenation that no kernel makes */
   bool product;        /* a sum of products in which an operand is used again and again */
   bool equation;       /* a reduction over a data equation, or an interval that data say */
   bool scans;          /* its domain grows with an output axis */
@@ -337,5 +337,3 @@ void fuse_greedy(fuser *q);
 enum { FUSE_EVERY = UINT32_MAX };
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                 neo_decisions *decisions);
-
-#endif

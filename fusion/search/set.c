@@ -23,7 +23,7 @@ static void need_tensor(marked_look *l, neo_tensor t) {
 static void look_marked(void *ctx, neo_expr e) {
   marked_look *l = ctx;
   const neo_node *n = neo_expr_node(l->n->q->m, e);
-  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+  if (neo_node_is_load(n))
     need_tensor(l, (neo_tensor){n->attr});
 }
 

@@ -29,7 +29,7 @@ static const neo_tree *leaf_of(grower *g, neo_def d) {
   neo_tree_leaf leaf = {.number = d.i};
   for (uint32_t k = 0; k < g->around.n; k++) {
     const neo_order_member *x = member_of(g->around.at[k], d);
-    lo[x->axis] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_const_int(m, NEO_I64_T, x->delay));
+    lo[x->axis] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_const_i64(m, x->delay));
   }
   neo_instance x = {.def = d, .lo = lo, .hi = NEO_NEW_ARRAY(g->a, neo_expr, n_out + 1)};
   NEO_PUSH(g->a, &leaf.instances, x);
@@ -65,9 +65,8 @@ const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_de
   neo_prover_free(p);
   if (found)
     return neo_tree_of_order(m, a, &loop);
-  neo_tensor t = {neo_list_at(m, neo_def_at(m, defs[0])->out, 0)};
-  neo_str_addf(why, "%s needs itself, in no order",
-               neo_name_text(m->names, neo_tensor_at(m, t)->name));
+  neo_tensor t = neo_def_out(m, defs[0], 0);
+  neo_str_addf(why, "%s needs itself, in no order", neo_tensor_name(m, t));
   return NULL;
 }
 

@@ -13,7 +13,6 @@
  * with fewer than all; an axis before it with all positions is `..`. A definition that is not the
  * only one of its tensor has its number, h@12[t]. A size that stands for a band's index has the
  * band's name. */
-#include "ir/print.h"
 #include "ir/text.h"
 #include "ir/tree/tree.h"
 
@@ -209,7 +208,7 @@ static void add_node(printer *p, const neo_tree *t, uint32_t level) {
 
 void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out) {
   printer p = {.m = m, .tree = t, .out = out};
-  neo_arena_init(&p.scratch, m->arena->alloc, m->arena->on_fail);
+  p.scratch = neo_arena_scratch(m->arena);
   add_node(&p, t->root, 0);
   neo_arena_free(&p.scratch);
 }

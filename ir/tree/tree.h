@@ -21,8 +21,7 @@
  *
  * Nodes are immutable: a rewrite makes new nodes, and shares the others. Everything is in an
  * arena. */
-#ifndef NEO_IR_TREE_TREE_H
-#define NEO_IR_TREE_TREE_H
+#pragma once
 #include "ir/order.h"
 
 typedef enum {
@@ -126,5 +125,3 @@ const neo_tree *neo_tree_of_roots(neo_module *m, neo_arena *a, const neo_tensor 
 /* ---- text (print.c). A leaf is printed as its instances; its number is not. Tests parse the text,
  * and check the invariants of trees (tests/tree/tree_text.h). */
 void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Treebanks and batches of trees, as treelstm.expr takes them. What fails ends the program with a
  * message and exit code 3. */
-#ifndef TREELSTM_DATA_H
-#define TREELSTM_DATA_H
+#pragma once
 #include "treelstm.h"
 #include <neo/neo_graph.h>
 
@@ -32,5 +31,3 @@ batch make_batch(int64_t trees);
 void free_batch(batch *b);
 /* Trees order[first .. first + n), or first .. first + n where order is null. */
 void fill(batch *b, const treebank *d, const int64_t *order, int64_t first, int64_t n);
-
-#endif

@@ -6,12 +6,10 @@
  * and the exception is neoc.Cancelled. Elsewhere a compilation runs where it is called. */
 #include "python/src/compiling.h"
 #include "python/src/wait.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-  PyObject_HEAD
-  neo_build *build;
+  PyObject_HEAD neo_build *build;
   int32_t status;
 } build_object;
 
@@ -144,8 +142,7 @@ static void write_text(void *user) {
   t->w.status = INTERRUPTED;
   if (!neo_py_compiler_enter(&stay, &t->w.cancel))
     return;
-  t->w.status =
-      t->check ? neo_check(&t->w.r, &t->messages) : neo_compile(&t->w.r, &t->messages);
+  t->w.status = t->check ? neo_check(&t->w.r, &t->messages) : neo_compile(&t->w.r, &t->messages);
   neo_py_compiler_leave(&stay);
 }
 
@@ -156,8 +153,8 @@ static PyObject *text_build(PyObject *args, PyObject *named, bool check) {
   if (!failed)
     failed = neo_py_wait(write_text, &t, &t.w.cancel);
   release_request(&t.w);
-  PyObject *made = failed ? NULL
-                          : Py_BuildValue("(is)", (int)t.w.status, t.messages ? t.messages : "");
+  PyObject *made =
+      failed ? NULL : Py_BuildValue("(is)", (int)t.w.status, t.messages ? t.messages : "");
   neo_messages_free(t.messages);
   return made;
 }
@@ -306,8 +303,10 @@ int neo_py_add_build(neo_py_state *s) {
       {"load", load, METH_O, "load(threads) -> Program."},
       {0}};
   static PyType_Slot slots[] = {
-      {Py_tp_new, build_new},       {Py_tp_dealloc, build_free},
-      {Py_tp_getset, members},      {Py_tp_methods, methods},
+      {Py_tp_new, build_new},
+      {Py_tp_dealloc, build_free},
+      {Py_tp_getset, members},
+      {Py_tp_methods, methods},
       {Py_tp_doc, "Build(path, text, options, modules, imports, cache, out_dir, prefix, emit, "
                   "target, names): compiles."},
       {0}};

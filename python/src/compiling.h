@@ -1,6 +1,5 @@
 /* compiling.h: who is within the compiler. Private to python/src. */
-#ifndef NEO_PYTHON_COMPILING_H
-#define NEO_PYTHON_COMPILING_H
+#pragma once
 #include "python/src/core.h"
 
 /* A stay in the compiler; lies on the stack of who is there. */
@@ -22,5 +21,3 @@ void neo_py_compiler_rest(void);
 /* Before a fork: waits until nobody is there, and keeps others out until it is done. */
 void neo_py_compiler_before_fork(void);
 void neo_py_compiler_after_fork(bool child);
-
-#endif

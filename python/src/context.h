@@ -1,11 +1,9 @@
 /* context.h: Context, what an Entry is called on. Private to python/src. */
-#ifndef NEO_PYTHON_CONTEXT_H
-#define NEO_PYTHON_CONTEXT_H
+#pragma once
 #include "python/src/core.h"
 
 typedef struct {
-  PyObject_HEAD
-  neo_py_state *s;
+  PyObject_HEAD neo_py_state *s;
   neo_py_program *program;
   const neo_rt_model *model;
   neo_rt_ctx *ctx;
@@ -18,5 +16,3 @@ void neo_py_context_enter(neo_py_context *c);
 void neo_py_context_leave(neo_py_context *c);
 /* Raises what the context says of a failure. Returns null. */
 PyObject *neo_py_context_fail(neo_py_context *c, int32_t status);
-
-#endif

@@ -27,8 +27,7 @@
  *
  * Python's limited API from 3.11 on (one binary for all later versions); before, it lacks
  * Py_buffer, and the module is built for one version. */
-#ifndef NEO_PYTHON_CORE_H
-#define NEO_PYTHON_CORE_H
+#pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <neo/neo.h>
@@ -157,7 +156,7 @@ void neo_py_pool_after_fork(void);
 
 typedef enum {
   NEO_PY_ARRAY,
-  NEO_PY_INT,   /* numbers of Python */
+  NEO_PY_INT, /* numbers of Python */
   NEO_PY_FLOAT,
   NEO_PY_TRUTH
 } neo_py_kind;
@@ -180,8 +179,7 @@ typedef struct {
 /* Reads an argument: arrays of numpy as they are; those that are strided, in another byte order
  * and so on, and everything else that neoc.arrays.as_input takes, as a copy. `like`: the type for
  * what has none, such as a list; -1: numpy decides. -1 with an exception that names `name`. */
-int neo_py_value_read(neo_py_state *s, PyObject *object, PyObject *name, int like,
-                      neo_py_value *v);
+int neo_py_value_read(neo_py_state *s, PyObject *object, PyObject *name, int like, neo_py_value *v);
 void neo_py_value_release(neo_py_value *v);
 /* A number of Python as an element of the type, into 8 bytes at `to`. -1 with a RangeError. */
 int neo_py_value_store(neo_py_state *s, const neo_py_value *v, PyObject *name, int type, void *to);
@@ -198,9 +196,9 @@ typedef struct {
 } neo_py_result;
 
 /* A new array, or the caller's where `given` is one. */
-int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
-                       const int64_t *extent, PyObject *given, const neo_py_value *inputs,
-                       int32_t n_inputs, neo_py_result *r);
+int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, const int64_t *extent,
+                       PyObject *given, const neo_py_value *inputs, int32_t n_inputs,
+                       neo_py_result *r);
 /* Raises where two arrays of `out` share memory: one result would be written over the other. */
 int neo_py_results_apart(PyObject *out);
 /* Steals the array: what the call returns for it. */
@@ -215,5 +213,3 @@ PyObject *neo_py_results_take(neo_py_state *s, neo_py_result *r, int32_t n);
  * context's configuration: then an exception is set. *last_ns: how long the last call took. */
 int32_t neo_py_call(neo_rt_ctx *c, volatile int32_t *cancel, int32_t entry, const int64_t *sizes,
                     void *const *args, int64_t *last_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* door.h: operators that another framework calls by number, from any thread and without the
  * interpreter's lock. Private to python/src; door.c says how it works. */
-#ifndef NEO_PYTHON_DOOR_H
-#define NEO_PYTHON_DOOR_H
+#pragma once
 #include "python/src/core.h"
 
 enum { NEO_PY_WHY = 1024 }; /* bytes of a message */
@@ -39,4 +38,3 @@ const neo_py_door_variant *neo_py_door_variant_of(neo_py_door *door, const neo_p
 /* Computes: args are those of the entry, inputs and then results, and then the memory of what is
  * bound, all row-major. -1: as above. */
 int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args, char *why);
-#endif

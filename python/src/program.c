@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct neo_py_program {
   _Atomic int64_t count;
@@ -140,8 +139,7 @@ void neo_py_program_give(neo_py_program *p, neo_py_worker *w) {
 /* ------------------------------------------------------------ Program */
 
 typedef struct {
-  PyObject_HEAD
-  neo_py_program *p;
+  PyObject_HEAD neo_py_program *p;
 } program_object;
 
 static void program_free(PyObject *self) {

@@ -1,7 +1,6 @@
 /* torch_eager.h: what the files of eager calls share: torch_call.c, a call, and torch_grad.c, its
  * gradient. Private to python/src. */
-#ifndef NEO_PYTHON_TORCH_EAGER_H
-#define NEO_PYTHON_TORCH_EAGER_H
+#pragma once
 #include "python/src/torch_shim.h"
 
 /* What neoc.torch gives (torch_begin), in its order, and names of attributes. */
@@ -36,4 +35,3 @@ int neo_py_torch_in_transform(const neo_py_torch *t);
 PyObject *neo_py_torch_forward(PyObject *self, PyObject *args);
 /* The type TorchPlan and the function torch_node of the module. -1 with an exception. */
 int neo_py_add_torch_gradients(neo_py_state *s);
-#endif

@@ -1,6 +1,5 @@
 /* torch_shim.h: PyTorch calls operators of door.c. Private to python/src. */
-#ifndef NEO_PYTHON_TORCH_SHIM_H
-#define NEO_PYTHON_TORCH_SHIM_H
+#pragma once
 #include "python/src/door.h"
 
 /* The functions torch_* of the module. -1 with an exception. */
@@ -12,4 +11,3 @@ int neo_py_add_torch_calls(neo_py_state *s);
  * neo_py_torch_forget; null where it was another operator's, or none. */
 const neo_py_door_variant *neo_py_torch_last(int64_t number);
 void neo_py_torch_forget(void);
-#endif

@@ -4,7 +4,6 @@
  * arguments of a call apart, and put results together, for dicts, lists and tuples, without
  * subclasses; for any other tree they answer None, and Python does the same. */
 #include "python/src/core.h"
-#include <string.h>
 
 typedef struct {
   PyObject *list;    /* leaves so far */

@@ -5,12 +5,10 @@
  * costs 0.1 us or more for each array. When numpy is imported, arrays are looked at both ways; if
  * that ever shows another layout, buffers are asked for. */
 #include "python/src/core.h"
-#include <math.h>
 #include <string.h>
 
 typedef struct {
-  PyObject_HEAD
-  char *data;
+  PyObject_HEAD char *data;
   int nd;
   Py_ssize_t *dimensions, *strides;
   PyObject *base, *descr;
@@ -230,8 +228,7 @@ static bool is_float(int type) {
   return type <= NEO_RT_BF16;
 }
 
-int neo_py_value_store(neo_py_state *s, const neo_py_value *v, PyObject *name, int type,
-                       void *to) {
+int neo_py_value_store(neo_py_state *s, const neo_py_value *v, PyObject *name, int type, void *to) {
   bool whole = v->kind != NEO_PY_FLOAT;
   if (is_float(type))
     return store_float(s, whole ? (double)v->number.i : v->number.f, type, to);

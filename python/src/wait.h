@@ -1,6 +1,5 @@
 /* wait.h: work that takes long, which Ctrl-C can end. Private to python/src. */
-#ifndef NEO_PYTHON_WAIT_H
-#define NEO_PYTHON_WAIT_H
+#pragma once
 #include "python/src/core.h"
 
 /* Runs work(user) without the interpreter's lock. In Python's main thread, handlers of signals run
@@ -10,5 +9,3 @@ int neo_py_wait(void (*work)(void *user), void *user, volatile int32_t *cancel);
 
 /* Is this the thread that runs handlers of signals? */
 bool neo_py_in_main_thread(void);
-
-#endif

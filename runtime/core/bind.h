@@ -1,6 +1,5 @@
 /* bind.h: shared by binding and by calls on the caller's memory. Private to runtime/core. */
-#ifndef NEO_RUNTIME_CORE_BIND_H
-#define NEO_RUNTIME_CORE_BIND_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 /* Reports that dimension d of t is `given` and not `want`; returns the failure. */
@@ -18,5 +17,3 @@ neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t,
 void neo_rti_note_store(neo_rt_ctx *c, int32_t tensor);
 /* Switches on or off the check of the tensor's values in each call, if anything constrains them. */
 void neo_rti_expose(neo_rt_ctx *c, int32_t tensor, bool exposed);
-
-#endif

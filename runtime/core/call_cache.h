@@ -3,8 +3,7 @@
  * A step with a number in `cached` computes values that follow from parameters, states and settings
  * alone. Its results stay in the context between calls: it runs only after one of its sources was
  * written. */
-#ifndef NEO_RUNTIME_CORE_CALL_CACHE_H
-#define NEO_RUNTIME_CORE_CALL_CACHE_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 /* Tells the cache that this tensor has been written; -1: all tensors. */
@@ -15,5 +14,3 @@ bool neo_rti_call_cache_runs(const neo_rt_ctx *ctx, const neo_rt_step *s);
 void neo_rti_call_cache_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
 /* Checks the model's tables of cached values, their sources, and the tensors that entries write. */
 bool neo_rti_call_cache_check(const neo_rt_model *m);
-
-#endif

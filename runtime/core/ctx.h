@@ -5,8 +5,7 @@
  * the frame, and outputs that the caller does not want). An arena that the caller gives has room
  * for the work at the largest sizes; else the work grows before an entry runs. State that only the
  * device needs is in `state`. */
-#ifndef NEO_RUNTIME_CORE_CTX_H
-#define NEO_RUNTIME_CORE_CTX_H
+#pragma once
 #include "runtime/files.h"
 #include "runtime/model.h"
 #include "runtime/watch.h"
@@ -89,10 +88,10 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] the tensor that gave the size, or -1 */
 
-  uint32_t flags;             /* flags of the configuration */
+  uint32_t flags;                 /* flags of the configuration */
   const volatile int32_t *cancel; /* flag of the configuration; null: none */
-  neo_rti_trace *trace;       /* null: none */
-  const neo_rti_watch *watch; /* null: none */
+  neo_rti_trace *trace;           /* null: none */
+  const neo_rti_watch *watch;     /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
   size_t n_loaded;
@@ -136,5 +135,3 @@ static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, i
 static inline int64_t neo_rti_round_up(int64_t n) {
   return (n + NEO_RTI_ALIGN - 1) & ~(int64_t)(NEO_RTI_ALIGN - 1);
 }
-
-#endif

@@ -6,8 +6,7 @@
  *   open, allocate, start | regrow if need be, run or copy, then end, for each call | close
  *
  * It also calls copy and synchronise to read and write the tensors that it owns. */
-#ifndef NEO_RUNTIME_CORE_DEVICE_H
-#define NEO_RUNTIME_CORE_DEVICE_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 typedef enum { NEO_RTI_TO_DEVICE, NEO_RTI_FROM_DEVICE, NEO_RTI_ON_DEVICE } neo_rti_way;
@@ -65,5 +64,3 @@ const neo_rti_device *neo_rti_device_of(const neo_rt_model *m);
 /* Copy n bytes into the device's memory, and out of it; complete on return (memory.c). */
 neo_rt_status neo_rti_put(neo_rt_ctx *c, void *to, const void *from, size_t n) NEO_MUST_CHECK;
 neo_rt_status neo_rti_take(neo_rt_ctx *c, void *to, const void *from, size_t n) NEO_MUST_CHECK;
-
-#endif

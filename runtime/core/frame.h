@@ -1,6 +1,5 @@
 /* frame.h: the memory of a call at its sizes. Private to runtime/core. */
-#ifndef NEO_RUNTIME_CORE_FRAME_H
-#define NEO_RUNTIME_CORE_FRAME_H
+#pragma once
 #include "runtime/core/device.h"
 
 /* Makes room for a call of the entry at ctx->sizes, with `spill` bytes after its frame, from
@@ -10,5 +9,3 @@ neo_rt_status neo_rti_frame_take(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                  int64_t spill) NEO_MUST_CHECK;
 /* Whether the entry's table of buffers, and the addresses in it, are sound. */
 bool neo_rti_frame_check(const neo_rt_model *model, const neo_rt_entry *e);
-
-#endif

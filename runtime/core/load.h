@@ -1,8 +1,7 @@
 /* load.h: a file of tensors while a context loads it. Private to runtime/core.
  *
  * A load that fails before it copies changes nothing. */
-#ifndef NEO_RUNTIME_CORE_LOAD_H
-#define NEO_RUNTIME_CORE_LOAD_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 typedef struct {
@@ -18,5 +17,3 @@ neo_rt_status neo_rti_loading_open(neo_rt_ctx *c, const char *path, bool with_st
 /* Ends the load. If `status`, the result of the steps since, is success, metadata, seed and step
  * become the context's. Returns `status`. */
 neo_rt_status neo_rti_loading_close(neo_rt_ctx *c, neo_rti_loading *l, neo_rt_status status);
-
-#endif

@@ -1,6 +1,5 @@
 /* run.h: checks an entry, then runs it. Private to runtime. */
-#ifndef NEO_RUNTIME_CORE_RUN_H
-#define NEO_RUNTIME_CORE_RUN_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 /* The units of work of a kernel at these sizes (entry.c). */
@@ -52,5 +51,3 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
  * which runs after parameters were loaded. Null: there is none. neo_rti_init_run runs it. */
 const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);
 neo_rt_status neo_rti_init_run(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* setup.h: the steps of creating a context. Private to runtime/core. */
-#ifndef NEO_RUNTIME_CORE_SETUP_H
-#define NEO_RUNTIME_CORE_SETUP_H
+#pragma once
 #include "runtime/core/device.h"
 
 /* Lays out the tables of `c` in the memory from `at`; returns its end. */
@@ -9,5 +8,3 @@ char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at);
 void neo_rti_tables_fill(neo_rt_ctx *c);
 /* Gets the arena from the device, which has to be open. */
 neo_rt_status neo_rti_arena_take(neo_rt_ctx *c, const neo_rt_config *config) NEO_MUST_CHECK;
-
-#endif

@@ -4,7 +4,6 @@
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 #include <math.h>
-#include <string.h>
 
 static neo_rt_status find_owned(neo_rt_ctx *c, int32_t tensor, const void *p, size_t size_bytes,
                                 const neo_rt_tensor **out) {

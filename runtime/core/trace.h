@@ -1,6 +1,5 @@
 /* trace.h: the events of a trace, written by devices. Private to runtime. */
-#ifndef NEO_RUNTIME_CORE_TRACE_H
-#define NEO_RUNTIME_CORE_TRACE_H
+#pragma once
 #include "runtime/core/ctx.h"
 
 typedef struct {
@@ -23,5 +22,3 @@ neo_rt_status neo_rti_trace_begin(neo_rt_ctx *ctx) NEO_MUST_CHECK;
 void neo_rti_trace_end(neo_rt_ctx *ctx, const neo_rt_entry *e);
 /* Writes the file, if there is a trace. */
 neo_rt_status neo_rti_trace_close(neo_rt_ctx *ctx) NEO_MUST_CHECK;
-
-#endif

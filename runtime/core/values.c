@@ -4,7 +4,6 @@
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 #include <stdio.h>
-#include <string.h>
 
 /* "Y[2, 5]"; a scalar is "Y". */
 static void position(char *out, size_t size, const neo_rt_tensor *t, const int64_t *extent,

@@ -1,6 +1,5 @@
 /* cpu.h: the state of a context on a processor. Private to runtime/cpu. */
-#ifndef NEO_RUNTIME_CPU_CPU_H
-#define NEO_RUNTIME_CPU_CPU_H
+#pragma once
 #include "runtime/core/device.h"
 #include "runtime/cpu/crowd.h"
 #include "runtime/pool.h"
@@ -25,5 +24,3 @@ neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e,
 neo_rt_status neo_rti_cpu_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;
 void neo_rti_cpu_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
 void neo_rti_cpu_trace_close(neo_rt_ctx *c);
-
-#endif

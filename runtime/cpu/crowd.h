@@ -11,18 +11,17 @@
  *   ALONE   a number of runs, which doubles each time; then SHARED again, for few runs if they wait
  *
  * Private to runtime/cpu. One for each entry of a context; all zero is SHARED. */
-#ifndef NEO_RUNTIME_CPU_CROWD_H
-#define NEO_RUNTIME_CPU_CROWD_H
+#pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef enum { NEO_RTI_SHARED, NEO_RTI_PROBE, NEO_RTI_ALONE } neo_rti_crowd_state;
 
 typedef struct {
-  uint8_t state;    /* neo_rti_crowd_state */
-  int32_t waiting;  /* SHARED: runs in a row that waited; below 0: runs until they count again */
-  int32_t left;     /* ALONE: runs that remain */
-  int32_t stay;     /* runs of the last ALONE; 0: none, or a run since then did not wait */
+  uint8_t state;      /* neo_rti_crowd_state */
+  int32_t waiting;    /* SHARED: runs in a row that waited; below 0: runs until they count again */
+  int32_t left;       /* ALONE: runs that remain */
+  int32_t stay;       /* runs of the last ALONE; 0: none, or a run since then did not wait */
   int64_t waiting_ns; /* time of these runs */
 } neo_rti_crowd;
 
@@ -31,5 +30,3 @@ bool neo_rti_crowd_alone(const neo_rti_crowd *c);
 /* Notes a run on `threads` threads that took ns nanoseconds, in which the caller waited for
  * `waited`. */
 void neo_rti_crowd_note(neo_rti_crowd *c, int32_t threads, int64_t ns, int64_t waited);
-
-#endif

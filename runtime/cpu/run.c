@@ -22,7 +22,7 @@ typedef struct {
   const neo_rt_ctx *ctx;
   const neo_rti_cpu *cpu;
   const neo_rt_entry *entry;
-  const uint64_t *key; /* seed, step, call */
+  const uint64_t *key;            /* seed, step, call */
   const volatile int32_t *cancel; /* null: the entry runs to its end */
   _Atomic bool failed, cancelled; /* the remaining steps do nothing */
   _Atomic int64_t next[2]; /* next unit of an uneven step, and of the following uneven step */

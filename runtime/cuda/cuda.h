@@ -17,8 +17,7 @@
  *
  * A file calls only those above it. Callers of the driver must have made the context current:
  * neo_rti_cuda_enter, neo_rti_cuda_leave. */
-#ifndef NEO_RUNTIME_CUDA_CUDA_H
-#define NEO_RUNTIME_CUDA_CUDA_H
+#pragma once
 #include "runtime/core/device.h"
 #include "runtime/cuda_api.h"
 
@@ -48,8 +47,8 @@ typedef struct { /* a cooperative kernel */
 } cuda_resident;
 
 typedef struct { /* memory of the device */
-  cuda_ptr at; /* 0: none */
-  bool pooled; /* from the driver's pool */
+  cuda_ptr at;   /* 0: none */
+  bool pooled;   /* from the driver's pool */
 } cuda_block;
 
 typedef struct { /* c->state */
@@ -169,5 +168,3 @@ void neo_rti_cuda_arena_free(neo_rti_cuda *u);
 /* ---- open.c: open and close of the device's table */
 neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) NEO_MUST_CHECK;
 void neo_rti_cuda_close(neo_rt_ctx *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* graph.h: graphs of an entry, for the files that choose or build them. Private to runtime/cuda. */
-#ifndef NEO_RUNTIME_CUDA_GRAPH_H
-#define NEO_RUNTIME_CUDA_GRAPH_H
+#pragma once
 #include "runtime/cuda/cuda.h"
 
 typedef struct {
@@ -54,5 +53,3 @@ cuda_part neo_rti_cuda_graph_part(const neo_rt_ctx *c, const neo_rt_entry *e, co
 cuda_copy_node neo_rti_cuda_graph_copy(const neo_rt_ctx *c, int32_t step);
 /* Notes the addresses of the caller's tensors in this call. */
 void neo_rti_cuda_graph_note_places(const neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g);
-
-#endif

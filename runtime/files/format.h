@@ -1,6 +1,5 @@
 /* format.h: shared by readers and writers of formats. Private to runtime/files. */
-#ifndef NEO_RUNTIME_FILES_FORMAT_H
-#define NEO_RUNTIME_FILES_FORMAT_H
+#pragma once
 #include "runtime/files.h"
 
 /* The rows of formats.def. */
@@ -11,5 +10,3 @@
 /* Writes the message of a failed read; its value is the status. */
 #define NEO_RTI_REJECT(s, status, ...) \
   neo_rti_say((s)->error, (s)->error_bytes, status, __VA_ARGS__)
-
-#endif

@@ -1,7 +1,6 @@
 /* npy.h: parts of NumPy's .npy: its header, and arrays in the form that is written. Private to
  * runtime/files. */
-#ifndef NEO_RUNTIME_FILES_NPY_H
-#define NEO_RUNTIME_FILES_NPY_H
+#pragma once
 #include "runtime/files/format.h"
 
 typedef struct {
@@ -26,5 +25,3 @@ typedef struct { /* an array in the form that is written: bf16, which NumPy lack
 /* The caller calls neo_rti_npy_close, also after a failure. NEO_TYPE, NEO_MEMORY. */
 neo_rt_status neo_rti_npy_open(const neo_rt_array *array, neo_rti_npy *out) NEO_MUST_CHECK;
 void neo_rti_npy_close(neo_rti_npy *n);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Functions return false after a failure, and leave its status and message in the reader: the first
  * failure stays. */
-#ifndef NEO_RUNTIME_FILES_SAFETENSORS_JSON_H
-#define NEO_RUNTIME_FILES_SAFETENSORS_JSON_H
+#pragma once
 #include "runtime/files/format.h"
 
 typedef struct {
@@ -25,5 +24,3 @@ bool neo_rti_json_need(neo_rti_json *r, char c) NEO_MUST_CHECK;
 bool neo_rti_json_string(neo_rti_json *r, const char **out) NEO_MUST_CHECK;
 /* Reads [n, n, ...] with at most `most` numbers; *n is their number. */
 bool neo_rti_json_numbers(neo_rti_json *r, int64_t *out, int most, int *n) NEO_MUST_CHECK;
-
-#endif

@@ -223,9 +223,8 @@ static neo_rt_status check_used(neo_rti_weights *w, const neo_rti_rule *rules, s
 }
 
 static neo_rt_status check_found(neo_rti_weights *w) {
-  neo_str missing;
   size_t n = 0;
-  neo_str_init(&missing, w->arena);
+  neo_str missing = neo_str_in(w->arena);
   for (size_t k = 0; k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
     bool part = s->found > 0 && s->found < s->count;
@@ -281,8 +280,7 @@ static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *unch
 void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out) {
   size_t loaded[2] = {0, 0}, unchanged = 0;
   bool lacks = false;
-  neo_str s;
-  neo_str_init(&s, w->arena);
+  neo_str s = neo_str_in(w->arena);
   count_slots(w, loaded, &unchanged, &lacks);
   neo_str_addf(&s, "%zu parameter%s", loaded[0], loaded[0] == 1 ? "" : "s");
   if (loaded[1])

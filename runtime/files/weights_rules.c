@@ -139,8 +139,7 @@ static bool fits(const char *pattern, const char *name, piece *star) {
 }
 
 static const char *with_stars(neo_arena *a, const char *ours, const piece *star) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (; *ours; ours++)
     if (*ours == '*' && star->at) {
       neo_str_addn(&s, star->at, star->n);

@@ -1,7 +1,6 @@
 /* weights_rules.h: maps names of a file to names of a model, and tells which element types convert.
  * Private to runtime/files. */
-#ifndef NEO_RUNTIME_FILES_WEIGHTS_RULES_H
-#define NEO_RUNTIME_FILES_WEIGHTS_RULES_H
+#pragma once
 #include "runtime/weights.h"
 
 typedef struct {                   /* a line "theirs = ours permute 1,0" */
@@ -28,5 +27,3 @@ bool neo_rti_pattern_fits(const char *pattern, size_t n, const char *name);
 
 /* Whether elements of the file's type convert to type `to`. (weights_copy.c) */
 bool neo_rti_file_type_converts(uint8_t from, uint8_t to);
-
-#endif

@@ -1,7 +1,6 @@
 /* zip.h: the records of a zip archive that reading and writing share (signatures and sizes).
  * Private to runtime/files. */
-#ifndef NEO_RUNTIME_FILES_ZIP_H
-#define NEO_RUNTIME_FILES_ZIP_H
+#pragma once
 #include "runtime/files/format.h"
 
 #define ZIP_LOCAL 0x04034b50u
@@ -21,5 +20,3 @@ enum {
 /* As write_arrays of a format (npz_write.c). */
 neo_rt_status neo_rti_npz_write(const neo_rti_env *env, const char *path,
                                 const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
-
-#endif

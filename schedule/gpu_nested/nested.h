@@ -17,8 +17,7 @@
  * while one is multiplied, asynchronously where memory holds them in the layout of shared memory.
  * All other parameters are plain. A schedule without threads has plain parameters except for its
  * units. */
-#ifndef NEO_SCHEDULE_NESTED_H
-#define NEO_SCHEDULE_NESTED_H
+#pragma once
 #include "fusion/nested.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 
@@ -50,5 +49,3 @@ double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *mach
 /* Writes the best schedules with threads, the best first, at most `most`. Returns their number. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out, size_t most);
-
-#endif

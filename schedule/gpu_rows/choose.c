@@ -33,7 +33,7 @@ static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
   enum { MOST = 8 };
   int64_t n = 2;
   for (size_t k = 0; k < f->accesses.n; k++) {
-    int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, f->accesses.at[k].tensor)->type);
+    int64_t bytes = neo_type_bytes(neo_tensor_type(m, f->accesses.at[k].tensor));
     n = NEO_VECTOR_BYTES / bytes > n ? NEO_VECTOR_BYTES / bytes : n;
   }
   n = n > MOST ? MOST : n;

@@ -6,8 +6,7 @@
  * takes VECTOR_WIDTH contiguous elements, along own axes or along the last shared axis
  * (VECTOR_AXIS), and UNROLL_K steps of them are unrolled. With STASH, a thread holds its whole
  * share of a row in registers. Private to schedule. */
-#ifndef NEO_SCHEDULE_GPU_ROWS_H
-#define NEO_SCHEDULE_GPU_ROWS_H
+#pragma once
 #include "schedule/block.h"
 #include "schedule/row_stash.h"
 #include "schedule/strategy.h"
@@ -30,5 +29,3 @@ typedef struct {
 /* Estimates in cycles of the machine. */
 double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t);
 double neo_gpu_rows_cost(const neo_space *x, const neo_schedule *s);
-
-#endif

@@ -1,10 +1,6 @@
 /* Finds the conditions that zeros in copied operands replace (conditions.h). */
 #include "schedule/gpu_tile/conditions.h"
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t copy_axes,
                         neo_expr *cond) {
   const neo_node *n = neo_expr_node(m, where);
@@ -15,7 +11,7 @@ bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64
   }
   if (neo_form_axes(m, f, where) & ~copy_axes)
     return false;
-  *cond = both(m, *cond, where);
+  *cond = neo_both(m, *cond, where);
   return true;
 }
 
@@ -26,8 +22,8 @@ bool neo_condition_guards(const neo_condition_context *x, neo_expr e, neo_expr c
   bool branches = n.op == NEO_OP_SELECT, joins = n.op == NEO_OP_AND || n.op == NEO_OP_OR;
   if (branches || joins) {
     neo_expr not_a = neo_op1(m, NEO_OP_NOT, a);
-    from = both(m, cond, n.op == NEO_OP_OR ? not_a : a);
-    other = branches ? both(m, cond, not_a) : from;
+    from = neo_both(m, cond, n.op == NEO_OP_OR ? not_a : a);
+    other = branches ? neo_both(m, cond, not_a) : from;
   }
   for (uint32_t k = 0; k < n.arg.n; k++)
     if (!neo_condition_guards(x, neo_list_expr(m, n.arg, k), k == 0 ? cond : k == 1 ? from : other))
@@ -58,7 +54,7 @@ static neo_expr without(neo_module *m, neo_expr where, neo_expr part) {
     return where;
   neo_expr a = without(m, neo_list_expr(m, n.arg, 0), part);
   neo_expr b = without(m, neo_list_expr(m, n.arg, 1), part);
-  return both(m, a, b);
+  return neo_both(m, a, b);
 }
 
 /* Is the conjunct the edge of a window: does some operand, whose copy has zeros where the conjunct
@@ -83,7 +79,7 @@ static neo_expr left_of(const neo_condition_context *x, const neo_contraction *c
   if (n.op == NEO_OP_AND) {
     neo_expr a = left_of(x, c, all, neo_list_expr(x->m, n.arg, 0), copy_axes);
     neo_expr b = left_of(x, c, all, neo_list_expr(x->m, n.arg, 1), copy_axes);
-    return both(x->m, a, b);
+    return neo_both(x->m, a, b);
   }
   bool gone = zero_everywhere(x, c, where, copy_axes) || is_edge(x, c, all, where, copy_axes);
   return gone ? (neo_expr){0} : where;

@@ -6,8 +6,7 @@
  * The copy of D has zeros from p = 14 - z on, where D ends. This is an edge, and products need no
  * test for it. A condition that excludes elements which exist is a mask: an excluded element may be
  * NaN, so either all operands are zero there or each product is tested. */
-#ifndef NEO_SCHEDULE_CONDITIONS_H
-#define NEO_SCHEDULE_CONDITIONS_H
+#pragma once
 #include "schedule/contract.h"
 
 typedef struct { /* facts that hold where the operands are read */
@@ -35,5 +34,3 @@ uint64_t neo_tile_copy_axes(const neo_factor *x, uint64_t rows, uint64_t columns
  * where there is no condition. */
 bool neo_tile_copies_conditions(neo_module *m, const neo_form *f, const neo_contraction *c,
                                 uint64_t rows, uint64_t columns);
-
-#endif

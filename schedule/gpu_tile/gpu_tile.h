@@ -16,8 +16,7 @@
  * of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h). Private to schedule and codegen. */
-#ifndef NEO_SCHEDULE_GPU_TILE_H
-#define NEO_SCHEDULE_GPU_TILE_H
+#pragma once
 #include "schedule/contract.h"
 
 enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in shared memory */
@@ -57,5 +56,3 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
 
 /* Threads that share a tile: 1, a warp or a warpgroup. */
 int64_t neo_gpu_tile_sharers(const neo_block_params *p);
-
-#endif

@@ -1,5 +1,4 @@
 /* Legality of tiles of thread blocks, and the axes of their operands. */
-#include "base/whole.h"
 #include "fusion/form.h"
 #include "schedule/gpu_tile/conditions.h"
 #include "schedule/gpu_tile/gpu_tile.h"

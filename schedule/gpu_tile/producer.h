@@ -15,8 +15,7 @@
  * store the current one, and the setup of a block is done once. Without a producer this is not
  * legal: the threads that would issue the next copies would be those that store, and other blocks
  * of the multiprocessor hide the end of one block and the start of the next anyway. */
-#ifndef NEO_SCHEDULE_PRODUCER_H
-#define NEO_SCHEDULE_PRODUCER_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -41,5 +40,3 @@ bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *
  * the largest sizes. */
 bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, double steps);
-
-#endif

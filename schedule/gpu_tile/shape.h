@@ -1,7 +1,6 @@
 /* The shapes of a block's tile and its threads, for the model's choice, random schedules and legality. Private to
  * schedule and its tests. */
-#ifndef NEO_SCHEDULE_THREADS_SHAPE_H
-#define NEO_SCHEDULE_THREADS_SHAPE_H
+#pragma once
 #include "schedule/block.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 
@@ -36,5 +35,3 @@ int64_t neo_warps_steps(neo_warps kind);
 /* Are the operands copied several elements at a time, along some axis? Copies of single elements
  * take many registers of a thread, so that blocks of steps should be short. */
 bool neo_block_copies_runs(neo_module *m, const neo_form *f, const neo_contraction *c);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * With TMA, which needs warpgroups, no thread copies: the device's copy engine does, a box of rows
  * by steps at a time, where both operands are such boxes (below). */
-#ifndef NEO_SCHEDULE_STAGES_H
-#define NEO_SCHEDULE_STAGES_H
+#pragma once
 #include "schedule/contract.h"
 
 enum { NEO_STAGES_MOST = 6 };
@@ -42,5 +41,3 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
                       const neo_contraction *c, const neo_schedule *s, neo_str *why);
 /* The model's number of stages, for a schedule that is complete and legal without them. */
 int64_t neo_stages_wanted(const neo_schedule *s);
-
-#endif

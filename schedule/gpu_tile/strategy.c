@@ -1,7 +1,6 @@
 /* The strategy of tiles by thread blocks. */
 #include "schedule/gpu_tile/strategy.h"
 #include "schedule/gpu_tile/gpu_tile.h"
-#include "schedule/gpu_tile/shape.h"
 #include "schedule/gpu_tile/stages.h"
 #include "schedule/values.h"
 

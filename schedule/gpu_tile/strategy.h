@@ -1,10 +1,7 @@
 /* The strategy of tiles by thread blocks. Private to schedule/gpu_tile. */
-#ifndef NEO_SCHEDULE_GPU_TILE_STRATEGY_H
-#define NEO_SCHEDULE_GPU_TILE_STRATEGY_H
+#pragma once
 #include "schedule/strategy.h"
 
 /* Members of the strategy's row (strategy.h). */
 double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s);
 void neo_gpu_tile_rank(const neo_space *x, neo_ranking *r);
-
-#endif

@@ -139,10 +139,6 @@ static neo_expr asked(const matcher *x, neo_expr key, bool low, neo_expr *n) {
   return (neo_expr){0};
 }
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* Combines the key of an equation with the earlier ones into one number: earlier * (number of its keys) + key. False:
  * the number of keys is unbounded. */
 static bool add_keys(matcher *x, neo_expr shared) {
@@ -154,24 +150,23 @@ static bool add_keys(matcher *x, neo_expr shared) {
   if (!n.i)
     high = asked(x, key, false, &n);
   if (!n.i && bounded && hi >= 0 && hi < MOST_KEYS)
-    n = neo_const_int(m, NEO_I64_T, hi + 1);
+    n = neo_const_i64(m, hi + 1);
   if (!n.i || (!low.i && (!bounded || lo < 0)))
     return false;
   neo_keyed_scan *out = x->out;
-  out->there = both(m, out->there, both(m, low, high));
+  out->there = neo_both(m, out->there, neo_both(m, low, high));
   out->key = out->key.i ? neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, out->key, n), key) : key;
   out->n = out->n.i ? neo_op2(m, NEO_OP_MUL, out->n, n) : n;
   return true;
 }
 
 static bool find_keys(matcher *x) {
-  neo_facts none = {0};
   int64_t lo;
   x->declared = true;
   for (uint32_t k = 0; k < x->n_keys; k++)
     if (!add_keys(x, x->key[k]))
       return false;
-  return neo_interval(x->at_u.p, &none, x->out->n, &lo, &x->out->most) && x->out->most <= MOST_KEYS;
+  return neo_interval(x->at_u.p, NULL, x->out->n, &lo, &x->out->most) && x->out->most <= MOST_KEYS;
 }
 
 /* ---- the form */
@@ -201,7 +196,7 @@ static bool match(matcher *x, const neo_group *g) {
       !neo_expr_is_int(x->m, s->axes.at[0].lo, &lo) || lo != 0 ||
       axes_of(x, s->accs.at[0].body) >> out->axis & 1 || !find_keys(x))
     return false;
-  neo_expr taken = both(x->m, out->there, out->adds);
+  neo_expr taken = neo_both(x->m, out->there, out->adds);
   out->value = at_shared(x, s->accs.at[0].body);
   out->plain = f->axes.n == 1 && !out->down && s->accs.at[0].kind == NEO_RED_SUM && !out->adds.i &&
                x->n_keys == 1 && out->asks.i == out->there.i && (x->declared || out->there.i);

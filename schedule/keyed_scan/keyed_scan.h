@@ -8,8 +8,7 @@
  *
  * A literal evaluation costs U*U. One pass along u, downwards if `u < k`, with a running value for each key in a
  * table, costs U and the number of keys. With X = 1 it gives equal keys ranks, in order, as in a counting sort. */
-#ifndef NEO_SCHEDULE_KEYED_SCAN_H
-#define NEO_SCHEDULE_KEYED_SCAN_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -21,13 +20,12 @@ typedef struct {
   neo_expr value; /* the value that u adds to its key */
   neo_expr adds;  /* the condition of adding; 0: always */
   neo_expr asks;  /* the condition of a result; elsewhere P[u] is the identity; 0: always */
-  neo_expr there; /* the part of `asks` that keeps the key in range; 0: the key is always in range */
-  bool plain;     /* upward sums along the only axis; `asks` is 0, or keys are not negative */
-  int64_t most;   /* number of keys at the largest sizes */
+  neo_expr
+      there;    /* the part of `asks` that keeps the key in range; 0: the key is always in range */
+  bool plain;   /* upward sums along the only axis; `asks` is 0, or keys are not negative */
+  int64_t most; /* number of keys at the largest sizes */
 } neo_keyed_scan;
 
 /* Is the group a keyed scan? It has one reduction, over one axis with the range of a shared axis, and its results share
  * no memory with operands. */
 bool neo_keyed_scan_of(neo_module *m, const neo_group *g, neo_keyed_scan *out);
-
-#endif

@@ -23,27 +23,23 @@ typedef struct {
   uint32_t n;
 } placing;
 
-static neo_expr placed(neo_module *m, const placing *p, neo_expr e) {
-  return e.i ? neo_expr_subst_axes(m, e, p->by, p->n) : e;
-}
-
 static neo_stage placed_stage(neo_module *m, const placing *p, const neo_stage *s) {
-  neo_stage y = {.where = placed(m, p, s->where), .first_acc = s->first_acc};
+  neo_stage y = {.where = neo_expr_subst_axes(m, s->where, p->by, p->n), .first_acc = s->first_acc};
   for (size_t k = 0; k < s->axes.n; k++) {
     neo_axis_rec x = s->axes.at[k];
-    x.lo = placed(m, p, x.lo);
-    x.hi = placed(m, p, x.hi);
+    x.lo = neo_expr_subst_axes(m, x.lo, p->by, p->n);
+    x.hi = neo_expr_subst_axes(m, x.hi, p->by, p->n);
     NEO_PUSH(m->arena, &y.axes, x);
   }
   for (size_t k = 0; k < s->accs.n; k++) {
     neo_form_acc x = s->accs.at[k];
-    x.body = placed(m, p, x.body);
+    x.body = neo_expr_subst_axes(m, x.body, p->by, p->n);
     NEO_PUSH(m->arena, &y.accs, x);
   }
   for (size_t k = 0; k < s->outs.n; k++) {
     neo_form_out x = s->outs.at[k];
-    x.offset = placed(m, p, x.offset);
-    x.value = placed(m, p, x.value);
+    x.offset = neo_expr_subst_axes(m, x.offset, p->by, p->n);
+    x.value = neo_expr_subst_axes(m, x.value, p->by, p->n);
     NEO_PUSH(m->arena, &y.outs, x);
   }
   return y;

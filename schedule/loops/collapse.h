@@ -13,8 +13,7 @@
  * others. neo_collapsed_of defines the meaning: the form is reordered so that AXIS_N is right before the fused axes,
  * and the schedule fuses one more axis. Legality, the model and the lowering use that form and schedule. The leading
  * loops and their order do not change, and so do the units of work. */
-#ifndef NEO_SCHEDULE_COLLAPSE_H
-#define NEO_SCHEDULE_COLLAPSE_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -33,5 +32,3 @@ neo_collapsed neo_collapsed_of(neo_module *m, const neo_form *f, const neo_sched
  * its vector axis, and both are fused. The result is the schedule of the form in which they are
  * separate. */
 neo_schedule neo_collapsed_back(const neo_schedule *collapsed, int64_t axis, int64_t last);
-
-#endif

@@ -1,7 +1,6 @@
 /* Loops on a GPU: one thread for each unit of work. A unit may be several points, or the lanes of a
  * 16-byte access. Private to schedule/loops. */
-#ifndef NEO_SCHEDULE_LOOPS_GPU_H
-#define NEO_SCHEDULE_LOOPS_GPU_H
+#pragma once
 #include "schedule/loops/loops.h"
 
 /* The choice for maps over long tensors: each thread takes 16 bytes. False: accesses cannot be
@@ -15,5 +14,3 @@ void neo_loops_gpu_propagate(const neo_space *x, neo_param k, neo_schedule *s);
 /* legal: the strategy's. */
 typedef bool (*neo_loops_legality)(const neo_space *x, const neo_schedule *s, neo_str *why);
 void neo_loops_gpu_rank(const neo_space *x, neo_loops_legality legal, neo_ranking *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* Legality, steps of the search and parts of the model for all strategies of the family `loops`, whose parameters are
  * in loops/params.def. Private to schedule. */
-#ifndef NEO_SCHEDULE_LOOPS_H
-#define NEO_SCHEDULE_LOOPS_H
+#pragma once
 #include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
@@ -62,5 +61,3 @@ extern const neo_param neo_loops_repairs[NEO_LOOPS_REPAIRS];
 
 /* Lanes of a vector of the group's widest element. */
 int64_t neo_loops_lanes(const neo_space *x);
-
-#endif

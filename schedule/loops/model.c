@@ -3,7 +3,6 @@
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/loops.h"
 #include <math.h>
-#include <string.h>
 
 /* ---- loads and work of a stage */
 

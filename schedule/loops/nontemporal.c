@@ -16,7 +16,7 @@ enum {
 };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t, neo_expr elements) {
-  return neo_extent_most(m, elements) * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  return neo_extent_most(m, elements) * neo_type_bytes(neo_tensor_type(m, t));
 }
 
 static int64_t most_bytes(neo_module *m, neo_tensor t) {
@@ -33,7 +33,7 @@ static neo_expr middle(void *ctx, neo_module *m, neo_expr e) {
   if (r->kind != NEO_SIZE_RUNTIME)
     return e;
   double least = r->lo > 1 ? (double)r->lo : 1, most = r->hi > 1 ? (double)r->hi : 1;
-  return neo_const_int(m, NEO_I64_T, r->has_usual ? r->usual : (int64_t)sqrt(least * most));
+  return neo_const_i64(m, r->has_usual ? r->usual : (int64_t)sqrt(least * most));
 }
 
 /* Bytes of the tensor in a usual call. A result that is small is still cached when it is read. */

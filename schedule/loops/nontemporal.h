@@ -1,8 +1,7 @@
 /* Nontemporal stores. An ordinary store that misses reads its line first, which is a third of the traffic of a copy. A
  * nontemporal store does not read the line, but its data are not in the caches afterwards. So it suits results that are
  * too large for the caches, whose next reader would miss anyway. */
-#ifndef NEO_SCHEDULE_NONTEMPORAL_H
-#define NEO_SCHEDULE_NONTEMPORAL_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -15,5 +14,3 @@ bool neo_nontemporal_any(neo_module *m, const neo_group *g, const neo_schedule *
 /* Is some root so large that it may pay; so large that it pays? */
 bool neo_nontemporal_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s);
 bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
-
-#endif

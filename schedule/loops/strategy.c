@@ -5,7 +5,6 @@
 #include "schedule/loops/loops.h"
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
-#include "schedule/vector_access.h"
 
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s) {
   s->loops.nontemporal = neo_nontemporal_pays(x->m, x->g, s);

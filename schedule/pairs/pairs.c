@@ -287,7 +287,7 @@ static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
     return false;
   if (neo_expr_unit_stride(m, f, e, own))
     return true;
-  neo_expr two = neo_const_int(m, NEO_I64_T, 2);
+  neo_expr two = neo_const_i64(m, 2);
   neo_expr second = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, own), two);
   return neo_linear_of(m, neo_flat_at(m, e), &x) && neo_linear_coef(&x, second) == 1;
 }

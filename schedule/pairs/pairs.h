@@ -18,8 +18,7 @@
  * axis is one of rows. Dot products may read an operand in place, which pays where pairs are
  * contiguous: weights that transform/prepack.c laid out, in pairs of steps and tiles of 16 columns,
  * are not packed again. */
-#ifndef NEO_SCHEDULE_PAIRS_H
-#define NEO_SCHEDULE_PAIRS_H
+#pragma once
 #include "schedule/contract.h"
 
 enum { NEO_PAIRS_SIDE = 16, NEO_DOT_STEPS = 4 /* pairs by which dot products are unrolled */ };
@@ -53,5 +52,3 @@ double neo_pairs_cost(neo_module *m, const neo_form *f, const neo_machine *machi
 /* Is it cheaper than vectors as wide as the machine's, at their best? */
 bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s);
-
-#endif

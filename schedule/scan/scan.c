@@ -118,7 +118,7 @@ static neo_expr hull(finder *x, neo_expr edge, bool upper) {
   neo_prover *p = neo_prover_new(x->m);
   bool bounded = neo_interval(p, &facts, edge, &lo, &hi);
   neo_prover_free(p);
-  return bounded ? neo_const_int(x->m, NEO_I64_T, upper ? hi : lo) : (neo_expr){0};
+  return bounded ? neo_const_i64(x->m, upper ? hi : lo) : (neo_expr){0};
 }
 
 static bool from_ranges(finder *x) {

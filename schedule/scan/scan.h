@@ -4,8 +4,7 @@
  *
  * Evaluated literally this costs U*K. A scan along u, with the running sum in a register, costs U +
  * K. Only one end of one range may depend on u. */
-#ifndef NEO_SCHEDULE_SCAN_H
-#define NEO_SCHEDULE_SCAN_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -25,5 +24,3 @@ typedef struct {
 bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out);
 /* Bit k: bounds depend on shared axis k, which therefore cannot be that of lanes. */
 uint64_t neo_scan_fixed(const neo_module *m, const neo_form *f, const neo_scan *x);
-
-#endif

@@ -94,7 +94,7 @@ static bool take_linear(splitter *x, neo_expr e, bool *whole) {
       continue;
     int64_t n = c > 0 ? c : -c;
     if (n > 1)
-      key = neo_op2(x->m, NEO_OP_DIV, key, neo_const_int(x->m, NEO_I64_T, n));
+      key = neo_op2(x->m, NEO_OP_DIV, key, neo_const_i64(x->m, n));
     *whole = n == 1;
     if (add_key(x, (neo_segment_key){.axis = v.attr, .from = key}))
       return true;
@@ -115,7 +115,7 @@ static side side_of(splitter *x, neo_expr e, uint32_t axis) {
   if (n.op != NEO_OP_LE && n.op != NEO_OP_LT)
     return y;
   neo_expr a = neo_list_expr(x->m, n.arg, 0), b = neo_list_expr(x->m, n.arg, 1);
-  neo_expr v = neo_axis_ref(x->m, axis), one = neo_const_int(x->m, NEO_I64_T, 1);
+  neo_expr v = neo_axis_ref(x->m, axis), one = neo_const_i64(x->m, 1);
   if (a.i == v.i && says(x, axis, b))
     *(n.op == NEO_OP_LE ? &y.last : &y.end) = b;
   else if (b.i == v.i && says(x, axis, a))
@@ -149,16 +149,12 @@ static bool take_interval(splitter *x, uint32_t axis) {
 
 /* ---- the others */
 
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* Conjuncts that neither use keys' axes nor read tensors go to `before`, the others to `rest`. */
 static void add_rest(splitter *x, uint32_t k, uint64_t keys) {
   neo_expr e = x->part[k];
   x->before[k] = !(axes_of(x, e) & keys) && !neo_form_reads(x->m, e);
   neo_expr *to = x->before[k] ? &x->out->before : &x->out->rest;
-  *to = both(x->m, *to, e);
+  *to = neo_both(x->m, *to, e);
 }
 
 static bool guards(const neo_condition_context *c, neo_expr e, neo_expr cond) {

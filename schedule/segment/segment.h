@@ -10,8 +10,7 @@
  * Accumulators of the rows are in memory: in the result, if it has their type, else in tables of the kernel. A reducer
  * of two stages (logsumexp: the maximum, then the sum) makes a pass for each. The order of a row's terms is that of the
  * points, as in the reduction itself. */
-#ifndef NEO_SCHEDULE_SEGMENT_H
-#define NEO_SCHEDULE_SEGMENT_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -43,9 +42,9 @@ typedef struct {
   uint64_t axes;     /* of all keys, as bits */
   uint32_t n_passes; /* the first stages of the form; the last one stores */
   neo_segment_pass pass[NEO_SEGMENT_PASSES];
-  bool in_place;  /* the only result holds accumulator 0 */
-  bool ends;      /* and accumulator 0 is the result: nothing follows the pass */
-  bool rows;      /* readers need only rows that some term has: other rows are not written */
+  bool in_place; /* the only result holds accumulator 0 */
+  bool ends;     /* and accumulator 0 is the result: nothing follows the pass */
+  bool rows;     /* readers need only rows that some term has: other rows are not written */
 } neo_segment;
 
 /* Is the group a segmented reduction? Results may share memory with operands unless they hold accumulators. The form
@@ -61,5 +60,3 @@ double neo_segment_table(neo_module *m, const neo_form *f, const neo_segment *x,
 double neo_segment_visited(neo_module *m, const neo_form *f, const neo_segment *x);
 /* Do passes take less time than loops over all points, whose lanes share a vector? */
 bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine);
-
-#endif

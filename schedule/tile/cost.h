@@ -6,8 +6,7 @@
  *   copy.c          copies into scratch
  *   cost.c          tiles, results, the whole
  *   units.c         units of work */
-#ifndef NEO_SCHEDULE_TILE_COST_H
-#define NEO_SCHEDULE_TILE_COST_H
+#pragma once
 #include "schedule/tile/model.h"
 
 enum { LINE_BYTES = 64 };
@@ -16,13 +15,13 @@ typedef struct {
   const neo_schedule *s;
   const neo_core *core; /* the machine's core */
   int64_t v, fused, am, an, pack;
-  double lanes;        /* lanes of a vector */
-  double product;      /* cycles of a vector multiply-add, of which two issue at a time */
+  double lanes;   /* lanes of a vector */
+  double product; /* cycles of a vector multiply-add, of which two issue at a time */
   double row_products, column_products, products; /* operations of a step before its
                           multiply-adds (codegen/lower/common/product.c): for a row, for a vector of
                           columns, for each vector of the tile */
-  double r, c;         /* register tile: rows, vectors (or columns) */
-  double partial;      /* accumulators of an element */
+  double r, c;                                    /* register tile: rows, vectors (or columns) */
+  double partial;                                 /* accumulators of an element */
   double n, m, nb, mb; /* extents of columns and rows; those of a block */
   double outer, steps,
       kb;        /* points outside of the tile; steps of a block of the reduction; blocks */
@@ -100,5 +99,3 @@ neo_tile_units neo_tile_units_of(const neo_tiles *q, const geometry *g, const ne
 
 /* Cycles of all copies of packed operands. */
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s);
-
-#endif

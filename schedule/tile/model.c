@@ -5,7 +5,6 @@
 #include "schedule/tile/model.h"
 #include "schedule/loops/collapse.h"
 #include <math.h>
-#include <string.h>
 
 enum { TRIED = 3, SETS = 1 << NEO_MAX_OPERANDS }; /* tiles of each axis and set that get blocks */
 

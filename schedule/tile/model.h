@@ -7,8 +7,7 @@
  *   units.h       its units of work, and their balance among cores
  *   block.c       blocks and units for a register tile
  *   model.c       register tiles; entry points */
-#ifndef NEO_SCHEDULE_TILE_H
-#define NEO_SCHEDULE_TILE_H
+#pragma once
 #include "schedule/model.h"
 #include "schedule/tile/units.h"
 
@@ -65,7 +64,7 @@ typedef struct {
     neo_tile_walk walk;
   } steps_of[NEO_MAX_OPERANDS];
   double elements[NEO_MAX_OPERANDS]; /* of the tensor that an operand reads */
-  struct {                          /* cached: does a factor slide along a shared axis? */
+  struct {                           /* cached: does a factor slide along a shared axis? */
     bool cached, slides;
     neo_sliding slide;
   } slide[NEO_MAX_OPERANDS][NEO_FORM_MAX_AXES];
@@ -135,5 +134,3 @@ double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit);
 bool neo_tiles_columns_first(const neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);
-
-#endif

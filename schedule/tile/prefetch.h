@@ -10,8 +10,7 @@
  * optimizer's update reads. For packed columns (schedule/tile/pack.c) the tiles prefetch, in memory order, the data of
  * the next copy: that of the next block of the reduction, or of the next block of columns. If a tile has many lines,
  * its steps share them, so that memory is busy while the tile computes and other misses do not queue after them. */
-#ifndef NEO_SCHEDULE_PREFETCH_H
-#define NEO_SCHEDULE_PREFETCH_H
+#pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -31,5 +30,3 @@ typedef struct {
  * with 1. `out` has room for NEO_PREFETCH_MOST. Returns how many there are. */
 uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_prefetch *out);
-
-#endif

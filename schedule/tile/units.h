@@ -1,7 +1,6 @@
 /* The units of work of a contraction's schedule, and their balance among cores. Private to schedule/tile and its
  * tests. */
-#ifndef NEO_SCHEDULE_TILE_UNITS_H
-#define NEO_SCHEDULE_TILE_UNITS_H
+#pragma once
 #include "fusion/form.h"
 
 /* The leading loops that are divided into units, the outermost first. */
@@ -18,5 +17,3 @@ typedef struct {
 double neo_tile_units_count(const neo_tile_units *u);
 /* The time that `cores` cores are idle, relative to the time that they are busy. */
 double neo_tile_units_idle(const neo_tile_units *u, double cores);
-
-#endif

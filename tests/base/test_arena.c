@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/random.h"
 #include "base/vec.h"
+#include "tests/fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

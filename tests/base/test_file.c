@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/temp.h"
+#include "tests/fault.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* Appending and rewriting: what is acknowledged is there, whatever call fails; places that cannot
  * be written or trusted; a file that is rewritten while others wait for it. */
 #include "tests/cache/world.h"
+#include "tests/fault.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

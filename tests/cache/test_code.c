@@ -2,6 +2,7 @@
  * cuts it, writes to it, kills its writers or fills the disk makes entries be missed, and nothing
  * else. */
 #include "tests/cache/world.h"
+#include "tests/fault.h"
 #include "tools/cache/code.h"
 #include <fcntl.h>
 #include <setjmp.h>

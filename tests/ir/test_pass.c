@@ -1,5 +1,6 @@
 /* The pass runner. */
 #include "ir/pass.h"
+#include "tests/fault.h"
 #include "tests/ir/ir_test.h"
 #include <string.h>
 

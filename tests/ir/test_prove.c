@@ -2,6 +2,7 @@
  * would; and witnesses. */
 #include "ir/prove.h"
 #include "ir/prove_relation.h"
+#include "tests/fault.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
 #include <malloc.h>
@@ -30,8 +31,8 @@ static const row rows[] = {
     {"remainders of floors of four axes", 0, 0, "i<4; j<3; k<4; l<3", "(i*3)%4 == (j - k + 8)/2%3",
      "((i*3 + j)%4 + l)/2%3 <= (j*5 + k*3 + i)%7/2 + (l*3 + k)%5/2 + 2", NEO_PROVED},
     {"remainders of floors of four axes, wrong", 0, 0, "i<4; j<3; k<4; l<3",
-     "(i*3)%4 == (j - k + 8)/2%3",
-     "((i*3 + j)%4 + l)/2%3 <= (j*5 + k*3 + i)%7/2 + (l*3 + k)%5/2", NEO_REFUTED},
+     "(i*3)%4 == (j - k + 8)/2%3", "((i*3 + j)%4 + l)/2%3 <= (j*5 + k*3 + i)%7/2 + (l*3 + k)%5/2",
+     NEO_REFUTED},
     {"triangular", "1<=N<=512", 0, "i<N; k<=i", 0, "0 <= k < N", NEO_PROVED},
     {"triangular, too far", "1<=N<=512", 0, "i<N; k<=i+1", 0, "k < N", NEO_REFUTED},
     {"triangular, three deep", "1<=N<=512", 0, "i<N; j<=i; k<=j", 0, "i - k < N", NEO_PROVED},
@@ -78,22 +79,22 @@ static const row rows[] = {
      "0 <= 3/T < B and 0 <= 3%T < T", NEO_PROVED},
     {"digits of a number below a product of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0, "x<3",
      "3 <= B*T", "0 <= B + (x - 3)/T < B and 0 <= (x - 3)%T < T", NEO_PROVED},
-    {"three digits of a number below a product", "1<=A<=9; 1<=B<=9; 1<=T<=9", 0, "x<1",
-     "5 < A*B*T", "0 <= 5/T/B < A and 0 <= 5/T%B < B", NEO_PROVED},
+    {"three digits of a number below a product", "1<=A<=9; 1<=B<=9; 1<=T<=9", 0, "x<1", "5 < A*B*T",
+     "0 <= 5/T/B < A and 0 <= 5/T%B < B", NEO_PROVED},
     {"digits of a number below a part of a product", "1<=B<=64; 1<=T<=64", 0, "x<2", "3 < B*T/2",
      "0 <= (x + 6)/T < B and 0 <= (x + 6)%T < T", NEO_PROVED},
     {"digits of a number at a part of a product", "1<=B<=64; 1<=T<=64", 0, "x<2", "2 < B*T/2",
      "(x + 6)/T < B", NEO_REFUTED},
     {"digits of a number at a product", "1<=B<=64; 1<=T<=64", 0, "x<1", "3 < B*T", "4/T < B",
      NEO_REFUTED},
-    {"digits of a triangular index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0,
-     "i<B*T; x<=i", 0, "0 <= x/T < B and 0 <= x%T < T", NEO_PROVED},
-    {"digits of each other index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0,
-     "x<(B*T + 1)/2", 0, "0 <= 2*x/T < B and 0 <= 2*x%T < T", NEO_PROVED},
+    {"digits of a triangular index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0, "i<B*T; x<=i",
+     0, "0 <= x/T < B and 0 <= x%T < T", NEO_PROVED},
+    {"digits of each other index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0, "x<(B*T + 1)/2",
+     0, "0 <= 2*x/T < B and 0 <= 2*x%T < T", NEO_PROVED},
     {"digits of each other index, one too many", "1<=B<=64; 1<=T<=64", 0, "x<(B*T + 2)/2", 0,
      "2*x/T < B", NEO_REFUTED},
-    {"digits of each third index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0,
-     "x<(B*T + 3)/3", 0, "x%T < T", NEO_REFUTED},
+    {"digits of each third index, of sizes that may be 0", "0<=B<=64; 0<=T<=64", 0, "x<(B*T + 3)/3",
+     0, "x%T < T", NEO_REFUTED},
     {"digits put together", "1<=B<=64; 1<=T<=64", 0, "x<B*T", 0, "x/T*T + x%T == x", NEO_PROVED},
     {"three digits of a flat index", "1<=A<=9; 1<=B<=9; 1<=T<=9", 0, "x<A*B*T", 0,
      "0 <= x/(B*T) < A and 0 <= x/T%B < B", NEO_PROVED},

@@ -1,5 +1,6 @@
 /* Arrays from files: .npy, .npz, IDX, text; conversions. */
 #include "runtime/files.h"
+#include "tests/fault.h"
 
 #include <math.h>
 #include <setjmp.h>

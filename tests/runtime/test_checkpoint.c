@@ -1,6 +1,7 @@
 /* Saving and loading: resuming bit by bit, failing without a trace. */
 #define _GNU_SOURCE 1 /* memmem, memrchr */
 #include "runtime/context.h"
+#include "tests/fault.h"
 #include "tests/runtime/toy.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "runtime/processor.h"
+#include "tests/fault.h"
 #include "tests/runtime/toy.h"
 
 #include <pthread.h>

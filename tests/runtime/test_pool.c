@@ -1,5 +1,6 @@
 /* The thread pool: small, so that it also runs under the thread sanitizer. */
 #include "runtime/pool.h"
+#include "tests/fault.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* The safetensors reader, on headers good and bad. */
 #include "runtime/files.h"
+#include "tests/fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Parameters and states from files of other programs: found by name or table, turned, converted;
  * a load that fails changes nothing. */
 #include "runtime/context.h"
+#include "tests/fault.h"
 #include "tests/runtime/toy.h"
 
 #include <setjmp.h>

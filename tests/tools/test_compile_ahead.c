@@ -8,6 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 #include "base/file.h"
+#include "tests/fault.h"
 #include "tools/pipeline/compile.h"
 #include <sched.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include "tests/fault.h"
 #include "tools/pipeline/compile.h"
 #include <stdio.h>
 #include <string.h>

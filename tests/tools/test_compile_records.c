@@ -9,6 +9,7 @@
 // clang-format on
 #include "codegen/loop/loop.h"
 #include "schedule/space.h"
+#include "tests/fault.h"
 #include "tools/pipeline/compile.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,9 +8,7 @@
  * The record is acknowledged only after the write has returned; from then on no writer cuts it
  * off. */
 #include "tools/cache/lock.h"
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { TAIL_BYTES = 4096 };
@@ -20,18 +18,10 @@ enum { TAIL_BYTES = 4096 };
 static neo_status read_at(neo_records_lock *w, int64_t from, char *to, size_t n) {
   if (lseek(w->fd, from, SEEK_SET) < 0)
     return neo_records_fail_errno(w);
-  while (n > 0) {
-    ssize_t got = w->io->read(w->io->ctx, w->fd, to, n);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return neo_records_fail_errno(w);
-    if (got == 0)
-      return neo_records_fail(w, NEO_IO, "it was cut while it was locked");
-    to += got;
-    n -= (size_t)got;
-  }
-  return NEO_OK;
+  ssize_t got = neo_io_read(w->io, w->fd, to, n);
+  if (got < 0)
+    return neo_records_fail_errno(w);
+  return (size_t)got == n ? NEO_OK : neo_records_fail(w, NEO_IO, "it was cut while it was locked");
 }
 
 /* Checks that a file without a first line is one of ours: it must contain a record. */
@@ -120,49 +110,32 @@ static neo_status mend_tail(neo_records_lock *w, bool *open) {
 /* ---- writing */
 
 static neo_status write_line(neo_records_lock *w, const neo_str *line) {
-  const char *p = neo_str_text(line);
-  for (size_t n = line->n; n > 0;) {
-    ssize_t put = w->io->write(w->io->ctx, w->fd, p, n);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0) {
-      neo_status s = neo_records_fail_errno(w);
-      if (ftruncate(w->fd, w->size) != 0)
-        w->why = neo_arena_printf(w->a, "%s (and a part of a line remains)", w->why);
-      return s;
-    }
-    p += put;
-    n -= (size_t)put;
-  }
-  return NEO_OK;
+  if (neo_io_write(w->io, w->fd, neo_str_text(line), line->n))
+    return NEO_OK;
+  neo_status s = neo_records_fail_errno(w);
+  if (ftruncate(w->fd, w->size) != 0)
+    w->why = neo_arena_printf(w->a, "%s (and a part of a line remains)", w->why);
+  return s;
 }
 
 /* Flushes the file and, for a new file, its folder, which has the name. */
 static neo_status sync_all(neo_records_lock *w, bool fresh) {
   if (w->io->fsync(w->io->ctx, w->fd) != 0)
     return neo_records_fail_errno(w);
-  if (!fresh)
-    return NEO_OK;
-  int fd = w->io->open(w->io->ctx, neo_path_folder(w->a, w->path), O_RDONLY | O_DIRECTORY, 0);
-  if (fd < 0)
-    return neo_records_fail_errno(w);
-  bool synced = w->io->fsync(w->io->ctx, fd) == 0 || errno == EINVAL;
-  neo_status s = synced ? NEO_OK : neo_records_fail_errno(w);
-  w->io->close(w->io->ctx, fd);
-  return s;
+  bool synced = !fresh || neo_io_sync_folder(w->io, neo_path_folder(w->a, w->path));
+  return synced ? NEO_OK : neo_records_fail_errno(w);
 }
 
 static neo_status append(neo_records_lock *w, void *ctx) {
   const neo_record *r = ctx;
   bool fresh, open = false;
-  neo_str text;
   char head[NEO_RECORDS_HEAD_BYTES];
   neo_status s = check_head(w, &fresh);
   if (!s)
     s = mend_tail(w, &open);
   if (s)
     return s;
-  neo_str_init(&text, w->a);
+  neo_str text = neo_str_in(w->a);
   neo_records_head(head);
   if (fresh)
     neo_str_add(&text, head);

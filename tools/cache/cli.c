@@ -4,7 +4,6 @@
 #include "tools/cache/commands.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const neo_usage_option options[] = {
@@ -32,8 +31,9 @@ static neo_usage usage_of(const cache_cli *cli) {
       .page = "neo-cache",
       .version = cli->version,
       .what = "records of schedules, and compiled code",
-      .about = "keeps records of schedules, which tuning found for groups of tensor definitions, and "
-               "compiled code.",
+      .about =
+          "keeps records of schedules, which tuning found for groups of tensor definitions, and "
+          "compiled code.",
       .exits = "0 ok, 1 damage or nothing found, 2 usage, 3 files, 4 out of memory.",
       .options = options,
       .commands = usages,

@@ -93,19 +93,6 @@ static bool is_whole(neo_code_key key, const char *text, size_t n) {
 
 /* ---- reading */
 
-static bool read_all(const neo_code_cache *x, int fd, char *to, size_t n) {
-  while (n > 0) {
-    ssize_t got = x->io->read(x->io->ctx, fd, to, n);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return false;
-    to += got;
-    n -= (size_t)got;
-  }
-  return true;
-}
-
 /* Allocates n bytes; null if memory ends. A file is open here, so the arena's jump must not leave
  * this function. */
 static char *room(neo_arena *a, size_t n) {
@@ -131,7 +118,7 @@ static char *read_file(neo_code_cache *x, const char *path, neo_arena *a, size_t
   if (fd < 0)
     return NULL;
   char *text = usable(fd, &st) ? room(a, (size_t)st.st_size + 1) : NULL;
-  if (text && !read_all(x, fd, text, (size_t)st.st_size))
+  if (text && neo_io_read(x->io, fd, text, (size_t)st.st_size) != st.st_size)
     text = NULL;
   if (text)
     (void)futimens(fd, NULL);
@@ -173,38 +160,12 @@ static int open_temporary(neo_code_cache *x, char path[PATH_MAX]) {
   return -1;
 }
 
-static bool write_all(const neo_code_cache *x, int fd, const char *p, size_t n) {
-  while (n > 0) {
-    ssize_t put = x->io->write(x->io->ctx, fd, p, n);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put <= 0)
-      return false;
-    p += put;
-    n -= (size_t)put;
-  }
-  return true;
-}
-
 static bool write_entry(const neo_code_cache *x, int fd, neo_code_key key, const void *data,
                         size_t n, bool synced) {
   char head[NEO_CODE_HEAD_BYTES];
   size_t begin = head_of(key, data, n, head);
-  return write_all(x, fd, head, begin) && write_all(x, fd, data, n) &&
+  return neo_io_write(x->io, fd, head, begin) && neo_io_write(x->io, fd, data, n) &&
          (!synced || x->io->fsync(x->io->ctx, fd) == 0);
-}
-
-/* Flushes the folder: a new name is safe on the disk only then. Some file systems do not support
- * this. */
-static bool sync_folder(const neo_code_cache *x) {
-  int fd = x->io->open(x->io->ctx, x->folder, O_RDONLY | O_DIRECTORY, 0);
-  if (fd < 0)
-    return false;
-  bool synced = x->io->fsync(x->io->ctx, fd) == 0 || errno == EINVAL;
-  int why = errno;
-  x->io->close(x->io->ctx, fd);
-  errno = why;
-  return synced;
 }
 
 static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool synced) {
@@ -223,7 +184,7 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
     why = errno;
   }
   if (good && x->io->rename(x->io->ctx, temp, path) == 0)
-    return !synced || sync_folder(x);
+    return !synced || neo_io_sync_folder(x->io, x->folder);
   if (!good)
     errno = why;
   why = errno;

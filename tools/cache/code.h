@@ -18,8 +18,7 @@
  *
  * The user's own cache is the folder $XDG_CACHE_HOME/neo/code, or ~/.cache/neo/code; NEO_CODE_CACHE
  * names another one, or is `none`. Its limit is NEO_CODE_CACHE_BYTES (1073741824; with K, M, G). */
-#ifndef NEO_CACHE_CODE_H
-#define NEO_CACHE_CODE_H
+#pragma once
 #include "base/file.h"
 #include <stdint.h>
 
@@ -88,5 +87,3 @@ typedef struct {
  * of entries. */
 neo_status neo_code_prune(neo_arena *a, const char *folder, const neo_code_bounds *bounds,
                           size_t *removed, size_t *kept) NEO_MUST_CHECK;
-
-#endif

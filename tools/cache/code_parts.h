@@ -1,6 +1,5 @@
 /* Shared by the files of the code cache. Private to tools/cache. */
-#ifndef NEO_CACHE_CODE_PARTS_H
-#define NEO_CACHE_CODE_PARTS_H
+#pragma once
 #include "tools/cache/code.h"
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -25,5 +24,3 @@ bool neo_code_is_own(const struct stat *st);
 bool neo_code_reserve(neo_code_cache *x, int64_t bytes);
 /* Adds the hits and misses to those in the folder. (code_limit.c) */
 void neo_code_count(neo_code_cache *x);
-
-#endif

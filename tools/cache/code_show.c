@@ -40,10 +40,9 @@ static int64_t all_bytes(const neo_code_usage *u) {
 }
 
 static void put_json(const char *folder, const neo_code_usage *u) {
-  neo_str name;
   neo_arena a;
   neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&name, &a);
+  neo_str name = neo_str_in(&a);
   neo_str_add_json(&name, folder);
   printf("{\"folder\":%s,\"limit_bytes\":%" PRId64 ",\"bytes\":%" PRId64 ",\"builds\":%zu,"
          "\"kernels\":%zu,\"schedules\":%zu,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64

@@ -1,8 +1,7 @@
 /* Shared by the commands of neo-cache. cli.c has the table of commands, and parses the command line
  * by it; each command is a function of show.c or edit.c; these read files through files.c, and
  * messages.c prints errors. */
-#ifndef NEO_CACHE_COMMANDS_H
-#define NEO_CACHE_COMMANDS_H
+#pragma once
 #include "tools/cache/set.h"
 #include "tools/cache/usage.h"
 
@@ -61,5 +60,3 @@ bool cache_wanted(const cache_cli *cli, const neo_record *r);
 bool cache_same(const neo_record *a, const neo_record *b);
 /* Marks the best record for each such question; in the set's arena. */
 bool *cache_best(const neo_records *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* Commands that write: merge, import, export, prune. */
 #include "tools/cache/commands.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +118,6 @@ static int order(const void *x, const void *y) {
 
 cache_exit neo_cache_export(cache_cli *cli) {
   neo_records from, out;
-  neo_str text;
   cache_exit e = cache_load(cli, 0, &from);
   if (e)
     return e;
@@ -130,7 +128,7 @@ cache_exit neo_cache_export(cache_cli *cli) {
       neo_records_add(&out, &from.all.at[k]);
   if (out.all.n && !cli->value[CACHE_O_ALL])
     qsort(out.all.at, out.all.n, sizeof *out.all.at, order);
-  neo_str_init(&text, cli->arena);
+  neo_str text = neo_str_in(cli->arena);
   neo_records_print(&out, &text);
   const char *path = cli->value[CACHE_O_OUTPUT];
   if (!path) {
@@ -165,12 +163,11 @@ static bool *keepers(const pruning *p, const neo_records *s) {
 /* Bytes of a file with these records. */
 static int64_t length(const neo_records *s, const bool *keep) {
   neo_records some;
-  neo_str text;
   neo_records_init(&some, s->arena);
   for (size_t k = 0; k < s->all.n; k++)
     if (keep[k])
       neo_records_add(&some, &s->all.at[k]);
-  neo_str_init(&text, s->arena);
+  neo_str text = neo_str_in(s->arena);
   neo_records_print(&some, &text);
   return (int64_t)text.n;
 }
@@ -185,8 +182,7 @@ static size_t oldest(const neo_records *s, const bool *keep) {
 }
 
 static int64_t line_bytes(const neo_records *s, size_t k) {
-  neo_str text;
-  neo_str_init(&text, s->arena);
+  neo_str text = neo_str_in(s->arena);
   neo_record_line(&s->all.at[k], &text);
   return (int64_t)text.n;
 }

@@ -1,7 +1,6 @@
 /* Shared by the files of tools/cache: the first line, the undamaged lines of a file's text, and who
  * may write where. */
-#ifndef NEO_CACHE_FILE_H
-#define NEO_CACHE_FILE_H
+#pragma once
 #include "tools/cache/set.h"
 
 enum { NEO_RECORDS_HEAD_BYTES = 64 /* at least as long as the first line of any version */ };
@@ -36,5 +35,3 @@ bool neo_records_next(neo_records_reader *r, neo_records_line *out);
 
 /* Whether this file and its folder may be trusted with the user's records. A missing one may. */
 bool neo_records_trusted(neo_arena *a, const char *path, const char **why);
-
-#endif

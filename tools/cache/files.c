@@ -135,9 +135,8 @@ static uint64_t question(const neo_record *r) {
 }
 
 bool *cache_best(const neo_records *s) {
-  neo_map best;
   bool *is = NEO_NEW_ARRAY(s->arena, bool, s->all.n + 1);
-  neo_map_init(&best, s->arena);
+  neo_map best = neo_map_in(s->arena);
   for (size_t k = 0; k < s->all.n; k++) {
     uint64_t q = question(&s->all.at[k]), old;
     bool known = neo_map_get(&best, q, &old);

@@ -1,6 +1,5 @@
 /* A file of records, open and locked for writing. */
-#ifndef NEO_CACHE_LOCK_H
-#define NEO_CACHE_LOCK_H
+#pragma once
 #include "tools/cache/file.h"
 
 typedef struct {
@@ -25,5 +24,3 @@ neo_status neo_records_locked(const neo_io *io, neo_arena *a, const char *path, 
 /* A failure of the work: a text that begins with the path. */
 neo_status neo_records_fail(neo_records_lock *w, neo_status s, const char *text) NEO_MUST_CHECK;
 neo_status neo_records_fail_errno(neo_records_lock *w) NEO_MUST_CHECK;
-
-#endif

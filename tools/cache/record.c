@@ -244,8 +244,7 @@ static uint64_t checksum(const char *json, size_t n) {
 }
 
 void neo_record_line(const neo_record *r, neo_str *out) {
-  neo_str json;
-  neo_str_init(&json, out->arena);
+  neo_str json = neo_str_in(out->arena);
   neo_record_json(r, &json);
   neo_str_addf(out, "%zu %016llx %s\n", json.n,
                (unsigned long long)checksum(neo_str_text(&json), json.n), neo_str_text(&json));

@@ -9,8 +9,7 @@
  * LENGTH bytes of JSON (decimal, no leading zeros), whose 64-bit hash is CHECKSUM (16 lower-case
  * hexadecimal digits). There is one spelling of each number, so that no changed byte of a line
  * leaves it valid. (set.h: the file.) */
-#ifndef NEO_CACHE_RECORD_H
-#define NEO_CACHE_RECORD_H
+#pragma once
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -64,5 +63,3 @@ const char *neo_record_unline(const char *text, size_t n, size_t *json_bytes);
 /* 32 hexadecimal digits, as keys are written, and back. */
 void neo_record_key_text(const uint64_t key[2], char text[33]);
 bool neo_record_key_of(const char *text, uint64_t key[2]);
-
-#endif

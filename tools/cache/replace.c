@@ -1,8 +1,6 @@
 /* Rewriting a file of records: under the lock of the old one, a new one is renamed over it. */
 #include "tools/cache/lock.h"
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 void neo_records_print(const neo_records *s, neo_str *out) {
   char head[NEO_RECORDS_HEAD_BYTES];
@@ -16,8 +14,7 @@ void neo_records_print(const neo_records *s, neo_str *out) {
  * may end. */
 static neo_status write_all(const neo_io *io, neo_arena *a, const char *path, uint32_t mode,
                             const neo_records *s) {
-  neo_str text;
-  neo_str_init(&text, a);
+  neo_str text = neo_str_in(a);
   neo_records_print(s, &text);
   neo_file_writer *w = NEO_NEW(a, neo_file_writer);
   neo_status status = neo_file_begin(w, io, path, (mode_t)mode);

@@ -18,8 +18,7 @@
  *
  * The user's own file is $XDG_CACHE_HOME/neo/records, or ~/.cache/neo/records. It is opened only if
  * it and its folder are the user's, and nobody else may write them. */
-#ifndef NEO_CACHE_SET_H
-#define NEO_CACHE_SET_H
+#pragma once
 #include "base/file.h"
 #include "base/vec.h"
 #include "tools/cache/record.h"
@@ -100,5 +99,3 @@ typedef bool neo_records_edit(void *ctx, neo_records *s);
 neo_status neo_records_rewrite(const neo_io *io, neo_arena *scratch, const char *path,
                                unsigned flags, neo_records_edit *edit, void *ctx,
                                const char **why) NEO_MUST_CHECK;
-
-#endif

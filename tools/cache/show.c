@@ -19,15 +19,13 @@ static void put_duration(neo_str *out, double ns) {
 }
 
 static const char *duration(neo_arena *a, double ns) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   put_duration(&s, ns);
   return neo_str_text(&s);
 }
 
 static const char *sizes(neo_arena *a, const neo_record *r) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (uint32_t k = 0; k < r->n_sizes; k++)
     neo_str_addf(&s, "%s%" PRId64, k ? "x" : "", r->sizes[k]);
   return neo_str_text(&s);
@@ -73,8 +71,7 @@ static void put_json_files(neo_str *out, const neo_records *s) {
 }
 
 static void put_json_list(cache_cli *cli, const neo_records *s, const bool *chosen) {
-  neo_str out;
-  neo_str_init(&out, cli->arena);
+  neo_str out = neo_str_in(cli->arena);
   neo_str_addc(&out, '{');
   put_json_files(&out, s);
   neo_str_add(&out, ",\"records\":[");
@@ -193,9 +190,8 @@ static size_t new_text(neo_map *m, const void *p, size_t n, uint64_t kind) {
 }
 
 static figures count(const neo_records *s, const bool *chosen) {
-  neo_map seen;
   figures f = {0};
-  neo_map_init(&seen, s->arena);
+  neo_map seen = neo_map_in(s->arena);
   for (size_t k = 0; k < s->all.n; k++) {
     const neo_record *r = &s->all.at[k];
     if (!chosen[k])
@@ -225,8 +221,7 @@ cache_exit neo_cache_stats(cache_cli *cli) {
   figures f = count(&s, chosen);
   double ratio = f.records ? exp(f.log_ratio / (double)f.records) : 1;
   if (cli->json) {
-    neo_str out;
-    neo_str_init(&out, a);
+    neo_str out = neo_str_in(a);
     put_json_files(&out, &s);
     printf("{%s,\"records\":%zu,\"groups\":%zu,\"families\":%zu,\"targets\":%zu,\"compilers\":%zu,"
            "\"faster\":%zu,\"ratio\":%.6f,\"trials\":%" PRId64 ",\"ok\":true}\n",
@@ -254,8 +249,7 @@ cache_exit neo_cache_verify(cache_cli *cli) {
   for (size_t k = 0; k < s.files.n; k++)
     damaged += s.files.at[k].bad_lines || s.files.at[k].torn_bytes;
   if (cli->json) {
-    neo_str out;
-    neo_str_init(&out, cli->arena);
+    neo_str out = neo_str_in(cli->arena);
     put_json_files(&out, &s);
     printf("{%s,\"ok\":%s}\n", neo_str_text(&out), damaged ? "false" : "true");
   }

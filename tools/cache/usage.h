@@ -1,7 +1,6 @@
 /* A program with commands and options, as tables, from which come its help, its man page, the
  * completion of shells, and the parsing of options. neo-cache and neoc are such programs. */
-#ifndef NEO_TOOLS_CACHE_USAGE_H
-#define NEO_TOOLS_CACHE_USAGE_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -75,5 +74,3 @@ typedef struct {
 void neo_usage_begin(neo_usage_reader *r, const neo_usage *u, const char *command, int argc,
                      char **argv);
 neo_usage_found neo_usage_next(neo_usage_reader *r);
-
-#endif

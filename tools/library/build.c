@@ -41,8 +41,7 @@ static void take_outputs(neo_build *b, const neo_compilation *c) {
 }
 
 static void take(neo_build *b, const neo_compilation *c, bool json) {
-  neo_str text;
-  neo_str_init(&text, &b->arena);
+  neo_str text = neo_str_in(&b->arena);
   neo_text_of(c, b->status, json, &text);
   b->messages = neo_str_text(&text);
   if (b->status && c->why)

@@ -1,6 +1,5 @@
 /* A build, and the parsing of requests. Private to tools/library. */
-#ifndef NEO_TOOLS_LIBRARY_BUILD_H
-#define NEO_TOOLS_LIBRARY_BUILD_H
+#pragma once
 #include "include/neo/neo.h"
 #include "tools/pipeline/compile.h"
 
@@ -65,5 +64,3 @@ int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_r
                      neo_build **out);
 /* Notes a failure that is no diagnostic; the text is in the build's arena, or constant. */
 void neo_build_fail(neo_build *b, neo_status s, const char *why);
-
-#endif

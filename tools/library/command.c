@@ -3,7 +3,6 @@
 #include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Runs the program on a copy of the words, since reading options reorders them. */
 static int run(int argc, const char *const *argv) {

@@ -13,7 +13,6 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
   jmp_buf out_of_memory;
   neo_compile_options o;
   neo_compilation c;
-  neo_str text;
   neo_arena_init(&a, neo_alloc_default, &out_of_memory);
   memset(&c, 0, sizeof c);
   if (setjmp(out_of_memory)) {
@@ -37,7 +36,7 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
   s = emit ? neo_compile_all(&c) : neo_compile_front(&c);
   if (!s && !emit)
     s = neo_compile_passes(&c);
-  neo_str_init(&text, &a);
+  neo_str text = neo_str_in(&a);
   neo_text_of(&c, s, request.json != 0, &text);
   *messages = neo_text_take(neo_str_text(&text), text.n);
   neo_compilation_free(&c);

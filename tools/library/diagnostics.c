@@ -26,8 +26,7 @@ static void copy_notes(const copier *x, const neo_diag_item *item, neo_diagnosti
 }
 
 static const char *copy_help(const copier *x, const neo_diag_item *item) {
-  neo_str s;
-  neo_str_init(&s, x->arena);
+  neo_str s = neo_str_in(x->arena);
   for (size_t k = 0; k < item->n_helps; k++)
     neo_str_addf(&s, "%s%s", k ? "\n" : "", item->helps[k]);
   return item->n_helps ? neo_str_text(&s) : NULL;

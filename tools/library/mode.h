@@ -1,8 +1,7 @@
 /* The mode in which the compiler works on the caller's thread, and restoring the caller's: floats
  * are rounded to nearest, and numbers are read and printed with a point. Private to
  * tools/library. */
-#ifndef NEO_TOOLS_LIBRARY_MODE_H
-#define NEO_TOOLS_LIBRARY_MODE_H
+#pragma once
 #include <fenv.h>
 #include <locale.h>
 
@@ -13,5 +12,3 @@ typedef struct {
 
 neo_mode neo_mode_enter(void);
 void neo_mode_leave(const neo_mode *before);
-
-#endif

@@ -66,13 +66,12 @@ static bool read_text(neo_build *b, const neo_request *r, const char **text, siz
 }
 
 static void take_names(neo_build *b, const neo_request *r, const char *text, size_t n) {
-  neo_str names, messages;
   const char *path = neo_arena_strdup(&b->arena, r->path ? r->path : "model.expr");
   neo_sources *sources = neo_sources_new(&b->arena);
   neo_diags *diags = neo_diags_new(&b->arena, sources);
   neo_ast_file *file = neo_parse(&b->arena, neo_names_new(&b->arena), diags, path, text, n);
-  neo_str_init(&names, &b->arena);
-  neo_str_init(&messages, &b->arena);
+  neo_str names = neo_str_in(&b->arena);
+  neo_str messages = neo_str_in(&b->arena);
   neo_diags_print(diags, &messages, false);
   b->messages = neo_str_text(&messages);
   b->diagnostics = neo_diagnostics_copy(&b->arena, diags, &b->n_diagnostics);

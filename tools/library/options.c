@@ -1,7 +1,6 @@
 /* A request's options, read as those of `neoc compile`. */
 #include "tools/library/build.h"
 #include "tools/neoc/commands.h"
-#include <string.h>
 
 /* Options of the program alone: how it prints, and what it does before it compiles. */
 static const neoc_option programs_own[] = {NEOC_O_HELP, NEOC_O_FORMAT, NEOC_O_QUIET, NEOC_O_COLOUR,

@@ -1,6 +1,5 @@
 /* A GPU, opened through its driver. */
-#ifndef NEO_TOOLS_MEASURE_DEVICE_H
-#define NEO_TOOLS_MEASURE_DEVICE_H
+#pragma once
 #include "runtime/cuda_api.h"
 #include "tools/measure/measure.h"
 
@@ -19,5 +18,3 @@ const char *measure_device_told(const measure_device *d, cuda_result r, const ch
                                 char *text);
 /* Opens the job's device and reads its properties. Null, or why it cannot be opened. */
 const char *measure_device_open(const measure_job *j, measure_device *d, char text[CUDA_TEXT]);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of measuring a folder: folder.c measures, results.c stores results, list.c reads and
  * checks the list of candidates. */
-#ifndef NEO_TOOLS_MEASURE_FOLDER_PARTS_H
-#define NEO_TOOLS_MEASURE_FOLDER_PARTS_H
+#pragma once
 #include "tools/measure/lines.h"
 #include "tools/measure/measure.h"
 
@@ -56,5 +55,3 @@ folder_exit folder_read(folder *f);
 folder_exit folder_results_open(folder *f);
 /* Appends a line, which is on the disk when this returns, and applies it. */
 folder_exit folder_results_add(folder *f, const char *text);
-
-#endif

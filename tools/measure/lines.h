@@ -8,8 +8,7 @@
  *
  * A line is "LENGTH CHECKSUM TEXT": the bytes of the text in decimal, and 16 hexadecimal digits of
  * their hash. So a truncated or changed line is detected. */
-#ifndef NEO_TOOLS_MEASURE_LINES_H
-#define NEO_TOOLS_MEASURE_LINES_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ bool measure_candidates_read(measure_lines *r, const char *folder);
 uint64_t measure_lines_digest(const measure_lines *r);
 /* The text after this word in the first line that starts with it; null: there is none. */
 const char *measure_lines_find(const measure_lines *r, const char *word);
-
-#endif

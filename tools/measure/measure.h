@@ -60,8 +60,7 @@
  * and a text for people; {"id":3,"ok":true,"ns":...} the median time of a run of all units. Answers
  * to `try` and `race` add "ratio", the median over turns of the ratio to the base; those for a GPU
  * "graph":true if several launches were one graph of the driver (series.c). */
-#ifndef NEO_TOOLS_MEASURE_H
-#define NEO_TOOLS_MEASURE_H
+#pragma once
 #include "include/neo/neo_rt.h"
 #include "tools/measure/words.h"
 #include <stdio.h>
@@ -256,5 +255,3 @@ double
 measure_calibrate(const measure_job *j,
                   int times); /* repetitions of a fixed amount of arithmetic of some microseconds */
 double measure_median(double *x, int n); /* the median; sorts x */
-
-#endif

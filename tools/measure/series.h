@@ -1,7 +1,7 @@
 /* Consecutive launches of one kernel as one graph of the driver. */
-#ifndef NEO_TOOLS_MEASURE_SERIES_H
-#define NEO_TOOLS_MEASURE_SERIES_H
+#pragma once
 #include "runtime/cuda_api.h"
+#include <stdbool.h>
 
 typedef struct {
   cuda_graph graph;
@@ -12,4 +12,3 @@ typedef struct {
 bool measure_series_make(const cuda_api *api, const cuda_kernel_node *kernel, int n,
                          measure_series *s);
 void measure_series_end(const cuda_api *api, measure_series *s);
-#endif

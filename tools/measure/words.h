@@ -1,6 +1,5 @@
 /* Words of lines (measure.h), which neo-measure and the tuner read and write. */
-#ifndef NEO_TOOLS_MEASURE_WORDS_H
-#define NEO_TOOLS_MEASURE_WORDS_H
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ typedef enum {
 const char *measure_reason_word(measure_reason reason);
 /* The reason of a word. FAILED: the word is unknown or null. */
 measure_reason measure_reason_of(const char *word);
-
-#endif

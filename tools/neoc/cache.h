@@ -1,8 +1,5 @@
 /* `neoc cache`: the same program as neo-cache, which parses its own options. */
-#ifndef NEO_TOOLS_NEOC_CACHE_H
-#define NEO_TOOLS_NEOC_CACHE_H
+#pragma once
 
 /* Runs it; argv[0] is "cache". Returns the exit code. */
 int neoc_run_cache(int argc, char **argv);
-
-#endif

@@ -1,8 +1,8 @@
 /* The command line: one table of options (options.def) and one of commands (commands.def), from
  * which the reading of options, --help, the man page and the completion of shells are made. */
 #define _GNU_SOURCE 1 /* secure_getenv */
-#include "base/file.h"
 #include "tools/neoc/commands.h"
+#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,8 +80,7 @@ static const neoc_command *find(const char *name) {
 
 /* The commands that have this option, "run, verify"; "": none has. */
 static const char *commands_with(const neoc_cli *cli, const char *option) {
-  neo_str text;
-  neo_str_init(&text, cli->arena);
+  neo_str text = neo_str_in(cli->arena);
   for (size_t c = 0; c < N_COMMANDS; c++)
     for (size_t k = 0; k < NEOC_O_COUNT; k++)
       if (neo_streq(options[k].name, option) && neo_usage_applies(&options[k], commands[c].name))

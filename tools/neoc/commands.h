@@ -1,6 +1,5 @@
 /* The table of commands, and the command line that names one of them. */
-#ifndef NEO_TOOLS_NEOC_COMMANDS_H
-#define NEO_TOOLS_NEOC_COMMANDS_H
+#pragma once
 #include "tools/neoc/neoc.h"
 
 /* Parses argv[1..]: the command and its options; NEOC_OK, or an error that was reported. */
@@ -14,5 +13,3 @@ neoc_exit neoc_command_run(neoc_cli *cli);
  * (execute.c) */
 int neoc_execute(int argc, char **argv, const neoc_program *program);
 void neoc_print_help(const neoc_command *command, FILE *out); /* null: of neoc itself */
-
-#endif

@@ -3,8 +3,7 @@
 #include "tools/neoc/tune/tune.h"
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c, const neo_summary *p) {
-  neo_str s;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   neo_str_add(&s, "\"prefix\": ");
   neo_str_add_json(&s, c->prefix);
   neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels);

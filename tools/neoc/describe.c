@@ -2,7 +2,6 @@
  * one; --size tells the memory of calls with it. */
 #include "runtime/model.h"
 #include "tools/neoc/neoc.h"
-#include <string.h>
 
 static neoc_exit put(neoc_cli *cli, const neo_rt_model *m) {
   int64_t *sizes;

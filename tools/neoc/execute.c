@@ -2,7 +2,6 @@
 #include "base/deep.h"
 #include "tools/neoc/cache.h"
 #include "tools/neoc/commands.h"
-#include <string.h>
 
 static neoc_exit finish(neoc_exit e) {
   bool failed = fflush(stdout) != 0 || ferror(stdout);

@@ -28,8 +28,7 @@ neoc_exit neoc_fmt(neoc_cli *cli) {
     return neoc_usage(cli, "which files?");
   for (int k = 0; k < cli->n_args; k++) {
     neoc_source s;
-    neo_str made;
-    neo_str_init(&made, cli->arena);
+    neo_str made = neo_str_in(cli->arena);
     neoc_exit e = neoc_source_read(cli, cli->args[k], &s);
     if (!e) {
       neo_format(cli->arena, s.file, s.sources, &made);

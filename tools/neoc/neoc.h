@@ -4,8 +4,7 @@
  * nothing below tools does. program/ has what the program alone does (it watches itself in a
  * child); everything else is also a part of libneo, which uses it to parse options and to explain,
  * and offers all commands as one function. */
-#ifndef NEO_TOOLS_NEOC_H
-#define NEO_TOOLS_NEOC_H
+#pragma once
 #include "tools/cache/usage.h"
 #include "tools/pipeline/compile.h"
 
@@ -33,7 +32,7 @@ typedef struct {       /* progress of a compilation, on a terminal */
 } neoc_progress;
 
 struct neoc_cli;
-typedef struct { /* actions of the program neoc alone */
+typedef struct {                          /* actions of the program neoc alone */
   neoc_exit (*run)(struct neoc_cli *cli); /* runs a command that compiles, in a child */
   /* Writes the input of a compilation that met a bug into a file, and returns its path; null:
    * none. */
@@ -145,5 +144,3 @@ void neoc_progress_clear(const neoc_cli *cli);
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
 /* Prints the number of checked facts on stderr, if checks were asked for, or some were left out. */
 void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c);
-
-#endif

@@ -22,8 +22,7 @@ neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s) {
   s->file = neo_parse(cli->arena, neo_names_new(cli->arena), diags, path, s->text, s->n);
   if (!neo_diags_errors(diags))
     return NEOC_OK;
-  neo_str out;
-  neo_str_init(&out, cli->arena);
+  neo_str out = neo_str_in(cli->arena);
   if (cli->json)
     neo_diags_print_json(diags, &out);
   else

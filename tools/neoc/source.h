@@ -1,6 +1,5 @@
 /* One `.expr` file as the parser sees it, for commands that use text alone. */
-#ifndef NEO_TOOLS_NEOC_SOURCE_H
-#define NEO_TOOLS_NEOC_SOURCE_H
+#pragma once
 #include "frontend/syntax/parser.h"
 #include "tools/neoc/neoc.h"
 
@@ -13,5 +12,3 @@ typedef struct {
 
 /* Reads and parses the file; errors are printed. Everything is in the command's arena. */
 neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s);
-
-#endif

@@ -14,8 +14,7 @@
  * compiler. No key contains a time.
  *
  * Libraries are linked each time: a linker's result depends on more than a key could cover. */
-#ifndef NEO_TOOLS_PIPELINE_CODE_H
-#define NEO_TOOLS_PIPELINE_CODE_H
+#pragma once
 #include "tools/cache/code.h"
 #include "tools/pipeline/emit.h"
 
@@ -86,5 +85,3 @@ bool neo_code_part_find(const neo_compilation *c, neo_code_key key, neo_arena *a
                         neo_code_part *out);
 void neo_code_part_keep(const neo_compilation *c, neo_code_key key, neo_arena *scratch,
                         const neo_code_part *made);
-
-#endif

@@ -48,8 +48,7 @@ void neo_code_looked(void *compilation, const char *path, const char *text, size
 }
 
 static neo_code_key second_key(neo_compilation *c) {
-  neo_str s;
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   neo_str_addn(&s, (const char *)c->code->build.hash, sizeof c->code->build.hash);
   for (size_t k = 0; k < c->code->probes.n; k++) {
     const neo_probe *p = &c->code->probes.at[k];
@@ -95,8 +94,7 @@ static bool begin(neo_compilation *c) {
 }
 
 static bool first_key(neo_compilation *c) {
-  neo_str s;
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   if (!neo_code_key_text(c, &s))
     return false;
   neo_code_records(c, c->code->records);
@@ -145,9 +143,8 @@ static bool records_stayed(neo_compilation *c) {
 }
 
 static void keep(neo_compilation *c) {
-  neo_str build, inputs;
-  neo_str_init(&build, &c->arena);
-  neo_str_init(&inputs, &c->arena);
+  neo_str build = neo_str_in(&c->arena);
+  neo_str inputs = neo_str_in(&c->arena);
   if (!records_stayed(c) || !neo_code_pack(c, &build))
     return;
   neo_code_put(c->code->cache, second_key(c), neo_str_text(&build), build.n, true);

@@ -7,11 +7,10 @@
 /* Prepares the keys of kernels. The prefix is part of a key, because functions that kernels share
  * have it in their names. */
 void neo_code_kernels_begin(neo_compilation *c) {
-  neo_str s;
   neo_code_begin(c);
   if (!c->code)
     return;
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   neo_pack_text(&s, "neo kernel 1");
   neo_pack_text(&s, c->code->compiler);
   neo_pack_text(&s, c->prefix);
@@ -28,8 +27,7 @@ static void add(neo_str *s, const neo_kernel *k, const char *symbol) {
 
 neo_code_key neo_code_kernel_key(const neo_compilation *c, const neo_plan_kernel *k,
                                  neo_arena *scratch) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   neo_str_addn(&s, (const char *)c->code->kernels, sizeof c->code->kernels);
   neo_pack_text(&s, "kernel");
   add(&s, k->kernel, k->symbol);
@@ -39,8 +37,7 @@ neo_code_key neo_code_kernel_key(const neo_compilation *c, const neo_plan_kernel
 }
 
 neo_code_key neo_code_shared_key(const neo_compilation *c, const char *name, neo_arena *scratch) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   neo_str_addn(&s, (const char *)c->code->kernels, sizeof c->code->kernels);
   neo_pack_text(&s, "shared");
   neo_pack_text(&s, name);
@@ -61,8 +58,7 @@ bool neo_code_part_find(const neo_compilation *c, neo_code_key key, neo_arena *a
 
 void neo_code_part_keep(const neo_compilation *c, neo_code_key key, neo_arena *scratch,
                         const neo_code_part *made) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   neo_pack_number(&s, made->calls.n);
   for (size_t k = 0; k < made->calls.n; k++)
     neo_pack_text(&s, made->calls.at[k]);

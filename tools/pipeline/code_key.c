@@ -5,7 +5,6 @@
 #include "base/machine_text.h"
 #include "tools/cache/file.h"
 #include "tools/pipeline/code.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT, NUMBER, OWN, WITH, AFTER, NEVER };
@@ -194,10 +193,8 @@ static void add_file(neo_str *s, const char *path, unsigned flags) {
 }
 
 void neo_code_records(neo_compilation *c, uint64_t hash[2]) {
-  neo_arena scratch;
-  neo_str s;
-  neo_arena_init(&scratch, c->arena.alloc, c->arena.on_fail);
-  neo_str_init(&s, &scratch);
+  neo_arena scratch = neo_arena_scratch(&c->arena);
+  neo_str s = neo_str_in(&scratch);
   if (c->options.records_dir) {
     const char *name = neo_records_shipped_name(&scratch, &c->target);
     add_file(&s, neo_path_join(&scratch, c->options.records_dir, name), 0);

@@ -65,8 +65,7 @@ static bool put_files(neo_compilation *c, neo_str *out) {
 }
 
 static void put_diagnostics(neo_compilation *c, neo_str *out) {
-  neo_str s;
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   neo_diags_pack(c->diags, &s);
   neo_pack_bytes(out, neo_str_text(&s), s.n);
 }

@@ -1,18 +1,16 @@
 /* The pipeline: front, passes, kernels, emit. Each stage is one function, called in order. */
 #include "tools/pipeline/compile.h"
+#include "base/clock.h"
 #include "base/deep.h"
 #include "base/hash.h"
-#include "base/machine.h"
 #include "fusion/concat.h"
 #include "fusion/overlay.h"
-#include "ir/component.h"
 #include "ir/print.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
 #include "tools/pipeline/stages.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +22,7 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
   neo_alloc from = options->alloc.resize ? options->alloc : neo_alloc_default;
   neo_arena_init(&c->arena, neo_track_begin(&c->track, from), options->on_fail);
   neo_map_init(&c->kernel_names, &c->arena);
-  c->clock = neo_cost_now();
+  c->clock = neo_clock_s(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void neo_compilation_free(neo_compilation *c) {
@@ -92,9 +90,8 @@ static neo_status front(neo_compilation *c) {
 /* The hash of the source. Records count only with the schedules that were used: records for other
  * models change nothing. */
 static const char *source_hash(neo_compilation *c) {
-  neo_str s;
   uint64_t h[2];
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   neo_module_print(c->module, &s);
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
   if (c->target.sm)

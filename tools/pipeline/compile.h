@@ -11,8 +11,7 @@
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
  * c.why. A stage that runs out of memory returns NEO_MEMORY. */
-#ifndef NEO_TOOLS_COMPILE_H
-#define NEO_TOOLS_COMPILE_H
+#pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
 #include "frontend/frontend.h"
@@ -43,14 +42,14 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* file of the model; for a model given as text, its name in
+  const char *path; /* file of the model; for a model given as text, its name in
                                       messages */
-  const char *text;                /* text of the model; null: read it from the file */
+  const char *text; /* text of the model; null: read it from the file */
   size_t text_bytes;
   const neo_module_source *modules; /* modules that are found before files */
   int n_modules;
-  bool no_folder; /* imports are not looked for in the folder of `path` */
-  bool in_memory; /* outputs go to neo_compilation.outputs, not into files */
+  bool no_folder;                  /* imports are not looked for in the folder of `path` */
+  bool in_memory;                  /* outputs go to neo_compilation.outputs, not into files */
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
@@ -67,9 +66,9 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
-  bool check_facts;        /* compare the results of passes and kernels with interpreters
+  bool check_facts;          /* compare the results of passes and kernels with interpreters
                               (facts.h) */
-  neo_fuse_options fusion; /* profile null: that of the target */
+  neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* precision of contractions' operands; of intermediate tensors in
                                 memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
@@ -87,7 +86,8 @@ typedef struct {
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
   neo_segment_schedule *segment_schedule; /* inside of recurrences; null: the model's */
   void *schedule_ctx;                     /* for both functions */
-  bool every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
+  bool
+      every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
   neo_loops loops; /* kind of loops for recurrences in the plan */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
    * costs say. */
@@ -101,7 +101,7 @@ typedef struct {
   void *progress_ctx;
   const volatile int32_t *cancel; /* not 0: the compilation ends soon, with NEO_INTERRUPTED; may be
                                      null */
-  neo_alloc alloc;  /* all zero: the default */
+  neo_alloc alloc;                /* all zero: the default */
   jmp_buf *on_fail; /* target of longjmp when memory ends between stages; null: abort */
 } neo_compile_options;
 
@@ -174,11 +174,12 @@ typedef struct neo_compilation {
   neo_records records;
   size_t shipped_records, foreign_groups, foreign_record; /* see records.c */
   int records_remark;
-  NEO_VEC(neo_schedule) schedules;           /* one per group */
-  NEO_VEC(const neo_record *) schedule_from; /* the record of the schedule; null: the schedule is
+  NEO_VEC(neo_schedule) schedules; /* one per group */
+  NEO_VEC(const neo_record *)
+  schedule_from;                        /* the record of the schedule; null: the schedule is
                                                 the model's */
-  NEO_VEC(uint32_t) kernel_of_group;         /* a recurrence has its first kernel here */
-  NEO_VEC(neo_plan_tree) tree_of_group;      /* loops instead of a kernel */
+  NEO_VEC(uint32_t) kernel_of_group;    /* a recurrence has its first kernel here */
+  NEO_VEC(neo_plan_tree) tree_of_group; /* loops instead of a kernel */
   NEO_VEC(neo_plan_kernel) kernels;
   neo_map kernel_names;                  /* hash of a name -> kernels that have it */
   NEO_VEC(neo_loop_kernel) loop_kernels; /* kernels of recurrences */
@@ -188,12 +189,12 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: facts are not checked */
   neo_llvm *llvm;
-  bool in_llvm; /* this thread has entered LLVM (emit.h) */
+  bool in_llvm;                /* this thread has entered LLVM (emit.h) */
   NEO_VEC(neo_output) outputs; /* the outputs asked for, except libraries */
   NEO_VEC(neo_object) objects; /* the objects that libraries are linked of, in this order */
   struct neo_code_use *code;   /* the cache; null: none (code.h) */
   const char *code_refused;    /* why there is none; null: it was not asked for */
-  bool found; /* only outputs, objects and summary hold the result */
+  bool found;                  /* only outputs, objects and summary hold the result */
   neo_summary summary;
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code being made by threads; null: none */
@@ -227,7 +228,6 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
 /* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
-double neo_cost_now(void);
 /* Reports the progress of the compilation to its caller. (cost.c) */
 void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of);
 /* Whether the caller has cancelled the compilation. Stages check between passes, groups and parts,
@@ -336,5 +336,3 @@ const char *neo_place_include(neo_arena *a);
 
 /* The reason why a library must not have this name; null: it may (names.c). */
 const char *neo_library_name_taken(neo_arena *a, const char *name);
-
-#endif

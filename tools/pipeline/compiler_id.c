@@ -31,8 +31,7 @@ static bool has_address(const struct dl_phdr_info *x, uintptr_t at) {
 }
 
 static const char *hex(neo_arena *a, const unsigned char *p, size_t n) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (size_t k = 0; k < n; k++)
     neo_str_addf(&s, "%02x", p[k]);
   return neo_str_text(&s);

@@ -1,13 +1,7 @@
 /* The cost of each stage of a compilation: CPU time of this process, and the work of the
  * provers. */
+#include "base/clock.h"
 #include "tools/pipeline/compile.h"
-#include <time.h>
-
-double neo_cost_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of) {
   if (c->options.progress)
@@ -20,7 +14,7 @@ bool neo_cancelled(const neo_compilation *c) {
 
 /* Takes no memory: it is called after stages that had none left. */
 void neo_cost_add(neo_compilation *c, const char *stage) {
-  double now = neo_cost_now();
+  double now = neo_clock_s(CLOCK_PROCESS_CPUTIME_ID);
   neo_progress(c, stage, 0, 0);
   if (c->n_costs == sizeof c->costs / sizeof *c->costs)
     return;

@@ -1,7 +1,6 @@
 /* The depfile: the outputs and their sources, as a rule of make. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
-#include <string.h>
 #include <sys/stat.h>
 
 /* Paths as make reads them: a space or '#' has a backslash before it, '$' is doubled. */
@@ -52,18 +51,13 @@ static bool is_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static const char *base_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 /* Whether the paths are those of one file, or will be. */
 static bool is_one_file(neo_arena *a, const char *x, const char *y) {
   struct stat of_x, of_y;
   bool has_x = stat(x, &of_x) == 0, has_y = stat(y, &of_y) == 0;
   if (has_x && has_y)
     return is_same(&of_x, &of_y) && S_ISREG(of_x.st_mode);
-  return !has_x && !has_y && neo_streq(base_of(x), base_of(y)) &&
+  return !has_x && !has_y && neo_streq(neo_path_name(x), neo_path_name(y)) &&
          stat(neo_path_folder(a, x), &of_x) == 0 && stat(neo_path_folder(a, y), &of_y) == 0 &&
          is_same(&of_x, &of_y);
 }

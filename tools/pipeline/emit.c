@@ -9,7 +9,6 @@
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/merge.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Makes one LLVM module for the outputs that are one text (assembly, LLVM IR); objects are made in
@@ -20,8 +19,7 @@ static neo_status build_llvm(neo_compilation *c) {
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
-    s = neo_cancelled(c) ? NEO_INTERRUPTED
-                         : neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
+    s = neo_cancelled(c) ? NEO_INTERRUPTED : neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
@@ -30,8 +28,7 @@ static neo_status build_llvm(neo_compilation *c) {
 }
 
 static neo_status make_header(neo_compilation *c) {
-  neo_str s;
-  neo_str_init(&s, &c->arena);
+  neo_str s = neo_str_in(&c->arena);
   neo_plan_header(c->plan, &s);
   return neo_emit_put(c, NEO_EMIT_HEADER, neo_str_text(&s), s.n);
 }

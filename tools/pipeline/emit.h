@@ -1,6 +1,5 @@
 /* The last stage: LLVM module, objects, and the files asked for. */
-#ifndef NEO_TOOLS_EMIT_H
-#define NEO_TOOLS_EMIT_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* A kind of file, with its name for --emit; its path is neo_emit_path(c, before, after).
@@ -52,5 +51,3 @@ void neo_emit_enter(neo_compilation *c);
 void neo_emit_leave(neo_compilation *c);
 /* Makes all files asked for; creates the folder. */
 neo_status neo_emit_files(neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

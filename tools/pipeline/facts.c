@@ -50,7 +50,7 @@ static void keep(evaluation *e, uint32_t entry, uint32_t k, neo_tensor t) {
   neo_fact is = {.entry = entry,
                  .name = name_of(e->m, x, k),
                  .update = k >= x->outputs.n,
-                 .type = (neo_type)neo_tensor_at(e->m, t)->type,
+                 .type = neo_tensor_type(e->m, t),
                  .v = *v,
                  .gradient = e->gradients};
   is.v.at = neo_arena_copy(a, v->at, ((size_t)v->n + 1) * sizeof *v->at);
@@ -69,8 +69,7 @@ static neo_status evaluate_entry(evaluation *e, uint32_t entry) {
   neo_entry_rec x = e->m->entries.at[entry];
   size_t n = x.outputs.n + x.updates.n;
   neo_tensor *roots = NEO_NEW_ARRAY(&e->scratch, neo_tensor, n + 1);
-  neo_str why;
-  neo_str_init(&why, e->m->arena);
+  neo_str why = neo_str_in(e->m->arena);
   for (uint32_t k = 0; k < n; k++)
     roots[k].i = k < x.outputs.n ? neo_list_at(e->m, x.outputs, k)
                                  : neo_list_at(e->m, x.updates, k - x.outputs.n);
@@ -132,8 +131,7 @@ void neo_fact_add_index(neo_str *s, const int64_t *extent, uint32_t rank, int64_
 }
 
 static neo_status differs(evaluation *e, const neo_fact *was, const neo_fact *is, int64_t element) {
-  neo_str s;
-  neo_str_init(&s, e->m->arena);
+  neo_str s = neo_str_in(e->m->arena);
   neo_str_addf(&s, "changes %s", neo_name_text(e->m->names, is->name));
   neo_fact_add_index(&s, is->v.extent, is->v.rank, element);
   neo_str_add(&s, ": ");
@@ -202,7 +200,7 @@ static neo_status check_round(neo_fact_check *f, neo_module *m, const char *pass
   }
   evaluation e = {
       .f = f, .round = r, .number = number, .m = m, .pass = pass, .gradients = gradients};
-  neo_arena_init(&e.scratch, m->arena->alloc, m->arena->on_fail);
+  e.scratch = neo_arena_scratch(m->arena);
   neo_status s = evaluate(&e);
   neo_arena_free(&e.scratch);
   if (!s)
@@ -223,12 +221,10 @@ static neo_status check_rounds(neo_fact_check *f, neo_module *m, const char *pas
  * gradients. Arithmetic that wraps is first made opaque in the copy, since autodiff assumes exact
  * integers. */
 static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
-  neo_arena scratch;
-  neo_str text;
   neo_pass_target target = {0};
   neo_status s = NEO_OK;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  neo_str_init(&text, &scratch);
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  neo_str text = neo_str_in(&scratch);
   neo_module_print(m, &text);
   neo_diags *d = neo_diags_new(&scratch, neo_sources_new(&scratch));
   neo_module *copy =

@@ -16,8 +16,7 @@
  *
  * Evaluations that would take long are left out and counted: results of large fixed sizes are not
  * compared. */
-#ifndef NEO_TOOLS_PIPELINE_FACTS_H
-#define NEO_TOOLS_PIPELINE_FACTS_H
+#pragma once
 #include "ir/ir.h"
 
 struct neo_compilation;
@@ -33,5 +32,3 @@ bool neo_fact_check_has_left_out(const neo_fact_check *f);
 void neo_fact_check_add_counts(const neo_fact_check *f, neo_str *out);
 /* Checks the plan of a compilation whose module has a fact check. NEO_INTERNAL after a report. */
 neo_status neo_fact_check_plan(struct neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

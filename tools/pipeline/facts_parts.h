@@ -1,7 +1,6 @@
 /* Shared by the files of checked facts: facts.c compares modules, facts_plan.c compares a plan with
  * its module, facts_inputs.c makes inputs, facts_count.c counts evaluations that were left out. */
-#ifndef NEO_TOOLS_PIPELINE_FACTS_PARTS_H
-#define NEO_TOOLS_PIPELINE_FACTS_PARTS_H
+#pragma once
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 #include "tools/pipeline/facts.h"
@@ -61,5 +60,3 @@ bool neo_fact_same(neo_type t, neo_value a, neo_value b, double error);
 void neo_fact_add_value(neo_str *s, neo_type t, neo_value x);
 /* "[2, 1]" for an element by its number; nothing for a scalar. */
 void neo_fact_add_index(neo_str *s, const int64_t *extent, uint32_t rank, int64_t element);
-
-#endif

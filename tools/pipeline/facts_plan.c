@@ -3,8 +3,6 @@
 #include "tools/pipeline/plan_run.h"
 #include <string.h>
 
-typedef NEO_VEC(neo_tensor) tensor_list;
-
 typedef struct { /* an entry on one choice of inputs */
   neo_compilation *c;
   neo_arena *a;
@@ -22,7 +20,7 @@ static bool is_computed(const neo_module *m, neo_tensor t) {
   return role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE;
 }
 
-static void add_once(neo_arena *a, neo_map *seen, tensor_list *out, neo_tensor t) {
+static void add_once(neo_arena *a, neo_map *seen, neo_tensors *out, neo_tensor t) {
   if (neo_map_get(seen, t.i, NULL))
     return;
   neo_map_set(seen, t.i, 1);
@@ -30,12 +28,11 @@ static void add_once(neo_arena *a, neo_map *seen, tensor_list *out, neo_tensor t
 }
 
 /* All tensors that the entry's groups write or that it returns. */
-static tensor_list roots_of(plan_check *x) {
-  tensor_list out = {0};
-  neo_map seen;
+static neo_tensors roots_of(plan_check *x) {
+  neo_tensors out = {0};
   const neo_plan *p = x->c->plan;
   const neo_rt_entry *e = x->run.entry;
-  neo_map_init(&seen, x->a);
+  neo_map seen = neo_map_in(x->a);
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     int32_t g = p->step_group.at[i];
     for (size_t k = 0; g >= 0 && k < x->c->grouping.groups.at[g].roots.n; k++)
@@ -43,9 +40,9 @@ static tensor_list roots_of(plan_check *x) {
         add_once(x->a, &seen, &out, x->c->grouping.groups.at[g].roots.at[k]);
   }
   for (uint32_t k = 0; k < x->of->outputs.n; k++)
-    add_once(x->a, &seen, &out, (neo_tensor){neo_list_at(x->c->module, x->of->outputs, k)});
+    add_once(x->a, &seen, &out, neo_list_tensor(x->c->module, x->of->outputs, k));
   for (uint32_t k = 0; k < x->of->updates.n; k++)
-    add_once(x->a, &seen, &out, (neo_tensor){neo_list_at(x->c->module, x->of->updates, k)});
+    add_once(x->a, &seen, &out, neo_list_tensor(x->c->module, x->of->updates, k));
   return out;
 }
 
@@ -56,9 +53,8 @@ static void count(plan_check *x, neo_fact_outcome k) {
 /* Computes the expected results. False: there are none, because that would take too long or no
  * valid inputs were found. */
 static bool expect(plan_check *x, uint32_t number) {
-  neo_str why;
-  neo_str_init(&why, x->a);
-  tensor_list roots = roots_of(x);
+  neo_str why = neo_str_in(x->a);
+  neo_tensors roots = roots_of(x);
   bool training = x->of->kind == NEO_ENTRY_TRAIN || x->of->kind == NEO_ENTRY_GRAD;
   x->interp = neo_interp_new(x->a, x->c->module, x->sizes, 1);
   neo_interp_track_errors(x->interp, true);
@@ -123,7 +119,7 @@ static neo_status report(plan_check *x) {
 
 /* Reports element `of` of t, which is element `at` of its memory. */
 static neo_status differs(plan_check *x, neo_tensor t, int64_t of, int64_t at, neo_value got) {
-  neo_type type = (neo_type)neo_tensor_at(x->c->module, t)->type;
+  neo_type type = neo_tensor_type(x->c->module, t);
   neo_plan_add_element(&x->why, x->c->module, x->sizes, t, at);
   neo_str_add(&x->why, " is ");
   neo_fact_add_value(&x->why, type, got);
@@ -134,7 +130,7 @@ static neo_status differs(plan_check *x, neo_tensor t, int64_t of, int64_t at, n
 
 static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   const double *error = neo_interp_errors(x->interp, t);
-  neo_type type = (neo_type)neo_tensor_at(x->c->module, t)->type;
+  neo_type type = neo_tensor_type(x->c->module, t);
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
@@ -219,7 +215,7 @@ static neo_status compare_results(plan_check *x) {
   neo_status s = NEO_OK;
   for (uint32_t k = 0; k < x->of->outputs.n && !s; k++)
     s = compare_result(x, x->c->plan->entry_args.at[e->args + e->n_inputs + (int32_t)k],
-                       (neo_tensor){neo_list_at(m, x->of->outputs, k)});
+                       neo_list_tensor(m, x->of->outputs, k));
   for (uint32_t k = 0; k < x->of->updates.n && !s; k++) {
     neo_tensor u = {neo_list_at(m, x->of->updates, k)};
     s = compare_result(x, kept_number(x, neo_tensor_at(m, u)->updates), u);
@@ -251,10 +247,9 @@ static int64_t *all_sizes(neo_arena *a, const neo_module *m, const neo_fact_roun
 
 static neo_status check_entry(neo_compilation *c, uint32_t number, const neo_entry_rec *of,
                               const neo_rt_entry *e) {
-  neo_arena a;
   neo_status s = NEO_OK;
   const neo_fact_round *r = &c->facts->round[number];
-  neo_arena_init(&a, c->arena.alloc, c->arena.on_fail);
+  neo_arena a = neo_arena_scratch(&c->arena);
   plan_check x = {.c = c, .a = &a, .of = of};
   x.sizes = all_sizes(&a, c->module, r);
   neo_str_init(&x.why, &a);

@@ -3,10 +3,8 @@
  * unresolved. */
 #include "base/temp.h"
 #include "tools/pipeline/compile.h"
-#include "tools/pipeline/emit.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

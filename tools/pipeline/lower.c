@@ -7,13 +7,11 @@
 #include "codegen/recurrence.h"
 #include "schedule/space.h"
 #include "tools/pipeline/searched.h"
-#include "tools/pipeline/stages.h"
 #include <string.h>
 
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
-  neo_str text;
-  neo_str_init(&text, &c->arena);
+  neo_str text = neo_str_in(&c->arena);
   neo_status status = neo_kernel_make(c->module, g, s, c->target.sm != 0, &c->arena, out, &text);
   if (status)
     *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
@@ -181,8 +179,7 @@ static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_k
                                const char **why) {
   neo_compilation *c = x->c;
   const neo_group *g = x->of;
-  neo_str text;
-  neo_str_init(&text, &c->arena);
+  neo_str text = neo_str_in(&c->arena);
   neo_machine machine = loop_machine(c);
   neo_recurrence_options options = {.machine = &machine,
                                     .schedules = schedules,

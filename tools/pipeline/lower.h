@@ -1,6 +1,5 @@
 /* Kernels of groups, for the stage of kernels. */
-#ifndef NEO_TOOLS_PIPELINE_LOWER_H
-#define NEO_TOOLS_PIPELINE_LOWER_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* Chooses the schedule of a group and adds its kernel to the compilation's. */
@@ -13,5 +12,3 @@ void neo_compile_report_keyed(neo_compilation *c, size_t g);
 /* Corrects the price of group g. Fusion computed it for all points of the loops; a kernel of a sum
  * by keys visits its terms once. */
 void neo_compile_price(neo_compilation *c, size_t g);
-
-#endif

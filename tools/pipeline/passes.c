@@ -49,8 +49,7 @@ static bool is_cancelled(const void *ctx) {
 
 /* The frontend's module is verified too. */
 static neo_status verify_front(neo_compilation *c) {
-  neo_str why;
-  neo_str_init(&why, &c->arena);
+  neo_str why = neo_str_in(&c->arena);
   neo_status s = neo_module_check(c->module, &why);
   if (s)
     c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));

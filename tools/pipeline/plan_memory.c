@@ -45,7 +45,7 @@ void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t) {
   if (!*r)
     *r = region_new(x, &x->plan->bufs.at[whole]);
   assert((*r)->mem == NEO_RT_MEM_CALLER ||
-         n * neo_type_bytes((neo_type)neo_tensor_at(x->m, t)->type) <= (*r)->size_bytes);
+         n * neo_type_bytes(neo_tensor_type(x->m, t)) <= (*r)->size_bytes);
   if (!(*r)->at || (*r)->n < n)
     grow(x, *r, t, n);
 }
@@ -66,12 +66,8 @@ static void find_shares(neo_plan_memory *x) {
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
                                     const neo_rt_entry *e, const int64_t *sizes,
                                     const neo_rti_place *place) {
-  neo_plan_memory x = {.arena = a,
-                       .m = m,
-                       .plan = plan,
-                       .sizes = sizes,
-                       .place = place,
-                       .first_place = e->places};
+  neo_plan_memory x = {
+      .arena = a, .m = m, .plan = plan, .sizes = sizes, .place = place, .first_place = e->places};
   x.region = NEO_NEW_ARRAY(a, neo_plan_region *, plan->bufs.n + 1);
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &plan->steps.at[i];
@@ -97,7 +93,7 @@ void neo_plan_add_element(neo_str *out, const neo_module *m, const int64_t *size
                           int64_t element) {
   int64_t extent[16], n = neo_tensor_elements_at(m, t, sizes, extent);
   t = neo_tensor_store(m, t);
-  neo_str_add(out, neo_name_text(m->names, neo_tensor_at(m, t)->name));
+  neo_str_add(out, neo_tensor_name(m, t));
   if (element < n)
     neo_fact_add_index(out, extent, neo_tensor_rank(m, t), element);
 }
@@ -118,8 +114,7 @@ void neo_plan_add_empty(neo_str *out, const neo_plan_memory *x, const neo_plan_r
   neo_str_add(out, "it reads ");
   neo_plan_add_element(out, x->m, x->sizes, t, at);
   if (over.i)
-    neo_str_addf(out, ", where %s has been written since",
-                 neo_name_text(x->m->names, neo_tensor_at(x->m, over)->name));
+    neo_str_addf(out, ", where %s has been written since", neo_tensor_name(x->m, over));
   else
     neo_str_add(out, ", which nothing has written");
 }

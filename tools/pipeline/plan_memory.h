@@ -1,8 +1,7 @@
 /* The memory of one run of an entry, for the interpreter of plans (plan_run.h): the values of each
  * buffer's elements, and when which kernel wrote them for which tensor. Buffers that the plan puts
  * at the same addresses share bytes: a write to one destroys elements of the other. */
-#ifndef NEO_TOOLS_PIPELINE_PLAN_MEMORY_H
-#define NEO_TOOLS_PIPELINE_PLAN_MEMORY_H
+#pragma once
 #include "runtime/model.h"
 #include "tools/pipeline/compile.h"
 
@@ -30,7 +29,7 @@ typedef struct {
   neo_arena *arena;
   neo_module *m;
   const neo_plan *plan;
-  const int64_t *sizes; /* by id */
+  const int64_t *sizes;       /* by id */
   const neo_rti_place *place; /* buffers of the entry's frame at these sizes */
   int32_t first_place;
   neo_plan_region **region; /* by number of a buffer that is no part of another; null: not used */
@@ -58,5 +57,3 @@ void neo_plan_add_empty(neo_str *out, const neo_plan_memory *x, const neo_plan_r
 /* "h[2, 1]": an element of a tensor at these sizes. */
 void neo_plan_add_element(neo_str *out, const neo_module *m, const int64_t *sizes, neo_tensor t,
                           int64_t element);
-
-#endif

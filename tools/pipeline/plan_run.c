@@ -87,10 +87,9 @@ static void place(kernel_run *r, neo_arena *a, const neo_kernel *k, neo_value **
 
 static neo_status run_kernel(neo_plan_run *x, const neo_rt_step *s) {
   const neo_kernel *k = kernel_of(x, s);
-  neo_arena scratch;
   kernel_run r = {.x = x, .s = s, .empty_at = -1};
   neo_kernel_memory memory = {&r, read_element, write_element};
-  neo_arena_init(&scratch, x->memory.arena->alloc, x->memory.arena->on_fail);
+  neo_arena scratch = neo_arena_scratch(x->memory.arena);
   r.region = NEO_NEW_ARRAY(&scratch, neo_plan_region *, k->bufs.n + 1);
   r.shift = NEO_NEW_ARRAY(&scratch, int64_t, k->bufs.n + 1);
   neo_value **at = NEO_NEW_ARRAY(&scratch, neo_value *, k->bufs.n + 1);

@@ -2,8 +2,7 @@
  * (runtime/cpu/run.c), each kernel in the loop IR's interpreter, in the memory that the plan laid
  * out (plan_memory.h). Slow, and checked: a run ends at an access outside of a tensor, a read of an
  * element that was not written or was overwritten, and a conflict between units of a kernel. */
-#ifndef NEO_TOOLS_PIPELINE_PLAN_RUN_H
-#define NEO_TOOLS_PIPELINE_PLAN_RUN_H
+#pragma once
 #include "tools/pipeline/plan_memory.h"
 
 typedef struct {
@@ -24,5 +23,3 @@ neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_ent
                               const int64_t *sizes, uint64_t seed, neo_str *why);
 /* Runs the steps of one group, or a copy, from *step on; *step becomes the next step. */
 neo_status neo_plan_run_group(neo_plan_run *x, int32_t *step) NEO_MUST_CHECK;
-
-#endif

@@ -163,8 +163,7 @@ static void count_foreign(neo_compilation *c, const neo_record *group) {
 
 static bool usable(neo_compilation *c, const neo_group *g, const neo_machine *machine,
                    const neo_record *r, neo_schedule *out) {
-  neo_str why;
-  neo_str_init(&why, &c->arena);
+  neo_str why = neo_str_in(&c->arena);
   bool legal = neo_schedule_parse(r->schedule, out);
   if (!legal)
     neo_str_add(&why, "its schedule has parameters that this compiler does not know");

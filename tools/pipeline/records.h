@@ -5,8 +5,7 @@
  * the choice of an older model: then its gain is reduced by the ratio of the present model's prices
  * of both choices. Records of similar shapes only seed the tuner. The output is determined by
  * (source, options, target, records): the schedules used are part of the source's hash. */
-#ifndef NEO_TOOLS_RECORDS_H
-#define NEO_TOOLS_RECORDS_H
+#pragma once
 #include "fusion/group.h"
 #include "schedule/schedule.h"
 #include "tools/cache/set.h"
@@ -48,5 +47,3 @@ neo_schedule neo_compile_schedule_on(struct neo_compilation *c, const neo_group 
                                      const struct neo_machine *machine, const neo_record **from);
 /* Remarks about records that could not be used; after the last group. */
 void neo_compile_report_records(struct neo_compilation *c);
-
-#endif

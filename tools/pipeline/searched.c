@@ -1,6 +1,5 @@
 /* Schedules that were searched for, in this compilation and in earlier ones: searched.h. */
 #include "tools/pipeline/searched.h"
-#include "base/hash.h"
 #include "base/machine_text.h"
 #include "base/pack.h"
 #include "fusion/extract.h"
@@ -40,8 +39,7 @@ static void add_machine(neo_str *s, const neo_machine *m) {
 
 static neo_code_key key_of(const neo_compilation *c, const neo_module *m, const neo_group *g,
                            const neo_machine *machine, neo_arena *scratch) {
-  neo_str s;
-  neo_str_init(&s, scratch);
+  neo_str s = neo_str_in(scratch);
   neo_pack_text(&s, "neo schedule 1");
   neo_pack_text(&s, c->code ? c->code->compiler : "");
   add_machine(&s, machine);
@@ -78,8 +76,7 @@ static bool read(neo_compilation *c, neo_code_key key, neo_arena *scratch, neo_s
 }
 
 static void keep(neo_compilation *c, neo_code_key key, neo_arena *scratch, const neo_schedule *s) {
-  neo_str text;
-  neo_str_init(&text, scratch);
+  neo_str text = neo_str_in(scratch);
   neo_schedule_print(s, &text);
   if (c->code)
     neo_code_put(c->code->cache, key, neo_str_text(&text), text.n, false);

@@ -11,11 +11,8 @@
  * A choice from the cache is checked to be legal for the group, or else searched for anew; every
  * choice is also legal in the compilation's module. The result of a search in which a proof was
  * given up, which is reported, is not cached. */
-#ifndef NEO_TOOLS_PIPELINE_SEARCHED_H
-#define NEO_TOOLS_PIPELINE_SEARCHED_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* The analytic model's choice, which is legal for the group. Uses the cache if it is open. */
 neo_schedule neo_compile_search(neo_compilation *c, const neo_group *g, const neo_machine *machine);
-
-#endif

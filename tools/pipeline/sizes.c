@@ -61,9 +61,9 @@ neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_
     if (in_row.i && d + 1 == lead)
       stride = all[lead];
     c.stride[d] = stride;
-    stride *= d < lead ? all[d] : c.extent[d];
     for (neo_tensor in = t; neo_tensor_at(m, in)->within.i; in = neo_tensor_at(m, in)->within)
       c.first += stride * neo_size_value(m, neo_list_expr(m, neo_tensor_at(m, in)->at, d), sizes);
+    stride *= d < lead ? all[d] : c.extent[d];
   }
   c.first += in_row.i ? neo_size_value(m, in_row, sizes) : 0;
   return c;

@@ -10,10 +10,9 @@
 extern char **environ;
 
 static char *read_all(neo_arena *a, int fd) {
-  neo_str s;
   char buf[4096];
   ssize_t n;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
     if (n > 0)
       neo_str_addn(&s, buf, (size_t)n);

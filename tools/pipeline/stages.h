@@ -1,6 +1,5 @@
 /* The parts of the stages in compile.c. Private to tools/pipeline. */
-#ifndef NEO_TOOLS_PIPELINE_STAGES_H
-#define NEO_TOOLS_PIPELINE_STAGES_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 /* ---- target.c */
@@ -26,5 +25,3 @@ void neo_module_make_pure(neo_module *m);
 /* Runs the table of passes. A failure that is not the input's has a text in c->why that names the
  * pass; after NEO_MEMORY only c->failed_pass is set. */
 neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;
-
-#endif

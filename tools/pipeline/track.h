@@ -1,8 +1,7 @@
 /* An allocator that knows its live blocks, so that memory of a stage that was left by longjmp,
  * because memory ended, can be freed. Threads may use it at the same time; it calls the allocator
  * below one thread at a time. */
-#ifndef NEO_TOOLS_TRACK_H
-#define NEO_TOOLS_TRACK_H
+#pragma once
 #include "base/alloc.h"
 #include <pthread.h>
 
@@ -17,5 +16,3 @@ typedef struct neo_track {
 neo_alloc neo_track_begin(neo_track *t, neo_alloc from);
 /* Frees every live block. */
 void neo_track_end(neo_track *t);
-
-#endif

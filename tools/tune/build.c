@@ -2,16 +2,15 @@
  * library exists; candidates that were not reported have failed. */
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/build.h"
+#include "base/clock.h"
 #include "codegen/make.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_WORKERS = 16 };
@@ -30,9 +29,7 @@ typedef struct {
 } worker;
 
 static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+  return 1e3 * neo_now_s();
 }
 
 /* ---- in a child */
@@ -51,8 +48,7 @@ static const neo_target *target_of(const neo_builder *b) {
 static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x) {
   neo_kernel_map map[NEO_KERNEL_MAPS];
   uint32_t n = target_of(b)->sm ? neo_kernel_maps(k, map) : 0;
-  neo_str text;
-  neo_str_init(&text, &b->c->arena);
+  neo_str text = neo_str_in(&b->c->arena);
   for (uint32_t i = 0; i < n; i++) {
     const neo_box *box = map[i].box;
     neo_type t = (neo_type)k->bufs.at[map[i].buf].type;
@@ -67,9 +63,8 @@ static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x
 
 static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) {
   neo_kernel *k;
-  neo_str text;
   const char *why = "";
-  neo_str_init(&text, &b->c->arena);
+  neo_str text = neo_str_in(&b->c->arena);
   if (!neo_schedule_legal(b->c->module, b->g, b->machine, &x->schedule, &text))
     return fail(x, neo_str_text(&text));
   if (b->segment ? neo_compile_segment(b->c, b->segment, &x->schedule, x->reference, &k, &why)

@@ -6,8 +6,7 @@
  * module. So several cores compile, the parent's module does not change, and a schedule on which
  * the compiler crashes costs only itself: candidates that a child did not finish are built again
  * one by one. This has to run before any thread exists. */
-#ifndef NEO_TOOLS_TUNE_BUILD_H
-#define NEO_TOOLS_TUNE_BUILD_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 typedef struct {
@@ -39,5 +38,3 @@ typedef struct {
 void neo_build(neo_builder *b, neo_candidate *x, size_t n);
 /* Removes the libraries of x[0..n); several may share one. */
 void neo_unbuild(const neo_candidate *x, size_t n);
-
-#endif

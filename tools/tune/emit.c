@@ -306,8 +306,7 @@ static void add_head(emitter *e) {
 
 static neo_status write_lines(emitter *e) {
   const char *path = neo_path_join(e->a, e->t->o.emit, MEASURE_CANDIDATES);
-  neo_str all;
-  neo_str_init(&all, e->a);
+  neo_str all = neo_str_in(e->a);
   add_line(e, neo_arena_printf(e->a, "end %zu", e->lines.n));
   for (size_t k = 0; k < e->lines.n; k++) {
     size_t n;

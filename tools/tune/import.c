@@ -8,7 +8,6 @@
 #include "tools/measure/words.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {

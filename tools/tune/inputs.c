@@ -14,6 +14,7 @@
  * measurer. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tools/tune/inputs.h"
+#include "base/clock.h"
 #include "base/temp.h"
 #include "runtime/watch.h"
 #include "tools/tune/task.h"
@@ -105,7 +106,7 @@ static void copy_kernel(watcher *w, const neo_task *x, const neo_rti_watched *at
 
 /* Adds the time of the previous kernel, and starts that of the next one; null: there is none. */
 static void count_time(watcher *w, neo_input *next) {
-  double now = 1e9 * neo_tune_now_s();
+  double now = 1e9 * neo_now_s();
   if (w->at && w->pass == 1)
     w->at->ns += now - w->begun_ns;
   w->at = next;

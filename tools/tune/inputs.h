@@ -1,7 +1,6 @@
 /* Buffers that kernels read in a run of their entry (inputs.c): the integers among them, and
  * sizes. */
-#ifndef NEO_TOOLS_TUNE_INPUTS_H
-#define NEO_TOOLS_TUNE_INPUTS_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 typedef struct {                     /* inputs of a kernel */
@@ -20,5 +19,3 @@ typedef struct { /* a run of an entry */
   neo_input *of;        /* [kernel of the compilation] */
   const char *why;      /* why there is none; null: there is one */
 } neo_inputs;
-
-#endif

@@ -1,7 +1,6 @@
 /* Jobs for the measurer: a group's buffers with their lengths, the run-time sizes, and the
  * tolerance between two right answers. */
-#ifndef NEO_TOOLS_TUNE_JOB_H
-#define NEO_TOOLS_TUNE_JOB_H
+#pragma once
 #include "tools/pipeline/compile.h"
 
 typedef struct {
@@ -28,5 +27,3 @@ double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *siz
 int64_t neo_job_elements(const neo_compilation *c, const neo_kbuf *b, const int64_t *sizes);
 /* Why the measurer cannot take the kernel: it has too many buffers or bytes. Null: it can. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);
-
-#endif

@@ -87,11 +87,10 @@ void neo_journal_recall(neo_tune *t, neo_task *x) {
 
 void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio,
                      const char *why) {
-  neo_str line;
   char key[33];
   if (t->log < 0)
     return;
-  neo_str_init(&line, &t->c->arena);
+  neo_str line = neo_str_in(&t->c->arena);
   neo_record_key_text(x->record.key, key);
   neo_str_addf(&line, "{\"key\":\"%s\",\"threads\":%d,\"target\":", key, t->o.threads);
   neo_str_add_json(&line, x->record.target);

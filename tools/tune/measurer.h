@@ -1,8 +1,7 @@
 /* The measurer as a child process (tools/measure/measure.h). It is started once, gets jobs and
  * candidates, and answers with times. If it dies while a candidate runs, that candidate is refused;
  * the process is restarted, a limited number of times, with the same job. */
-#ifndef NEO_TOOLS_TUNE_MEASURER_H
-#define NEO_TOOLS_TUNE_MEASURER_H
+#pragma once
 #include "tools/measure/words.h"
 #include "tools/tune/build.h"
 #include <stdio.h>
@@ -42,5 +41,3 @@ const char *neo_candidate_text(neo_arena *a, const neo_candidate *x);
  * only fails if the process itself failed. */
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
                             double best_ratio, neo_measured *out) NEO_MUST_CHECK;
-
-#endif

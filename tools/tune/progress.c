@@ -1,18 +1,12 @@
 /* The progress of a tuning: the time that is left, and the time of a step of the model. Kernels
  * that were not measured count with the cost model's estimate. */
+#include "base/clock.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <stdlib.h>
-#include <time.h>
-
-double neo_tune_now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 double neo_tune_left_s(const neo_tune *t) {
-  return t->begun_s + t->o.seconds - neo_tune_now_s();
+  return t->begun_s + t->o.seconds - neo_now_s();
 }
 
 bool neo_tune_late(const neo_tune *t) {

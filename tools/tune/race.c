@@ -1,5 +1,4 @@
 /* Races a candidate against the base, with all units and alternating, and records a winner. */
-#include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <time.h>
 
@@ -8,8 +7,7 @@ enum { RACES = 3, FINALS = 4 };
 static const double worth = NEO_TASK_WORTH;
 
 static const char *text_of(neo_tune *t, const neo_schedule *s) {
-  neo_str text;
-  neo_str_init(&text, &t->c->arena);
+  neo_str text = neo_str_in(&t->c->arena);
   neo_schedule_print(s, &text);
   return neo_str_text(&text);
 }

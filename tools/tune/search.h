@@ -10,8 +10,7 @@
  *             times are measured. A new best one is descended from again
  *
  * Every schedule is proposed once. The same times give the same search. */
-#ifndef NEO_TOOLS_SEARCH_H
-#define NEO_TOOLS_SEARCH_H
+#pragma once
 #include "tools/tune/surrogate.h"
 
 enum {
@@ -82,5 +81,3 @@ double neo_search_best(const neo_search *s);
 /* The share of the best time that another batch is expected to save; the tuner gives the next batch
  * to the task with most to gain. */
 double neo_search_gain(const neo_search *s);
-
-#endif

@@ -1,5 +1,6 @@
 /* Starts and ends a tuning: the measurer, and the files that it writes. */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include "base/clock.h"
 #include "base/temp.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
@@ -62,7 +63,7 @@ static neo_status begin_measuring(neo_tune *t) {
 }
 
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
-  *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = neo_tune_now_s()};
+  *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = neo_now_s()};
   neo_status s = neo_tune_add_tasks(t);
   t->ratios = NEO_NEW_ARRAY(&c->arena, double, t->tasks.n + 1);
   neo_tune_rescale(t);

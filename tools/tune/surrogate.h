@@ -9,8 +9,7 @@
  * of panels and blocks are features too. The mean is estimated by generalised least squares, and
  * the scale is the prior's, corrected by the observed errors. (C. E. Rasmussen, C. K. I. Williams:
  * Gaussian Processes for Machine Learning, 2006, algorithm 2.1, sections 2.7 and 4.2.) */
-#ifndef NEO_TOOLS_TUNE_SURROGATE_H
-#define NEO_TOOLS_TUNE_SURROGATE_H
+#pragma once
 #include "schedule/space.h"
 
 enum { NEO_SURROGATE_MOST = 160 }; /* observations that are stored: the last ones */
@@ -29,5 +28,3 @@ void neo_surrogate_expect(neo_surrogate *b, const neo_schedule *s);
 void neo_surrogate_forget(neo_surrogate *b, const neo_schedule *s);
 /* The predicted time; *spread: the standard deviation of its logarithm. */
 double neo_surrogate_ns(neo_surrogate *b, const neo_schedule *s, double cost, double *spread);
-
-#endif

@@ -1,7 +1,6 @@
 /* Rates the search: all schedules of a small space are measured, and the search is replayed on
  * these times. */
-#ifndef NEO_TOOLS_TUNE_SURVEY_H
-#define NEO_TOOLS_TUNE_SURVEY_H
+#pragma once
 #include "tools/tune/search.h"
 
 typedef struct {
@@ -19,5 +18,3 @@ int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *
 /* The median of that number over seeds 1 to `seeds`; a search that ended early counts as n. */
 int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double goal_ns, int seeds);
-
-#endif

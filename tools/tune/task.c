@@ -24,8 +24,7 @@ const char *neo_task_job(neo_tune *t, neo_task *x) {
                        .between_bytes = x->between_bytes,
                        .limit_ms = NEO_TASK_LIMIT_MS,
                        .cpu_ms = NEO_TASK_CPU_MS};
-  neo_str text;
-  neo_str_init(&text, &t->c->arena);
+  neo_str text = neo_str_in(&t->c->arena);
   neo_job_text(t->c, x->g, t->c->kernels.at[x->kernel].kernel, &o, &text);
   return neo_str_text(&text);
 }

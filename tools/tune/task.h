@@ -13,8 +13,7 @@
  *   progress.c   the time that is left; the time of a step
  *
  * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h). */
-#ifndef NEO_TOOLS_TUNE_TASK_H
-#define NEO_TOOLS_TUNE_TASK_H
+#pragma once
 #include "tools/tune/tune.h"
 
 /* A candidate must be below this ratio to the base's time to win and to be recorded. */
@@ -23,7 +22,6 @@
 enum { NEO_TASK_LIMIT_MS = 60000, NEO_TASK_CPU_MS = 3000 }; /* limits of a base and of a race */
 
 /* ---- progress.c */
-double neo_tune_now_s(void);               /* a monotonic clock */
 double neo_tune_left_s(const neo_tune *t); /* seconds that are left; below 0: time is over */
 bool neo_tune_late(const neo_tune *t);
 bool neo_tune_stopped(const neo_tune *t);
@@ -106,5 +104,3 @@ neo_status neo_task_finals(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* ---- tune.c */
 /* The task that gets the next batch; null: none. */
 neo_task *neo_tune_next(neo_tune *t);
-
-#endif

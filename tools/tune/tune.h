@@ -8,8 +8,7 @@
  * the expected answer from then on. The best candidate is raced against the base, alternating, and
  * is recorded at once if it is quicker by more than 2 %. Every trial goes to the log, and later
  * runs read the log and the records, so an interruption costs one batch. */
-#ifndef NEO_TOOLS_TUNE_H
-#define NEO_TOOLS_TUNE_H
+#pragma once
 #include "tools/tune/inputs.h"
 #include "tools/tune/job.h"
 #include "tools/tune/measurer.h"
@@ -143,5 +142,3 @@ double neo_task_ns(const neo_tune *t, const neo_task *x, bool best);
 double neo_tune_step_ns(const neo_tune *t, bool best);
 /* The share of that time in tuned kernels. */
 double neo_tune_covered(const neo_tune *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* Loads and stores of accesses whose addresses are known (core/load.c, core/store.c); core/mem.c analyses the
  * offsets. */
-#ifndef NEO_CODEGEN_LLVM_ACCESS_H
-#define NEO_CODEGEN_LLVM_ACCESS_H
+#pragma once
 #include "codegen/llvm/gen.h"
 
 enum { NEO_LL_DUMMY_ALIGN = 64 }; /* bytes */
@@ -52,5 +51,3 @@ void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LL
 /* Stores a vector, by a nontemporal store if wanted. */
 void neo_ll_store_lanes(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
                         bool nontemporal);
-
-#endif

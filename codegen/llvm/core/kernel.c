@@ -117,8 +117,7 @@ void neo_ll_body(neo_ll_gen *g) {
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol, const char **why) {
   *why = "";
   assert(!l->finished && "kernels come before neo_llvm_finish");
-  neo_str text;
-  neo_str_init(&text, l->arena);
+  neo_str text = neo_str_in(l->arena);
   neo_status status = neo_kernel_verify(k, &text);
   if (status) {
     *why = neo_str_text(&text);

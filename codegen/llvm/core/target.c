@@ -164,9 +164,8 @@ bool neo_target_take(neo_arena *a, neo_target *t, const neo_machine *profile, co
                             t->machine.name);
     return false;
   }
-  neo_str text;
   uint64_t h[2];
-  neo_str_init(&text, a);
+  neo_str text = neo_str_in(a);
   neo_machine_print(profile, &text);
   neo_hash128(neo_str_text(&text), text.n, h);
   t->profile = neo_arena_printf(a, "%016llx", (unsigned long long)h[0]);

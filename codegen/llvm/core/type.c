@@ -7,7 +7,6 @@
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static LLVMTypeRef widen(LLVMTypeRef t, uint32_t w) {

@@ -1,7 +1,6 @@
 /* Element functions of f64: arithmetic of double-double numbers, and the functions of each file.
  * Private to codegen/llvm/math. */
-#ifndef NEO_CODEGEN_LLVM_MATH64_H
-#define NEO_CODEGEN_LLVM_MATH64_H
+#pragma once
 #include "codegen/llvm/num.h"
 
 #define MAGIC64 0x1.8p52 /* adding it rounds to an integer, in the low bits */
@@ -69,5 +68,3 @@ val neo_ll_exp64(neo_llvm *l, neo_op op, val x);        /* exp, and functions of
 val neo_ll_log64(neo_llvm *l, neo_op op, val x, val y); /* log, log1p, softplus, pow */
 val neo_ll_trig64(neo_llvm *l, neo_op op, val x);       /* sin, cos, tan */
 val neo_ll_erf64(neo_llvm *l, neo_op op, val x);        /* erf, gelu, phi, bell */
-
-#endif

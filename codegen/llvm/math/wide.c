@@ -7,7 +7,6 @@
  * vector with a larger element (or infinity) calls the functions of f64 for those lanes. */
 #include "codegen/llvm/num.h"
 #include <assert.h>
-#include <string.h>
 
 #define MAGIC64 0x1.8p52
 

@@ -125,9 +125,8 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
 void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
   enum { MOST = 8 };
   LLVMTypeRef type[MOST];
-  neo_str all;
   unsigned n = 0;
-  neo_str_init(&all, g->l->arena);
+  neo_str all = neo_str_in(g->l->arena);
   for (; rule[n]; n++) {
     type[n] = LLVMTypeOf(arg[n]);
     neo_str_addf(&all, "%c,", rule[n]);

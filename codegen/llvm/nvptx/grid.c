@@ -31,7 +31,6 @@
  * the end of a block that has shared memory, because the next block uses that memory again. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
-#include <string.h>
 
 typedef struct {
   neo_llvm *l;
@@ -380,8 +379,7 @@ static void run_loop(grid *x, size_t i) {
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) {
   grid x = {.l = l, .part = part, .n = n, .threads = threads};
-  neo_str text;
-  neo_str_init(&text, l->arena);
+  neo_str text = neo_str_in(l->arena);
   *why = "";
   assert(l->target.sm && n > 0 && "kernels of a GPU");
   for (size_t i = 0; i < n; i++) {
@@ -395,7 +393,8 @@ neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64
   make_parts(&x, symbol);
   give(&x);
   neo_ll_gpu_most_threads(&x.gen[0], threads);
-  if (!l->target.emulated) /* one block on a multiprocessor is enough, so registers are not scarce */
+  if (!l->target
+           .emulated) /* one block on a multiprocessor is enough, so registers are not scarce */
     neo_ll_text_attribute(l, x.fn, "nvvm.minctasm", "1");
   if (neo_target_waits(&l->target))
     neo_ll_gpu_wait(&x.gen[0]);

@@ -1,7 +1,6 @@
 /* Code of kernels for NVIDIA GPUs: declarations of the files of this folder. core/emit.c and core/kernel.c, which
  * call it, include it as well. block.c is below all other files, statement.c and kernel.c above them. */
-#ifndef NEO_CODEGEN_LLVM_NVPTX_H
-#define NEO_CODEGEN_LLVM_NVPTX_H
+#pragma once
 #include "codegen/llvm/gen.h"
 
 /* Emits a statement that only GPUs have (nvptx/statement.c). `block` emits the blocks inside of it. */
@@ -73,5 +72,3 @@ void neo_ll_gpu_voted(neo_ll_gen *g);
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
 void neo_ll_gpu_loop_end(neo_ll_gen *g);
 void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);
-
-#endif

@@ -17,7 +17,6 @@
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
-#include <string.h>
 
 enum { WARP = 32, EIGHT = 8 };
 
@@ -58,8 +57,7 @@ static void set_registers(neo_ll_gen *g, const neo_ls *s, bool more) {
     neo_ll_tell(g->l, "neo_gpu_registers", arg, 3);
     return;
   }
-  neo_str text;
-  neo_str_init(&text, g->l->arena);
+  neo_str text = neo_str_in(g->l->arena);
   neo_str_addf(&text, "setmaxnreg.%s.sync.aligned.u32 %u;", more ? "inc" : "dec", n);
   neo_ll_gpu_assembly(g, neo_str_text(&text), "", NULL);
 }

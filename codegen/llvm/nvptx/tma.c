@@ -70,7 +70,6 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
   const neo_box *x = s->tma_copy.box;
   LLVMValueRef arg[3 + NEO_BOX_RANK] = {neo_ll_shared_place(g, &s->tma_copy.to), map_of(g, s),
                                         neo_ll_shared_place(g, &s->tma_copy.mbarrier)};
-  neo_str text;
   for (uint32_t d = 0; d < NEO_BOX_RANK; d++)
     arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int32(g->l, 0);
   LLVMBasicBlockRef after = first_thread(g);
@@ -79,7 +78,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
     all_threads(g, after);
     return;
   }
-  neo_str_init(&text, g->l->arena);
+  neo_str text = neo_str_in(g->l->arena);
   neo_str_addf(&text,
                "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                "[$0], [$1, {",

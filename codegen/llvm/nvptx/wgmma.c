@@ -16,7 +16,6 @@
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
-#include <string.h>
 
 enum {
   SHARED_SPACE = 3,
@@ -27,7 +26,8 @@ enum {
 };
 
 typedef struct {
-  uint32_t tall, wide; /* number of instructions along the rows, of 64 rows each; a thread's sums of each */
+  uint32_t tall,
+      wide; /* number of instructions along the rows, of 64 rows each; a thread's sums of each */
   LLVMValueRef *slot;
 } sums;
 
@@ -103,9 +103,8 @@ static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValue
   LLVMBuilderRef b = g->l->b;
   unsigned n = x->tall * x->wide;
   LLVMTypeRef type[MOST_ARGUMENTS], f32 = neo_ll_type(g->l, NEO_F32_T, 1);
-  neo_str rule;
   assert(n <= MOST_SUMS && n + more <= MOST_ARGUMENTS);
-  neo_str_init(&rule, g->l->arena);
+  neo_str rule = neo_str_in(g->l->arena);
   for (unsigned e = 0; e < n; e++) {
     neo_str_add(&rule, e ? ",=f" : "=f");
     type[e] = f32;
@@ -144,8 +143,7 @@ static void say_product(neo_str *text, const neo_ls *s, const sums *x, uint32_t 
 static void assembly(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
   LLVMValueRef arg[MOST_ARGUMENTS];
   unsigned n = x->tall * x->wide, more = 0;
-  neo_str text;
-  neo_str_init(&text, g->l->arena);
+  neo_str text = neo_str_in(g->l->arena);
   neo_str_add(&text, "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, 1, 0;\n\t"
                      "wgmma.fence.sync.aligned;\n\t");
   for (int k = 0; k < INSTRUCTIONS; k++) {
@@ -205,8 +203,7 @@ void neo_ll_wgmma_wait(neo_ll_gen *g, const neo_ls *s) {
     return;
   }
   LLVMValueRef arg[MOST_ARGUMENTS];
-  neo_str text;
-  neo_str_init(&text, g->l->arena);
+  neo_str text = neo_str_in(g->l->arena);
   neo_str_addf(&text, "wgmma.wait_group.sync.aligned %lld;", (long long)s->wgmma_wait.pending);
   through(g, s->wgmma_wait.pending ? &none : &x, &text, arg, 0);
 }

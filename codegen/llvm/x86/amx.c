@@ -11,7 +11,6 @@
 #include "codegen/llvm/gen.h"
 #include "schedule/schedule.h"
 #include <assert.h>
-#include <string.h>
 
 enum {
   TILE_BYTES = NEO_TILE_ROWS * NEO_TILE_CELLS * 4,

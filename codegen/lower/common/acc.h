@@ -1,7 +1,6 @@
 /* Accumulators, as other files of codegen/lower/common and the stages at a register tile use them.
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_COMMON_ACC_H
-#define NEO_CODEGEN_LOWER_COMMON_ACC_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* ---- lower/common/acc.c */
@@ -27,5 +26,3 @@ const neo_lx *neo_acc_where(lowering *l, const neo_lx *cond, const neo_lx *yes, 
  * for a register tile. False: it has less than three factors, too many, or all vary alike; the order
  * is then the written one. */
 bool neo_acc_operands(lowering *l, neo_expr product, const neo_lx *out[2]);
-
-#endif

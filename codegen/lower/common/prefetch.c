@@ -11,8 +11,7 @@ void neo_lower_prefetch_row(lowering *l, neo_block *in, const neo_stage *s, cons
     if (s != &l->f->stages.at[x->stage])
       continue;
     neo_map_get(&l->buf_of, x->tensor.i, &buf);
-    for (int64_t i = 0; i < n;
-         i += LINE_BYTES / neo_type_bytes((neo_type)neo_tensor_at(l->m, x->tensor)->type)) {
+    for (int64_t i = 0; i < n; i += LINE_BYTES / neo_type_bytes(neo_tensor_type(l->m, x->tensor))) {
       neo_lower_set_axis(l, axis, lx_add(l, at, lx_int(l, i)), l->depth);
       const neo_lx *next = lx_add(l, neo_lower_expr(l, x->offset), lx_int(l, x->step));
       neo_ls_prefetch(l->k, in, (uint32_t)buf, next, true);

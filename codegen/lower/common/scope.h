@@ -20,8 +20,7 @@
  * prefetch.c, expr.c, row_stash.c, index.c.
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_SCOPE_H
-#define NEO_CODEGEN_LOWER_SCOPE_H
+#pragma once
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/prove.h"
@@ -126,8 +125,8 @@ typedef struct { /* the current block of the reduction's first axis */
 typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
-  int64_t partial_sums;  /* accumulators of an element, which take the steps of its sum cyclically */
-  bool flat;             /* a tile has fewer rows than columns */
+  int64_t partial_sums; /* accumulators of an element, which take the steps of its sum cyclically */
+  bool flat;            /* a tile has fewer rows than columns */
 } lane_axes;
 
 typedef struct {
@@ -179,10 +178,11 @@ typedef struct lowering {
   bool leaves_out; /* some iterations of the outer loops compute nothing */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
-  bool end_prefetched;               /* earlier steps of the tile prefetched for its end */
-  neo_stash stash;                   /* values of rows that later stages read */
-  bool *reads_stash;                 /* by stage: the row has all of its positions */
-  bool stash_filled[NEO_STASH_MOST]; /* the value is stashed at the current point of code generation */
+  bool end_prefetched; /* earlier steps of the tile prefetched for its end */
+  neo_stash stash;     /* values of rows that later stages read */
+  bool *reads_stash;   /* by stage: the row has all of its positions */
+  bool stash_filled
+      [NEO_STASH_MOST]; /* the value is stashed at the current point of code generation */
   uint32_t stash_buf[NEO_STASH_MOST];
   int64_t stash_threads; /* threads whose registers hold the stash; 0: it is in scratch */
   bool stash_here;       /* the current tile covers the thread's whole part of the row */
@@ -334,7 +334,8 @@ uint32_t neo_lower_clips_of(lowering *l, neo_expr where, bool *all, lower_clip *
 typedef struct {                 /* steps of an own axis */
   const neo_lx *lo, *hi;         /* that some element of the tile needs */
   const neo_lx *all_lo, *all_hi; /* that all elements need */
-  bool some, all; /* a condition narrowed the range; no condition is left inside of [all_lo, all_hi) */
+  bool some,
+      all; /* a condition narrowed the range; no condition is left inside of [all_lo, all_hi) */
 } clipped_range;
 clipped_range neo_lower_clip(lowering *l, const stage_bounds *b, uint32_t own, const tile *t,
                              const neo_lx *lo, const neo_lx *hi);
@@ -407,5 +408,3 @@ void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
 /* Stashes the values that the stage is the first to compute, at the current lanes. */
 void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s);
-
-#endif

@@ -7,8 +7,7 @@
  *   fragments.c  products by warps (codegen/loop/warp.h)
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_GPU_BLOCK_H
-#define NEO_CODEGEN_LOWER_GPU_BLOCK_H
+#pragma once
 #include "codegen/loop/warp.h"
 #include "codegen/loop/wgmma.h"
 #include "codegen/lower/common/scope.h"
@@ -169,5 +168,3 @@ void neo_mma_declare(neo_products *x, neo_block *in);
 void neo_mma_set_rows(neo_products *x, neo_block *in);
 /* acc += BLOCK_K steps of rows and columns in these buffers. */
 void neo_mma_multiply(neo_products *x, neo_block *in, const uint32_t *buf);
-
-#endif

@@ -10,11 +10,8 @@
  *   block.c     axes and points of a thread
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_GPU_NESTED_H
-#define NEO_CODEGEN_LOWER_GPU_NESTED_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* The whole kernel. */
 void neo_lower_gpu_nested(lowering *l);
-
-#endif

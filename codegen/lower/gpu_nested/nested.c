@@ -25,7 +25,6 @@
  * tested as well, unless all rows of the block need all its steps. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include "codegen/lower/gpu_nested/gpu_nested.h"
-#include "schedule/gpu_tile/gpu_tile.h"
 #include <assert.h>
 
 enum { WARP = 32 };

@@ -1,6 +1,5 @@
 /* A kernel of nested reductions, while it is lowered. Private to codegen/lower/gpu_nested. */
-#ifndef NEO_CODEGEN_LOWER_NESTED_H
-#define NEO_CODEGEN_LOWER_NESTED_H
+#pragma once
 #include "codegen/lower/gpu_block/block.h"
 #include "schedule/gpu_nested/nested.h"
 
@@ -159,5 +158,3 @@ void neo_ln_set_ranges(nested_kernel *x, const neo_stage *host);
 
 /* ---- lower/gpu_nested/rows.c: the kernel if rows are reduced */
 void neo_ln_rows(nested_kernel *x, neo_block *in);
-
-#endif

@@ -1,6 +1,5 @@
 /* Layouts in shared memory of operands of warps' products (lower/gpu_nested/warp.c). */
 #include "codegen/lower/gpu_nested/nested.h"
-#include <assert.h>
 
 static void make_operand(nested_kernel *x, neo_products *w, int k, const tile_dim *of, bool along,
                          const char *name) {

@@ -17,10 +17,6 @@ typedef struct {
 
 /* ---- where a factor is not zero */
 
-static neo_expr both_of(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
 /* A condition without which the expression is zero; 0: unknown. */
 static neo_expr nonzero(neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
@@ -32,13 +28,13 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
   case NEO_OP_NEG:
     return nonzero(m, a);
   case NEO_OP_MUL:
-    return both_of(m, nonzero(m, a), nonzero(m, b));
+    return neo_both(m, nonzero(m, a), nonzero(m, b));
   case NEO_OP_ADD:
   case NEO_OP_SUB:
     a = nonzero(m, a);
     return a.i && a.i == nonzero(m, b).i ? a : (neo_expr){0};
   case NEO_OP_SELECT:
-    return neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2)) ? both_of(m, a, nonzero(m, b))
+    return neo_expr_is_zero(m, neo_list_expr(m, n.arg, 2)) ? neo_both(m, a, nonzero(m, b))
                                                            : (neo_expr){0};
   default:
     return (neo_expr){0};

@@ -18,7 +18,6 @@
  * Zero times an infinity is NaN. So such a block is summed by itself, and elements of it that are not
  * finite are computed again without the excluded steps. */
 #include "codegen/lower/gpu_nested/nested.h"
-#include <assert.h>
 #include <math.h>
 
 /* ---- operands */

@@ -4,11 +4,8 @@
  *   join.c  reduction of threads' partial sums
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_GPU_ROWS_H
-#define NEO_CODEGEN_LOWER_GPU_ROWS_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* The whole kernel. */
 void neo_lower_gpu_rows(lowering *l);
-
-#endif

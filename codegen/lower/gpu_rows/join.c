@@ -16,7 +16,6 @@
  *   shuffle sum, sum first 1 of 32 */
 #include "base/whole.h"
 #include "codegen/lower/gpu_rows/rows.h"
-#include <assert.h>
 
 enum { RADIX = 8 };
 

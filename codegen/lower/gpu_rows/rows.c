@@ -22,7 +22,6 @@
  * Lane 0 alone computes a stage whose payloads do not tell the order of steps. */
 #include "codegen/lower/gpu_rows/rows.h"
 #include "codegen/lower/gpu_rows/gpu_rows.h"
-#include <assert.h>
 
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
@@ -426,26 +425,21 @@ static void make_sums(rows_kernel *p, neo_block *in) {
   }
 }
 
-typedef struct {
-  neo_expr value;
-  bool found;
-} value_look;
-
-static void look_value(void *ctx, neo_expr e) {
-  value_look *x = ctx;
-  x->found = x->found || e.i == x->value.i;
+static bool is_value(const neo_module *m, neo_expr e, const void *value) {
+  (void)m;
+  return e.i == ((const neo_expr *)value)->i;
 }
 
 /* Is the value a part of results of points that need no sums? */
 static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   const lowering *l = p->l;
-  value_look x = {value, false};
+  bool found = false;
   for (size_t k = 0; k < l->f->stages.n; k++)
     for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
       const neo_node *select = neo_expr_node(l->m, l->f->stages.at[k].outs.at[i].value);
-      neo_expr_visit(l->m, neo_list_expr(l->m, select->arg, 2), look_value, &x);
+      found = found || neo_expr_any(l->m, neo_list_expr(l->m, select->arg, 2), is_value, &value);
     }
-  return x.found;
+  return found;
 }
 
 /* Drops values that only a stage of sums would have stashed: a row without sums skips that stage. */

@@ -1,7 +1,6 @@
 /* Blocks of threads at points of the shared axes: the state of lower/gpu_rows/rows.c, join.c and threads.c. Private to
  * codegen/lower/gpu_rows. */
-#ifndef NEO_CODEGEN_LOWER_GPU_ROWS_ROWS_H
-#define NEO_CODEGEN_LOWER_GPU_ROWS_ROWS_H
+#pragma once
 #include "codegen/loop/warp.h"
 #include "codegen/lower/common/scope.h"
 
@@ -35,5 +34,3 @@ int64_t neo_gpu_rows_lanes_in_warp(const rows_kernel *p);
 void neo_gpu_rows_join(rows_kernel *p, neo_block *in, const neo_stage *s, bool all);
 /* Broadcasts the sums of lane 0 to the other lanes. */
 void neo_gpu_rows_broadcast(rows_kernel *p, neo_block *in, const neo_stage *s);
-
-#endif

@@ -10,11 +10,8 @@
  *   epilogue.c   the stages that store
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_GPU_TILE_H
-#define NEO_CODEGEN_LOWER_GPU_TILE_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* The whole kernel. */
 void neo_lower_gpu_tile(lowering *l);
-
-#endif

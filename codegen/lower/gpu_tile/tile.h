@@ -1,7 +1,6 @@
 /* A contraction's tile by a block of threads, while it is lowered.
  * Private to codegen/lower/gpu_tile. */
-#ifndef NEO_CODEGEN_LOWER_BLOCK_H
-#define NEO_CODEGEN_LOWER_BLOCK_H
+#pragma once
 #include "codegen/lower/gpu_block/block.h"
 
 /* The current stage and the parity of its mbarrier's phase: registers, and their values. */
@@ -128,5 +127,3 @@ const neo_lx *neo_btile_swizzled_at(block_tile *x, const operand *o, const neo_l
 void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
                                   const neo_lx *const *start);
 void neo_btile_warpgroups(block_tile *x, neo_block *in);
-
-#endif

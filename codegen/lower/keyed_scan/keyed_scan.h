@@ -1,8 +1,5 @@
 /* Lowering of keyed scans (schedule/keyed_scan/keyed_scan.h): the loop over the scan's axis in the block. */
-#ifndef NEO_CODEGEN_LOWER_KEYED_SCAN_H
-#define NEO_CODEGEN_LOWER_KEYED_SCAN_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 void neo_lower_keyed_scan(lowering *l, neo_block *in);
-
-#endif

@@ -13,8 +13,7 @@
  * holds the count before that.
  *
  * On a GPU one block makes the first pass (gpu.c), and all threads the second. */
-#ifndef NEO_CODEGEN_LOWER_LEVELS_H
-#define NEO_CODEGEN_LOWER_LEVELS_H
+#pragma once
 #include "codegen/loop/loop.h"
 #include "fusion/group.h"
 
@@ -24,5 +23,3 @@ typedef NEO_VEC(neo_kernel *) neo_kernels;
  * `why` has a text. */
 neo_status neo_lower_levels(neo_module *m, const neo_group *g, bool gpu, neo_arena *a,
                             neo_kernels *out, neo_str *why) NEO_MUST_CHECK;
-
-#endif

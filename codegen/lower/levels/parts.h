@@ -1,6 +1,5 @@
 /* Private to codegen/lower/levels: the parts that kernels for processors and GPUs share. */
-#ifndef NEO_CODEGEN_LOWER_LEVELS_PARTS_H
-#define NEO_CODEGEN_LOWER_LEVELS_PARTS_H
+#pragma once
 #include "codegen/lower/levels/levels.h"
 
 enum { LEVELS_NO_BUF = UINT32_MAX }; /* the buffer of a table without readers */
@@ -85,5 +84,3 @@ void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used);
 /* ---- cpu.c, gpu.c */
 void level_kernels_cpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out);
 void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out);
-
-#endif

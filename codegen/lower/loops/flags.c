@@ -8,7 +8,6 @@
  *       some = true
  *       if b + 64 <= N: some = any[l] flag[b + l]
  *       if some: for n in b..min(b + 64, N): if flag[n]: row(n) */
-#include "codegen/lower/common/acc.h"
 #include "codegen/lower/loops/loops.h"
 #include "schedule/contract.h"
 #include "schedule/extent.h"

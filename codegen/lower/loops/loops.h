@@ -13,8 +13,7 @@
  *   prefetch_gathered.c  prefetches of rows that data name
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_LOOPS_H
-#define NEO_CODEGEN_LOWER_LOOPS_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* The whole kernel. */
@@ -71,8 +70,9 @@ void neo_lower_prefetch_gathered(lowering *l, neo_block *in, const neo_stage *s,
 
 /* needed.c: the elements along an axis that readers of the results need, which may depend on data. */
 typedef struct {
-  bool on;        /* else all are needed */
-  neo_expr where; /* the elements of outer loops' axes for which this holds; 0: a range along an axis: */
+  bool on; /* else all are needed */
+  neo_expr
+      where; /* the elements of outer loops' axes for which this holds; 0: a range along an axis: */
   uint32_t axis;
   neo_expr lo, hi; /* elements from `lo` on, below `hi`; 0: the axis' own end */
 } needed_range;
@@ -91,5 +91,3 @@ neo_form_flags neo_lower_flags(lowering *l);
 neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
                                   const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
 void neo_lower_close_flagged(lowering *l);
-
-#endif

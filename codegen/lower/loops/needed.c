@@ -18,7 +18,7 @@ static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shif
   *axis = (uint32_t)__builtin_ctzll(axes);
   if (!neo_flat_stride(m, l->original, e, *axis, &stride) || stride != 1)
     return false;
-  neo_expr by[NEO_FORM_MAX_AXES], zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr by[NEO_FORM_MAX_AXES], zero = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < l->original->axes.n; k++)
     by[k] = k == *axis ? zero : neo_axis_ref(m, k);
   *shift = neo_expr_subst_axes(m, e, by, (uint32_t)l->original->axes.n);

@@ -7,7 +7,6 @@
  * iterations later. The table of row numbers must be safe to read there: either every index of the loop is inside of
  * the table, or every iteration reads the table anyway. A prefetch changes no result. */
 #include "codegen/lower/loops/loops.h"
-#include "schedule/extent.h"
 
 enum {
   DISTANCE_BYTES =
@@ -27,7 +26,7 @@ typedef struct {
 
 static bool is_large(const lowering *l, neo_tensor t) {
   int64_t n = neo_extent_most(l->m, neo_tensor_elements(l->m, t));
-  return n < 0 || n * neo_type_bytes((neo_type)neo_tensor_at(l->m, t)->type) >= LEAST_BYTES;
+  return n < 0 || n * neo_type_bytes(neo_tensor_type(l->m, t)) >= LEAST_BYTES;
 }
 
 /* Is every load of the index one that may be made at any iteration? */

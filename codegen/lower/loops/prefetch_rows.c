@@ -31,7 +31,7 @@ typedef struct {
 } finder;
 
 static int64_t type_bytes(const lowering *l, neo_tensor t) {
-  return neo_type_bytes((neo_type)neo_tensor_at(l->m, t)->type);
+  return neo_type_bytes(neo_tensor_type(l->m, t));
 }
 
 static bool is_large(lowering *l, neo_tensor t) {

@@ -12,7 +12,6 @@
 #include "codegen/lower/common/acc.h"
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
-#include <assert.h>
 
 /* ---- reduction loops */
 

@@ -2,8 +2,7 @@
  * dots of vectors (dots.c).
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_PAIRS_H
-#define NEO_CODEGEN_LOWER_PAIRS_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* Fills l->matrix and l->packs. */
@@ -13,5 +12,3 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
 void neo_lower_matrix_block(lowering *l, neo_block *in, const neo_lx *const *range);
 /* Adds a register tile's sums, by dots, to accumulators that are declared. */
 void neo_lower_dots(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-
-#endif

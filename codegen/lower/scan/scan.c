@@ -27,7 +27,7 @@ static neo_expr at_u(scan_loop *c, neo_expr e, neo_expr u) {
 }
 
 static neo_expr i64_of(scan_loop *c, int64_t x) {
-  return neo_const_int(c->l->m, NEO_I64_T, x);
+  return neo_const_i64(c->l->m, x);
 }
 
 /* e + n, in linear form. */
@@ -91,7 +91,7 @@ static void one_point(scan_loop *c, neo_block *in) {
   /* The range of own axes says nothing here: it may be empty, and then anything follows from it. */
   neo_facts shared = {l->fact_axes, (uint32_t)l->f->axes.n, NULL, 0};
   for (int i = 0; i < 2; i++)
-    if (neo_prove(l->p, &shared, goal[i], NULL) != NEO_PROVED)
+    if (!neo_proves(l->p, &shared, goal[i]))
       left = left.i ? neo_op2(m, NEO_OP_AND, left, goal[i]) : goal[i];
   if (left.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, left))->branch.then;

@@ -2,10 +2,7 @@
  * [n_lo, n_hi).
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_SCAN_H
-#define NEO_CODEGEN_LOWER_SCAN_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
-
-#endif

@@ -17,15 +17,14 @@ typedef struct {
 /* Is v, the key, one of the rows? Null: always. */
 static const neo_lx *is_inside(lowering *l, const neo_segment_key *x, const neo_lx *lo,
                                const neo_lx *v, const neo_lx *hi) {
-  neo_expr key = neo_cast(l->m, NEO_I64_T, x->from), zero = neo_const_int(l->m, NEO_I64_T, 0);
+  neo_expr key = neo_cast(l->m, NEO_I64_T, x->from), zero = neo_const_i64(l->m, 0);
   neo_expr below = neo_op2(l->m, NEO_OP_LT, key, l->f->axes.at[x->axis].hi);
   const neo_lx *low = neo_lx_op2(l->k, NEO_OP_LE, lo, v),
                *high = neo_lx_op2(l->k, NEO_OP_LT, v, hi);
   int64_t first;
   bool is_low = neo_lx_is_int(lo, &first) && first == 0 &&
-                neo_prove(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key), NULL) == NEO_PROVED;
-  bool is_high =
-      hi == neo_lower_extent(l, x->axis) && neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
+                neo_proves(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key));
+  bool is_high = hi == neo_lower_extent(l, x->axis) && neo_proves(l->p, &l->facts, below);
   if (is_low && is_high)
     return NULL;
   return is_low ? high : is_high ? low : neo_lx_op2(l->k, NEO_OP_AND, low, high);

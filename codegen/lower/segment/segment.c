@@ -209,16 +209,11 @@ static void over_rows(segment *c, neo_block *in, uint32_t k, segment_body *f) {
 
 enum { LONG = 8, VECTOR_BYTES = 64 };
 
-typedef struct {
-  const neo_module *m;
-  bool is;
-} long_body;
-
-static void find_long(void *ctx, neo_expr e) {
-  long_body *y = ctx;
-  const neo_node *n = neo_expr_node(y->m, e);
-  y->is = y->is || (neo_op_is_elementwise((neo_op)n->op) && neo_type_is_float((neo_type)n->type) &&
-                    neo_op_additions((neo_op)n->op) >= LONG);
+static bool is_long(const neo_module *m, neo_expr e, const void *x) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)x;
+  return neo_op_is_elementwise((neo_op)n->op) && neo_type_is_float((neo_type)n->type) &&
+         neo_op_additions((neo_op)n->op) >= LONG;
 }
 
 /* Does a body take so long that it pays to compute it in lanes? Terms are then in no lanes of
@@ -226,15 +221,14 @@ static void find_long(void *ctx, neo_expr e) {
 static bool has_lanes(const segment *c) {
   lowering *l = lowering_of(c);
   const neo_segment_pass *p = &c->t.seg.pass[c->pass];
-  long_body y = {l->m, false};
-  bool fits = c->t.n_axis < 0;
+  bool fits = c->t.n_axis < 0, any = false;
   for (uint32_t k = 0; k < p->n_keys; k++)
     fits = fits && !p->key[k].last.i && !p->key[k].end.i;
   for (uint32_t k = 0; k < c->sum->accs.n; k++) {
     fits = fits && c->sum->accs.at[k].kind != NEO_RED_NONE;
-    neo_expr_visit(l->m, c->sum->accs.at[k].body, find_long, &y);
+    any = any || neo_expr_any(l->m, c->sum->accs.at[k].body, is_long, NULL);
   }
-  return fits && y.is;
+  return fits && any;
 }
 
 static void store_terms(segment *c, neo_block *in, const neo_lx *lane) {

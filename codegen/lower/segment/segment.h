@@ -1,8 +1,7 @@
 /* Lowering of segmented reductions (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_SEGMENT_H
-#define NEO_CODEGEN_LOWER_SEGMENT_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 #include "schedule/segment/segment.h"
 
@@ -45,5 +44,3 @@ void neo_lower_add_tables(neo_lower_tables *t);
 const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k);
 /* Sets all elements of an accumulator to the reducer's identity, if they are contiguous. False: they are not. */
 bool neo_lower_fill_table(neo_lower_tables *t, neo_block *in, uint32_t k);
-
-#endif

@@ -3,7 +3,6 @@
 #include "codegen/lower/common/acc.h"
 #include "codegen/lower/segment/segment.h"
 #include "schedule/extent.h"
-#include <math.h>
 
 static const neo_form_acc *acc_of(const neo_lower_tables *t, uint32_t k) {
   const neo_form *f = t->l->f;

@@ -157,8 +157,8 @@ static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *
   uint32_t own = (uint32_t)l->f->axes.n + w->own;
   int64_t base = w->lo - w->beta * p->shift, most = p->reach - 1;
   neo_axis_rec before = l->fact_axes[own], *now = &l->fact_axes[own];
-  now->lo = neo_const_int(l->m, NEO_I64_T, w->beta < 0 ? base - most : base);
-  now->hi = neo_const_int(l->m, NEO_I64_T, (w->beta < 0 ? base : base + most) + 1);
+  now->lo = neo_const_i64(l->m, w->beta < 0 ? base - most : base);
+  now->hi = neo_const_i64(l->m, (w->beta < 0 ? base : base + most) + 1);
   neo_map_init(&l->safe, l->a);
   neo_lower_set_axis(l, axis, lo, l->depth);
   c->n = 0;

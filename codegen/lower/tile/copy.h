@@ -7,8 +7,7 @@
  *   lower/tile/copy_fused.c   columns of several fused axes
  *
  * Private to codegen/lower/tile. */
-#ifndef NEO_CODEGEN_LOWER_COPY_H
-#define NEO_CODEGEN_LOWER_COPY_H
+#pragma once
 #include "codegen/lower/tile/pack.h"
 
 typedef struct { /* a loop of the copy */
@@ -68,5 +67,3 @@ typedef struct { /* columns [lo, hi) */
 /* Opens loops over own axes from k on that the temporary does not hold; inside, fills it and cuts it
  * into tiles. */
 void neo_copy_fused(copier *c, neo_block *in, const fused_columns *w, uint32_t k);
-
-#endif

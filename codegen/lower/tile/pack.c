@@ -23,7 +23,6 @@
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
-#include <assert.h>
 
 /* ---- planning */
 
@@ -182,8 +181,8 @@ void neo_lower_plan_packs(lowering *l) {
   if (drop && b->where_original.i) {
     neo_condition_context known = neo_lower_condition_context(l);
     neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
-    if (!left.i ||
-        neo_lower_safe_under(l, left, (neo_expr){0})) /* else its reads may need dropped conjuncts */
+    if (!left.i || neo_lower_safe_under(
+                       l, left, (neo_expr){0})) /* else its reads may need dropped conjuncts */
       b->where_original = left;
     b->where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
   }

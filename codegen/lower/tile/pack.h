@@ -5,8 +5,7 @@
  *   copy*.c  the copies (tile/copy.h)
  *
  * Private to codegen/lower. */
-#ifndef NEO_CODEGEN_LOWER_PACK_H
-#define NEO_CODEGEN_LOWER_PACK_H
+#pragma once
 #include "codegen/lower/common/scope.h"
 
 /* Fills l->packs, and removes the conjuncts that the copies test from the bounds' conditions. */
@@ -16,5 +15,3 @@ void neo_lower_plan_packs(lowering *l);
  * a stage of the original form, and so are the facts. */
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
                     const stage_bounds *b, const neo_lx *const *range);
-
-#endif

@@ -97,6 +97,16 @@ def _target(t):
     return t.name + indices + _type(t.type)
 
 
+def _edges(edges):
+    """Places for children, or lists of edges: `edges <= 6`, `word.edges <= 6`."""
+    words = [f"{kind}.edges" if kind else "edges" if is_list else "children" for is_list, kind, _ in edges]
+    return ", ".join(f"{word} <= {_tight(most)}" for word, (_, _, most) in zip(words, edges))
+
+
+def _gathered(variable, default):
+    return _variable(variable) + (f" = {expression(default)}" if default else "")
+
+
 def _bindings(bindings):
     return ", ".join(f"{_target(t)} = {expression(e)}" for t, e in bindings)
 
@@ -173,10 +183,10 @@ _STATEMENTS = {
     Declare: _declare,
     Define: lambda s: _region(", ".join([_target(s.target)] + s.more) + " = ", s.value),
     Bind: lambda s: [f"{s.kind} {_bindings(s.bindings)}"],
-    Gather: lambda s: ["gather " + ", ".join(f"{_variable(v)} = {expression(e)}" for v, e in s.bindings)],
+    Gather: lambda s: ["gather " + ", ".join(_gathered(v, e) for v, e in s.bindings)],
     Collect: lambda s: [f"collect {', '.join(s.names)}"],
     Push: lambda s: [f"push {s.name}"],
-    Graph: lambda s: [f"graph {s.name}(children <= {_tight(s.children)}, vertices <= {_tight(s.vertices)})"],
+    Graph: lambda s: [f"graph {s.name}({_edges(s.edges)}, vertices <= {_tight(s.vertices)})"],
     Function: _function,
     Vertex: _vertex,
     Optimizer: lambda s: _block(f"optimizer {s.name}{_signature(s.parameters, s.options)}", s.body),

@@ -5,8 +5,6 @@
 #include "tools/cache/code.h"
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
@@ -123,8 +121,7 @@ static neoc_exit read_profile(neoc_cli *cli, neo_compile_options *o) {
   const char *path = neoc_text(cli, NEOC_O_PROFILE, NULL);
   char *text;
   size_t n;
-  neo_str why;
-  neo_str_init(&why, cli->arena);
+  neo_str why = neo_str_in(cli->arena);
   if (!path)
     return NEOC_OK;
   if (neo_file_read(&neo_io_default, cli->arena, path, LARGEST, &text, &n))

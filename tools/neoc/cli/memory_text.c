@@ -9,8 +9,7 @@ static void add_entry(neo_str *s, neo_arena *a, const neo_entry_memory *e) {
 }
 
 const char *neoc_memory_text(neo_arena *a, const neo_summary *made) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (size_t k = 0; k < made->entries.n; k++)
     add_entry(&s, a, &made->entries.at[k]);
   if (made->cached_bytes)

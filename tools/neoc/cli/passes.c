@@ -78,8 +78,7 @@ static neoc_exit read_skips(neoc_cli *cli, neo_compile_options *o) {
 }
 
 static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
-  neo_str s;
-  neo_str_init(&s, ((neoc_cli *)ctx)->arena);
+  neo_str s = neo_str_in(((neoc_cli *)ctx)->arena);
   if (changed)
     neo_module_print(m, &s);
   fprintf(stderr, "# after %s%s\n%s", pass, changed ? "" : ": nothing changed", neo_str_text(&s));

@@ -2,15 +2,13 @@
  * code. */
 #include "tools/neoc/neoc.h"
 #include "tools/pipeline/facts.h"
-#include <string.h>
 
 static void put_diagnostics(const neoc_cli *cli, neo_compilation *c) {
   if (!c->diags || !neo_diags_count(c->diags))
     return;
   if (neoc_has(cli, NEOC_O_QUIET) && !neo_diags_errors(c->diags))
     return;
-  neo_str s;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   neo_diags_print(c->diags, &s, cli->colour);
   fflush(stdout);
   fwrite(neo_str_text(&s), 1, s.n, stderr);
@@ -18,8 +16,7 @@ static void put_diagnostics(const neoc_cli *cli, neo_compilation *c) {
 
 /* {"diagnostics": [...], "ok": true, ...} */
 static void put_json(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results) {
-  neo_str out;
-  neo_str_init(&out, cli->arena);
+  neo_str out = neo_str_in(cli->arena);
   if (c->diags)
     neo_diags_print_json(c->diags, &out);
   else
@@ -30,8 +27,7 @@ static void put_json(const neoc_cli *cli, neo_compilation *c, neo_status s, cons
   fwrite(out.at, 1, n ? n - 1 : 0, stdout);
   printf(", \"ok\": %s", s ? "false" : "true");
   if (s && c->why) {
-    neo_str why;
-    neo_str_init(&why, cli->arena);
+    neo_str why = neo_str_in(cli->arena);
     neo_str_add_json(&why, c->why);
     printf(", \"error\": %s", neo_str_text(&why));
   }
@@ -62,11 +58,10 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
 }
 
 void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c) {
-  neo_str s;
   bool asked = neoc_has(cli, NEOC_O_CHECK_FACTS);
   if (!c->facts || neoc_has(cli, NEOC_O_QUIET) || !(asked || neo_fact_check_has_left_out(c->facts)))
     return;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   neo_fact_check_add_counts(c->facts, &s);
   fprintf(stderr, "%s\n", neo_str_text(&s));
 }

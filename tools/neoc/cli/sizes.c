@@ -1,7 +1,6 @@
 /* The values of --size, by the names and bounds of a module's sizes or of those of a library's model. */
 #include "runtime/model.h"
 #include "tools/neoc/neoc.h"
-#include <string.h>
 
 typedef struct {
   const char *name;

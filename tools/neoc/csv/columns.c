@@ -17,8 +17,7 @@ static bool is_any_name(const neoc_csv_table *t, const char *text, size_t n) {
 
 static neoc_exit unknown(neoc_cli *cli, const neoc_csv_table *t, const char *name) {
   enum { MOST = 20 };
-  neo_str s;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   for (size_t k = 0; t->names && k < t->width && k < MOST; k++)
     neo_str_addf(&s, "%s%.*s", k ? ", " : "; it has: ", (int)t->names->fields.at[k].n,
                  t->names->fields.at[k].at);

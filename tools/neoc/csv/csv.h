@@ -8,8 +8,7 @@
  *
  * Fields are numbers, or names of classes. Everything else is an error with line and column: a file
  * is never silently read in another way than it is meant. */
-#ifndef NEO_TOOLS_CSV_H
-#define NEO_TOOLS_CSV_H
+#pragma once
 #include "tools/neoc/neoc.h"
 
 /* Whether the path names a table: file.csv or file.tsv, possibly with `:...` after it. */
@@ -29,5 +28,3 @@ typedef struct {
  * `no_names`). Errors are reported. */
 neoc_exit neoc_csv_read(neoc_cli *cli, const char *path, const neoc_csv_wish *wish,
                         neo_rt_array *out, neoc_texts *classes) NEO_MUST_CHECK;
-
-#endif

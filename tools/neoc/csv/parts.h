@@ -1,6 +1,5 @@
 /* Declarations that the files of this folder share. Private to tools/neoc/csv. */
-#ifndef NEO_TOOLS_CSV_PARTS_H
-#define NEO_TOOLS_CSV_PARTS_H
+#pragma once
 #include "tools/neoc/csv/csv.h"
 
 /* ---- options.c: data.csv:COLUMNS:OPTION:OPTION */
@@ -77,5 +76,3 @@ typedef NEO_VEC(neoc_csv_cell) neoc_csv_cells;
 neoc_texts neoc_csv_classes(neo_arena *a, const neoc_csv_cells *cells);
 /* The number of a class; -1: there is no such class. */
 int64_t neoc_csv_class_of(const neoc_texts *classes, neoc_csv_field f);
-
-#endif

@@ -11,8 +11,7 @@
  * its introduction; the first block of a file introduces the module. Lines indented by two more are
  * code. A function whose block has code, which is then an example of its use, is listed; a function
  * without code is a part of others. */
-#ifndef NEO_TOOLS_NEOC_DOC_H
-#define NEO_TOOLS_NEOC_DOC_H
+#pragma once
 #include "tools/neoc/source.h"
 
 typedef struct { /* a block, with its `#`; may be empty */
@@ -53,5 +52,3 @@ void doc_add_word(doc_page *p, const char *word);
 
 /* ---- function.c: descriptions from the syntax tree */
 void doc_add_function(doc_page *p, const doc_entry *e);
-
-#endif

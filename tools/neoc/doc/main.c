@@ -1,4 +1,5 @@
 /* `neoc doc`: the reference of modules as Markdown: for each a list of its functions, then these. */
+#include "base/file.h"
 #include "tools/neoc/doc/doc.h"
 #include <string.h>
 
@@ -52,7 +53,7 @@ static void make(doc_page *p) {
 }
 
 static const char *stem(neoc_cli *cli, const char *path) {
-  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  const char *name = neo_path_name(path);
   const char *dot = strrchr(name, '.');
   return neo_arena_printf(cli->arena, "%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }

@@ -56,8 +56,7 @@ static void add_modules(doc_page *p, doc_block line, neo_str *list) {
 
 /* Adds an import of each module whose functions the code calls. */
 static void add_imports(doc_page *p, doc_block b) {
-  neo_str list;
-  neo_str_init(&list, p->cli->arena);
+  neo_str list = neo_str_in(p->cli->arena);
   while (b.n) {
     const doc_block line = doc_line(&b);
     if (doc_is_code(line))

@@ -1,9 +1,8 @@
 /* A core's clock and its multiply-adds, by loops of instructions: a chain of additions takes a cycle
  * each; many chains of multiply-adds tell how many are begun a cycle, one chain how long one takes. */
+#include "base/clock.h"
 #include "tools/neoc/doctor/measure.h"
 #include <math.h>
-#include <stdbool.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -11,12 +10,6 @@
 #endif
 
 enum { STEPS = 20000, CHAINS = 12, TRIES = 200 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void add_up(void) {
   long x = 0;
@@ -78,9 +71,9 @@ CHAINS_OF(neon, float32x4_t, , vdupq_n_f32(0), FMA16)
 static double seconds_of(void (*f)(void)) {
   double best = 1e30;
   for (int k = 0; k < TRIES; k++) {
-    double t = now();
+    double t = neo_clock_s(CLOCK_THREAD_CPUTIME_ID);
     f();
-    t = now() - t;
+    t = neo_clock_s(CLOCK_THREAD_CPUTIME_ID) - t;
     best = t < best ? t : best;
   }
   return best;

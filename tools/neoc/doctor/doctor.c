@@ -19,8 +19,7 @@ static void row(doctor *d, const char *what, const char *value) {
     printf("  %-22s %s\n", what, value);
     return;
   }
-  neo_str s;
-  neo_str_init(&s, d->cli->arena);
+  neo_str s = neo_str_in(d->cli->arena);
   neo_str_add_json(&s, what);
   neo_str_add(&s, ": ");
   neo_str_add_json(&s, value);
@@ -66,8 +65,7 @@ static char *first_line_of(neo_arena *a, const char *path, const char *key) {
 static void caches(doctor *d) {
   static const char *const names[] = {"level 1 data", "level 2", "level 3"};
   static const int keys[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
-  neo_str s;
-  neo_str_init(&s, d->cli->arena);
+  neo_str s = neo_str_in(d->cli->arena);
   for (int k = 0; k < 3; k++) {
     long bytes = sysconf(keys[k]);
     if (bytes > 0)
@@ -177,14 +175,12 @@ static void software(doctor *d) {
 
 static neoc_exit write_profile(neoc_cli *cli, const neo_machine *m) {
   const char *path = neoc_text(cli, NEOC_O_PROFILE, NULL);
-  neo_str text;
-  neo_str_init(&text, cli->arena);
+  neo_str text = neo_str_in(cli->arena);
   neo_machine_print(m, &text);
   if (path && neo_file_write(&neo_io_default, path, neo_str_text(&text), text.n))
     return neoc_fail(cli, NEOC_IO, "%s cannot be written", path);
   if (cli->json) {
-    neo_str json;
-    neo_str_init(&json, cli->arena);
+    neo_str json = neo_str_in(cli->arena);
     neo_str_add_json(&json, neo_str_text(&text));
     printf("{\"profile\": %s}\n", neo_str_text(&json));
   } else

@@ -7,6 +7,7 @@
  * kernels reach a part of that, as loads and addresses take issue slots too. Numbers that are not
  * measured stay the row's: how lines come from the caches, and the cost of a tile's loops. */
 #include "tools/neoc/doctor/measure.h"
+#include "base/clock.h"
 #include "base/temp.h"
 #include "ir/ir.h"
 #include "runtime/pool.h"
@@ -15,25 +16,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The share of the additions of an isolated function that kernels reach. */
 #define OF_ADDITIONS 0.33
 
-static double time_of(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double now(void) {
-  return time_of(CLOCK_MONOTONIC);
-}
-
 /* The processor time of this thread, which does not advance while others have its core. */
 static double worked(void) {
-  return time_of(CLOCK_THREAD_CPUTIME_ID);
+  return neo_clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Rounds to three digits, more than a shared machine reproduces. */
@@ -65,8 +55,8 @@ static double seconds_of(map *p, int64_t n, double budget_s) {
   enum { BATCH_ELEMENTS = 1 << 16 };
   void *args[] = {p->x, p->y};
   int calls = n < BATCH_ELEMENTS ? (int)(BATCH_ELEMENTS / n) : 1;
-  double best = 1e30, begin = now();
-  for (int k = 0; k < 3 || now() - begin < budget_s; k++) {
+  double best = 1e30, begin = neo_now_s();
+  for (int k = 0; k < 3 || neo_now_s() - begin < budget_s; k++) {
     double t = worked();
     for (int i = 0; i < calls; i++)
       if (neo_rt_call(p->r.ctx, 0, &n, args))
@@ -153,14 +143,14 @@ static void measure_pool(neo_machine *m) {
   static const double least_s = 100e-9, most_s = 20e-6, budget_s = 1;
   neo_rt_pool *pool;
   int32_t cores = neo_rti_cores(), n = 0;
-  double took[REGIONS], begin = now();
+  double took[REGIONS], begin = neo_now_s();
   m->profile.workers = (uint32_t)cores;
   if (cores < 2 || neo_rt_pool_create(cores, &pool))
     return;
-  for (; n < REGIONS && (n < PART || now() - begin < budget_s); n++) {
-    double t = now();
+  for (; n < REGIONS && (n < PART || neo_now_s() - begin < budget_s); n++) {
+    double t = neo_now_s();
     neo_rti_pool_run(pool, nothing, NULL);
-    took[n] = now() - t;
+    took[n] = neo_now_s() - t;
   }
   neo_rt_pool_destroy(pool);
   qsort(took, (size_t)n, sizeof *took, by_size);

@@ -1,6 +1,5 @@
 /* The measurements of `neoc doctor --measure`. */
-#ifndef NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
-#define NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
+#pragma once
 #include "base/machine.h"
 #include "tools/neoc/neoc.h"
 
@@ -8,5 +7,3 @@
 neoc_exit neoc_measure_machine(neoc_cli *cli, neo_machine *m);
 /* Measures one core: its clock and its multiply-adds (core.c). */
 void neoc_measure_core(neo_machine *m);
-
-#endif

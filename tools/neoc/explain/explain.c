@@ -22,15 +22,13 @@ static void put_text(explainer *x, const char *name, const neo_str *part) {
 }
 
 static void put_ir(explainer *x, const neo_module *m) {
-  neo_str s;
-  neo_str_init(&s, x->cli->arena);
+  neo_str s = neo_str_in(x->cli->arena);
   neo_module_print(m, &s);
   put_text(x, "ir", &s);
 }
 
 static void put_part(explainer *x, const char *name, part_fn *part) {
-  neo_str s;
-  neo_str_init(&s, x->cli->arena);
+  neo_str s = neo_str_in(x->cli->arena);
   part(x->cli, x->c, &s);
   put_text(x, name, &s);
 }
@@ -97,7 +95,6 @@ static neo_status put_page(neoc_cli *cli, neo_compilation *c, const char *path, 
 neoc_exit neoc_explain(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
-  neo_str text;
   neoc_exit e = NEOC_OK, bad = NEOC_OK;
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
   const char *page = neoc_text(cli, NEOC_O_HTML, NULL);
@@ -111,7 +108,7 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_usage(cli, "--size tells the memory of --html");
   if (e)
     return e;
-  neo_str_init(&text, cli->arena);
+  neo_str text = neo_str_in(cli->arena);
   neo_status s = neoc_explain_by(cli, &o, &c, &text);
   if (!s && page)
     s = put_page(cli, &c, page, &bad);

@@ -1,7 +1,6 @@
 /* The parts of `neoc explain`. Each appends its text, or, with --format=json, one member of an
  * object ("\"name\": ..."), to `out`. */
-#ifndef NEO_TOOLS_NEOC_EXPLAIN_H
-#define NEO_TOOLS_NEOC_EXPLAIN_H
+#pragma once
 #include "tools/neoc/neoc.h"
 
 /* Begins a member: a comma, unless it is the first, and its name. (text.c) */
@@ -51,5 +50,3 @@ neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *s
  * with the options `o`, which it changes; the caller ends the compilation. (explain.c) */
 neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
                            neo_str *out) NEO_MUST_CHECK;
-
-#endif

@@ -16,7 +16,7 @@ typedef struct {
 } table;
 
 static const char *name_of(const neo_module *m, neo_tensor t) {
-  return neo_name_text(m->names, neo_tensor_at(m, t)->name);
+  return neo_tensor_name(m, t);
 }
 
 static void extents_of(const neo_module *m, neo_arena *a, neo_tensor t, int64_t extent[16]) {
@@ -28,8 +28,7 @@ static void extents_of(const neo_module *m, neo_arena *a, neo_tensor t, int64_t 
 
 static const char *shape_text(const neo_module *m, neo_arena *a, neo_tensor t) {
   int64_t extent[16];
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   extents_of(m, a, t, extent);
   for (uint32_t d = 0; d < neo_tensor_rank(m, t); d++)
     neo_str_addf(&s, "%s%lld", d ? ", " : "", (long long)extent[d]);
@@ -58,7 +57,7 @@ static void put_readers(const table *t, const neo_saved *row) {
 static void put_row(const table *t, const neo_saved *row, int width) {
   neo_tensor x = row->tensor;
   neo_str_addf(t->out, "#   %-*s %-5s %-22s %12lld  %-8s ", width, name_of(t->m, x),
-               neo_type_text((neo_type)neo_tensor_at(t->m, x)->type), shape_text(t->m, t->a, x),
+               neo_type_text(neo_tensor_type(t->m, x)), shape_text(t->m, t->a, x),
                (long long)neoc_tensor_bytes(t->m, t->a, x),
                row->made ? "computed" : neo_role_text((neo_role)neo_tensor_at(t->m, x)->role));
   put_readers(t, row);

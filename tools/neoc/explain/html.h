@@ -1,7 +1,6 @@
 /* HTML and SVG as text: elements and attributes; everything else is escaped. The output is also
  * well-formed XML, so that any parser finds an element that is not closed. */
-#ifndef NEO_TOOLS_NEOC_HTML_H
-#define NEO_TOOLS_NEOC_HTML_H
+#pragma once
 #include "base/str.h"
 
 /* Escaped text; control characters that a page cannot hold become U+FFFD. */
@@ -17,5 +16,3 @@ void neoc_html_leaf(neo_str *out, const char *tag, const char *text, ...) __attr
 
 /* <a href="TO">TEXT</a> */
 void neoc_html_link(neo_str *out, const char *to, const char *text);
-
-#endif

@@ -28,13 +28,9 @@ neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec
   neo_module *m = c->module;
   neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
   bool *forward = made_by(c, a, &loss, 1), *saved = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
-  size_t n = 0;
-  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
-  for (uint32_t k = 0; k < e->outputs.n; k++)
-    roots[n++].i = neo_list_at(m, e->outputs, k);
-  for (uint32_t k = 0; k < e->updates.n; k++)
-    roots[n++].i = neo_list_at(m, e->updates, k);
-  const bool *needed = made_by(c, a, roots, n);
+  neo_tensors roots = {0};
+  neo_entry_roots(m, a, &roots, e);
+  const bool *needed = made_by(c, a, roots.at, roots.n);
   for (size_t k = 0; k < c->grouping.groups.n; k++) {
     const neo_group *g = &c->grouping.groups.at[k];
     bool here = g->entry == neo_group_entry(m, e) && is_backward(g, forward, needed);
@@ -125,12 +121,11 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};
-    neo_str_addf(out, "  %-9s %s\n", neo_group_place_text(m, gr, k),
-                 neo_name_text(m->names, neo_tensor_at(m, t)->name));
+    neo_str_addf(out, "  %-9s %s\n", neo_group_place_text(m, gr, k), neo_tensor_name(m, t));
   }
   neo_str_addf(out, "  reads    ");
   for (size_t k = 0; k < gr->reads.n; k++)
-    neo_str_addf(out, " %s", neo_name_text(m->names, neo_tensor_at(m, gr->reads.at[k])->name));
+    neo_str_addf(out, " %s", neo_tensor_name(m, gr->reads.at[k]));
   neo_str_addf(out, "\n");
   if (c->tree_of_group.at[g].root)
     put_tree(c, &c->tree_of_group.at[g], c->tree_of_group.at[g].root, 1, out);
@@ -183,8 +178,7 @@ void neoc_explain_grids(const neo_plan *p, neo_str *out) {
 }
 
 void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
-  neo_str decisions;
-  neo_str_init(&decisions, cli->arena);
+  neo_str decisions = neo_str_in(cli->arena);
   neo_decisions_print(c->module, &c->decisions, &decisions);
   if (decisions.n)
     neo_str_addf(out, "decisions\n%s", neo_str_text(&decisions));
@@ -203,10 +197,9 @@ static void put_segments(neoc_cli *cli, const neo_compilation *c, const neo_grou
                          neo_str *out) {
   for (size_t k = 0; k < c->segments.n; k++) {
     const neo_segment *x = &c->segments.at[k];
-    neo_str s;
     if (x->of != of)
       continue;
-    neo_str_init(&s, cli->arena);
+    neo_str s = neo_str_in(cli->arena);
     neo_schedule_print(&x->schedule, &s);
     neo_str_addf(out, "  %s: %s\n    %s\n", x->g->name, neo_str_text(&s),
                  neoc_segment_origin(c, cli->arena, x));
@@ -215,8 +208,7 @@ static void put_segments(neoc_cli *cli, const neo_compilation *c, const neo_grou
 
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t g = 0; g < c->schedules.n; g++) {
-    neo_str s;
-    neo_str_init(&s, cli->arena);
+    neo_str s = neo_str_in(cli->arena);
     neo_schedule_print(&c->schedules.at[g], &s);
     neo_str_addf(out, "%s: %s\n  %s\n", c->grouping.groups.at[g].name, neo_str_text(&s),
                  neoc_schedule_origin(c, cli->arena, g));
@@ -225,8 +217,7 @@ void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
 }
 
 static void put_kernel(neoc_cli *cli, const neo_kernel *k, const char *symbol, neo_str *out) {
-  neo_str s;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   neo_kernel_print(k, &s);
   neo_str_addf(out, "# %s\n%s\n", symbol, neo_str_text(&s));
 }

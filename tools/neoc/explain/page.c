@@ -132,8 +132,7 @@ static void put_steps(page *p, const neo_rt_entry *e) {
 
 /* "memory at B = 48, T = 7" */
 static const char *sizes_text(const page *p) {
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   for (int32_t k = 0; k < neo_rti_call_sizes(&p->model); k++)
     neo_str_addf(&s, "%s%s = %lld", k ? ", " : "memory at ", p->model.sizes[k].name,
                  (long long)p->sizes[k]);
@@ -266,8 +265,7 @@ static void put_model_tiles(page *p) {
 }
 
 static void put_grids(page *p) {
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   neoc_explain_grids(p->c->plan, &s);
   if (!s.n)
     return;
@@ -309,8 +307,7 @@ neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *s
 
 neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
                              const char *path) {
-  neo_str out;
-  neo_str_init(&out, cli->arena);
+  neo_str out = neo_str_in(cli->arena);
   neo_status s = neoc_explain_page(cli, c, sizes, &out);
   if (s)
     return s;

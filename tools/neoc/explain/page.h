@@ -14,8 +14,7 @@
  *
  * Anchors: f0-12 is line 12 of file 0, g7 group 7, k3 kernel 3, entry-step an entry. Elements of a
  * group have its number in data-g. */
-#ifndef NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
-#define NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
+#pragma once
 #include "runtime/model.h"
 #include "tools/neoc/explain/explain.h"
 #include "tools/neoc/explain/html.h"
@@ -42,9 +41,9 @@ typedef struct {
   page_group *group;         /* by number */
   const neo_rt_entry *entry; /* the main one: the first training entry, else the first */
   neo_rt_model model;
-  const int64_t *sizes;      /* sizes given by --size, by number in the model; null: none */
-  double *measured_step;     /* seconds of each step of the plan; null: there is no trace */
-  double *measured_entry;    /* seconds of each entry; 0: not in the trace */
+  const int64_t *sizes;   /* sizes given by --size, by number in the model; null: none */
+  double *measured_step;  /* seconds of each step of the plan; null: there is no trace */
+  double *measured_entry; /* seconds of each entry; 0: not in the trace */
 } page;
 
 /* ---- page_facts.c */
@@ -85,5 +84,3 @@ void page_put_kernels(page *p);
 void page_put_decisions(page *p);
 void page_put_memory(page *p, const neo_rt_entry *e);
 extern const char neoc_text_page_css[], neoc_text_page_js[];
-
-#endif

@@ -5,7 +5,7 @@
 #include "tools/neoc/explain/page.h"
 
 const char *page_tensor_name(const page *p, neo_tensor t) {
-  return neo_name_text(p->c->module->names, neo_tensor_at(p->c->module, t)->name);
+  return neo_tensor_name(p->c->module, t);
 }
 
 /* ---- lines */
@@ -48,7 +48,7 @@ static void order_lines(page *p, page_group *g) {
 
 static bool is_init(const neo_module *m, neo_def d) {
   neo_list out = neo_def_at(m, d)->out;
-  return out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, 0)})->init.i == d.i;
+  return out.n == 1 && neo_tensor_at(m, neo_list_tensor(m, out, 0))->init.i == d.i;
 }
 
 static void find_lines(page *p, size_t g) {

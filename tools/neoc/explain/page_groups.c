@@ -36,8 +36,7 @@ static void put_summary(page *p, uint32_t g) {
 static void put_definition(page *p, const neo_group *g, size_t k) {
   const neo_member *y = &g->members.at[k];
   const char *place = neo_group_place_text(p->c->module, g, k);
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   neo_def_print(p->c->module, y->def, &s);
   neo_span span = neo_def_at(p->c->module, y->def)->span;
   neoc_html_open(p->out, "tr", NULL);
@@ -64,10 +63,9 @@ static void put_tensors(page *p, const char *what, const neo_tensor *at, size_t 
 }
 
 static void put_price(page *p, const neo_group_cost *x) {
-  neo_str s;
   if (!(x->total_s > 0))
     return;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   if (x->read_bytes > 0)
     neo_str_addf(&s, "%s read in %s, ", neoc_bytes_text(p->a, (int64_t)x->read_bytes),
                  page_seconds(p, x->read_s));
@@ -86,8 +84,7 @@ static void put_group_decisions(page *p, const page_group *g) {
   neo_str_add(p->out, "<dt>decisions</dt><dd><ul>\n");
   for (size_t k = 0; k < g->decisions.n; k++) {
     const neo_decision *d = g->decisions.at[k];
-    neo_str s;
-    neo_str_init(&s, p->a);
+    neo_str s = neo_str_in(p->a);
     neo_decision_print(p->c->module, d, &s);
     neoc_html_leaf(p->out, "li", neo_str_text(&s), "class",
                    d->verb == NEO_DECISION_REJECT ? "rejected" : "made", NULL);
@@ -179,8 +176,7 @@ static void put_schedule(page *p, size_t g) {
 }
 
 static void put_loops(page *p, const neo_kernel *k, const char *symbol) {
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   neo_kernel_print(k, &s);
   neoc_html_leaf(p->out, "h4", symbol, NULL);
   neoc_html_leaf(p->out, "pre", neo_str_text(&s), "class", "loops", NULL);
@@ -224,8 +220,7 @@ void page_put_kernels(page *p) {
 }
 
 void page_put_decisions(page *p) {
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   neo_decisions_print(p->c->module, &p->c->decisions, &s);
   neo_str_add(p->out, "<section id=\"decisions\"><h2>Decisions</h2>\n<details><summary>");
   neo_str_add(p->out, "All decisions of fusion, in order</summary>\n");

@@ -148,8 +148,7 @@ static int32_t fullest(const picture *f) {
 }
 
 static void put_alive(const picture *f) {
-  neo_str d;
-  neo_str_init(&d, f->p->a);
+  neo_str d = neo_str_in(f->p->a);
   for (int32_t k = 0; k < f->e->n_steps; k++) {
     double y = y_of(f, f->alive[k]);
     neo_str_addf(&d, "%s%.2f %.2fH%.2f", k ? "L" : "M", x_of(f, k), y, x_of(f, k + 1));

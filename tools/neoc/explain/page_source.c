@@ -1,6 +1,7 @@
 /* The model's text beside the kernels: each line with the share of the main entry's time that its
  * kernels take, and a link to these. Files of the library are shown if some kernel comes from
  * them. */
+#include "base/file.h"
 #include "tools/neoc/explain/page.h"
 #include <string.h>
 
@@ -46,8 +47,7 @@ static uint32_t heaviest(const page *p, const line_use *l) {
 }
 
 static const char *numbers(const page *p, const line_use *l) {
-  neo_str s;
-  neo_str_init(&s, p->a);
+  neo_str s = neo_str_in(p->a);
   for (size_t k = 0; k < l->groups.n; k++)
     neo_str_addf(&s, "%s%u", k ? " " : "", l->groups.at[k]);
   return l->groups.n ? neo_str_text(&s) : NULL;
@@ -112,11 +112,6 @@ static void put_file(page *p, uint32_t file, const file_use *u) {
   neo_str_add(p->out, "</div>\n");
 }
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 void page_put_source(page *p) {
   neoc_html_open(p->out, "aside", "id", "source", NULL);
   neoc_html_leaf(p->out, "p",
@@ -129,7 +124,7 @@ void page_put_source(page *p) {
     if (f && !u.used)
       continue;
     neoc_html_open(p->out, "details", "open", f ? NULL : "open", NULL);
-    neoc_html_leaf(p->out, "summary", base_name(neo_sources_name(p->c->sources, f)), NULL);
+    neoc_html_leaf(p->out, "summary", neo_path_name(neo_sources_name(p->c->sources, f)), NULL);
     put_file(p, f, &u);
     neo_str_add(p->out, "</details>\n");
   }

@@ -10,8 +10,7 @@ int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t) {
   int64_t *sizes = NEO_NEW_ARRAY(a, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
     sizes[k] = m->sizes.at[k].hi;
-  return neo_tensor_elements_at(m, t, sizes, NULL) *
-         neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  return neo_tensor_elements_at(m, t, sizes, NULL) * neo_type_bytes(neo_tensor_type(m, t));
 }
 
 static const char *origin(const neo_compilation *c, neo_arena *a, const neo_record *r) {

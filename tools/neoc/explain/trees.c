@@ -9,26 +9,13 @@
  *     leaf h[0..1]
  *     band t in 1..T
  *       leaf h[t] */
-#include "fusion/recurrence.h"
 #include "tools/neoc/explain/explain.h"
 
-static size_t roots_of(const neo_module *m, const neo_entry_rec *e, neo_arena *a,
-                       neo_tensor **out) {
-  NEO_VEC(neo_tensor) roots = {0};
-  neo_list lists[] = {e->outputs, e->updates};
-  for (int l = 0; l < 2; l++)
-    for (uint32_t k = 0; k < lists[l].n; k++)
-      NEO_PUSH(a, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
-  *out = roots.at;
-  return roots.n;
-}
-
 static void put_entry(neoc_cli *cli, neo_module *m, const neo_entry_rec *e, neo_str *out) {
-  neo_tensor *roots;
-  neo_str why;
-  neo_str_init(&why, cli->arena);
-  size_t n = roots_of(m, e, cli->arena, &roots);
-  neo_schedule_tree t = {.root = neo_tree_of_roots(m, cli->arena, roots, n, &why)};
+  neo_tensors roots = {0};
+  neo_str why = neo_str_in(cli->arena);
+  neo_entry_roots(m, cli->arena, &roots, e);
+  neo_schedule_tree t = {.root = neo_tree_of_roots(m, cli->arena, roots.at, roots.n, &why)};
   neo_str_addf(out, "tree %s\n", neo_name_text(m->names, e->name));
   if (t.root)
     neo_tree_print(m, &t, out);

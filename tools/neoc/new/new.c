@@ -1,6 +1,7 @@
 /* `neoc new NAME`: a folder with a model, a program that trains it, and the build; with
  * --from=MODEL a model that comes with the compiler, the modules that it imports, and a program to
  * begin with. --list lists these models. */
+#include "base/file.h"
 #include "tools/neoc/neoc.h"
 #include "tools/neoc/new/templates.h"
 #include "tools/neoc/new/zoo.h"
@@ -28,8 +29,7 @@ static neoc_exit copy_text(neoc_cli *cli, const char *folder, const char *file, 
 /* The text of a template with the project's name in it. */
 static neoc_exit write_file(neoc_cli *cli, const char *folder, const char *file, const char *text,
                             const char *name) {
-  neo_str s;
-  neo_str_init(&s, cli->arena);
+  neo_str s = neo_str_in(cli->arena);
   for (; *text; text++) {
     if (*text == '@')
       neo_str_add(&s, name);
@@ -156,7 +156,7 @@ neoc_exit neoc_new(neoc_cli *cli) {
   if (cli->n_args != 1)
     return neoc_usage(cli, "which name?");
   const char *folder = cli->args[0];
-  const char *slash = strrchr(folder, '/'), *name = slash ? slash + 1 : folder;
+  const char *name = neo_path_name(folder);
   if (!is_name(name))
     return neoc_usage(cli, "'%s' cannot be a name in C: letters, digits and _ only", name);
   const char *taken = neo_library_name_taken(cli->arena, name);

@@ -1,6 +1,5 @@
 /* The files that `neoc new` writes. '@' stands for the project's name. */
-#ifndef NEO_TOOLS_NEOC_NEW_TEMPLATES_H
-#define NEO_TOOLS_NEOC_NEW_TEMPLATES_H
+#pragma once
 
 typedef struct {
   const char *name, *model, *main;
@@ -14,5 +13,3 @@ extern const char neoc_text_CMakeLists_txt[], neoc_text_README_md[];
 /* Files for a model that comes with the compiler. The page is a format with these arguments: the
  * model's description, its name, its lines of sizes, graphs and inputs. */
 extern const char neoc_text_zoo_c[], neoc_text_zoo_README_md[];
-
-#endif

@@ -20,8 +20,7 @@ static bool begins_with_word(const char *line, const char *word) {
 }
 
 const char *neoc_zoo_lines(neo_arena *a, const char *text, const char *word) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (const char *line = text; *line; line = next_line(line))
     if (begins_with_word(line, word))
       neo_str_addn(&s, line, (size_t)(next_line(line) - line));
@@ -29,8 +28,7 @@ const char *neoc_zoo_lines(neo_arena *a, const char *text, const char *word) {
 }
 
 const char *neoc_zoo_comment(neo_arena *a, const char *text) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (const char *line = text; *line == '#'; line = next_line(line)) {
     const char *from = line + 1 + strspn(line + 1, " ");
     size_t n = strcspn(from, "\n");
@@ -126,8 +124,7 @@ const char *neoc_zoo_near(neo_arena *a, const neoc_zoo *zoo, const char *name) {
     for (size_t k = 0; k < zoo->n; k++)
       if (near.n < MOST_NEAR && distance(zoo->at[k].name, name) == d)
         NEO_PUSH(a, &near, zoo->at[k].name);
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   for (size_t k = 0; k < near.n; k++)
     neo_str_addf(&s, "%s%s", k == 0 ? "" : k + 1 < near.n ? ", " : " or ", near.at[k]);
   return neo_str_text(&s);

@@ -1,7 +1,6 @@
 /* Models that come with the compiler, as texts to start from: share/neo/zoo and share/neo/gallery.
  * Private to tools/neoc/new. */
-#ifndef NEO_TOOLS_NEOC_NEW_ZOO_H
-#define NEO_TOOLS_NEOC_NEW_ZOO_H
+#pragma once
 #include "tools/neoc/neoc.h"
 
 typedef struct {
@@ -31,5 +30,3 @@ const char *neoc_zoo_lines(neo_arena *a, const char *text, const char *word);
 
 /* The names after `import` in the text. */
 neoc_texts neoc_zoo_imports(neo_arena *a, const char *text);
-
-#endif

@@ -1,10 +1,7 @@
 /* Handles the end of memory inside of a library. The compiler's own code returns NEO_MEMORY
  * (base/arena.h); LLVM, C++ and GMP (isl's numbers) would abort. */
-#ifndef NEO_TOOLS_NEOC_MEMORY_H
-#define NEO_TOOLS_NEOC_MEMORY_H
+#pragma once
 
 /* From now on such an end prints a sentence on stderr and exits with NEOC_DEVICE. For a process
  * whose parent removes its temporary files (guard.c). */
 void neoc_memory_guard(void);
-
-#endif

@@ -10,13 +10,12 @@
 static int write_reproducer(neoc_cli *cli, const char *path, const char *why) {
   neo_compile_options o;
   neo_compilation c;
-  neo_str text;
   if (cli->n_args < 1 || neoc_compile_options(cli, cli->args[0], &o))
     return 1;
   neo_compilation_init(&c, &o);
   if (neo_compile_front(&c))
     return 1;
-  neo_str_init(&text, cli->arena);
+  neo_str text = neo_str_in(cli->arena);
   neo_module_print(c.module, &text);
   neo_str_addf(&text, "# neoc %s %s: %s\n# passes:", NEO_VERSION, cli->command->name, why);
   size_t n;

@@ -68,7 +68,8 @@ neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int6
   if (v.whole)
     return neoc_usage(cli, "%s: %lld is no %s", name, (long long)v.i, neo_type_text(t));
   if (neo_type_is_int(t) && trunc(v.f) == v.f && fabs(v.f) < 0x1p63 && !is_exact(v.f))
-    return neoc_usage(cli, "%s: %.17g may be rounded: write the digits of an integer that is so large",
+    return neoc_usage(cli,
+                      "%s: %.17g may be rounded: write the digits of an integer that is so large",
                       name, v.f);
   return neoc_usage(cli, "%s: %.17g is no %s", name, v.f, neo_type_text(t));
 }
@@ -140,8 +141,7 @@ void neoc_array_random_between(neo_rt_array *x, const neo_ends_at *ends, uint64_
 }
 
 const char *neoc_shape_text(neo_arena *a, uint32_t rank, const int64_t *extent) {
-  neo_str s;
-  neo_str_init(&s, a);
+  neo_str s = neo_str_in(a);
   neo_str_addc(&s, '[');
   for (uint32_t d = 0; d < rank; d++)
     neo_str_addf(&s, "%s%lld", d ? ", " : "", (long long)extent[d]);

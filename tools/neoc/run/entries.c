@@ -19,8 +19,7 @@ const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t) {
 
 int neoc_entry_find(neoc_runner *r, const char *name) {
   const neo_module *m = r->c.module;
-  neo_str known;
-  neo_str_init(&known, r->cli->arena);
+  neo_str known = neo_str_in(r->cli->arena);
   for (size_t k = 0; k < m->entries.n; k++) {
     const char *own = neoc_entry_name(r, (int)k);
     if (name ? neo_streq(own, name) : m->entries.at[k].kind == NEO_ENTRY_FORWARD)
@@ -35,29 +34,18 @@ int neoc_entry_find(neoc_runner *r, const char *name) {
   return -1;
 }
 
-static neo_tensor *entry_roots(const neoc_runner *r, int entry, size_t *n) {
-  const neo_module *m = r->c.module;
-  const neo_entry_rec *e = &m->entries.at[entry];
-  neo_tensor *roots = NEO_NEW_ARRAY(r->cli->arena, neo_tensor, e->outputs.n + e->updates.n + 1);
-  *n = 0;
-  for (uint32_t k = 0; k < e->outputs.n; k++)
-    roots[(*n)++].i = neo_list_at(m, e->outputs, k);
-  for (uint32_t k = 0; k < e->updates.n; k++)
-    roots[(*n)++].i = neo_list_at(m, e->updates, k);
-  return roots;
-}
-
 /* read[id]: the entry reads or returns the tensor. */
 static bool *entry_reads(neoc_runner *r, int entry) {
   neo_module *m = r->c.module;
   neo_arena *a = r->cli->arena;
   bool *read = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
-  size_t n;
-  neo_tensor *roots = entry_roots(r, entry, &n), *reads;
+  neo_tensors roots = {0};
+  neo_tensor *reads;
   neo_def *defs;
-  size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
-  for (size_t k = 0; k < n; k++)
-    read[roots[k].i] = true;
+  neo_entry_roots(m, a, &roots, &m->entries.at[entry]);
+  size_t n_defs = neo_module_topo(m, roots.at, roots.n, a, &defs, NULL);
+  for (size_t k = 0; k < roots.n; k++)
+    read[roots.at[k].i] = true;
   for (size_t d = 0; d < n_defs; d++) {
     size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
     for (size_t k = 0; k < n_reads; k++)

@@ -106,7 +106,7 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
 neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out) {
   neo_module *m = r->c.module;
   int64_t extent[16];
-  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_type type = neo_tensor_type(m, t);
   if (r->interp) {
     *out = neoc_array_of_values(r->cli->arena, type, neo_interp_tensor(r->interp, t));
     return NEOC_OK;

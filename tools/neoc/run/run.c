@@ -45,9 +45,8 @@ static neoc_exit give(run_state *s, neo_tensor t, const char *text) {
   neo_rt_array like = {.rank = (uint8_t)neo_tensor_rank(m, t)}, x;
   neo_tensor_elements_at(m, t, neoc_runner_sizes(r), like.extent);
   neo_ends_at ends = neo_tensor_ends_at(m, t, neoc_runner_sizes(r));
-  neoc_exit e =
-      neoc_array_read(r->cli, neoc_tensor_name(r, t), text, (neo_type)neo_tensor_at(m, t)->type,
-                      &like, bound_of(r, t), &ends, &x);
+  neoc_exit e = neoc_array_read(r->cli, neoc_tensor_name(r, t), text, neo_tensor_type(m, t), &like,
+                                bound_of(r, t), &ends, &x);
   return e ? e : neoc_runner_give(r, t, &x);
 }
 
@@ -81,8 +80,8 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set)
     neo_rt_array x, like = {.rank = (uint8_t)neo_tensor_rank(m, t)};
     neo_tensor_elements_at(m, t, r->sizes, like.extent);
     neo_ends_at ends = neo_tensor_ends_at(m, t, neoc_runner_sizes(r));
-    neoc_exit e = neoc_array_read(r->cli, name, value, (neo_type)neo_tensor_at(m, t)->type, &like,
-                                  bound_of(r, t), &ends, &x);
+    neoc_exit e = neoc_array_read(r->cli, name, value, neo_tensor_type(m, t), &like, bound_of(r, t),
+                                  &ends, &x);
     if (!e)
       e = neoc_runner_set(r, t, &x);
     if (e)
@@ -160,8 +159,7 @@ static neoc_exit make_gradients(run_state *s) {
 static void put_text(run_state *s) {
   for (size_t k = 0; k < s->results.n; k++) {
     const neoc_output *o = &s->results.at[k];
-    neo_str text;
-    neo_str_init(&text, s->r.cli->arena);
+    neo_str text = neo_str_in(s->r.cli->arena);
     neoc_array_print(&o->array, &text);
     printf("%s %s %s\n%s\n", o->name, neo_type_text((neo_type)o->array.type),
            neoc_shape_text(s->r.cli->arena, o->array.rank, o->array.extent), neo_str_text(&text));
@@ -169,8 +167,7 @@ static void put_text(run_state *s) {
 }
 
 static void put_json(run_state *s) {
-  neo_str text;
-  neo_str_init(&text, s->r.cli->arena);
+  neo_str text = neo_str_in(s->r.cli->arena);
   neo_str_add(&text, "{\"outputs\": {");
   for (size_t k = 0; k < s->results.n; k++) {
     if (k)

@@ -1,6 +1,5 @@
 /* See runner.h. */
 #include "tools/neoc/run/runner.h"
-#include <string.h>
 
 /* ---- making */
 
@@ -82,8 +81,8 @@ static neoc_output *new_outputs(neoc_runner *r, int entry, size_t *n) {
     neo_tensor t = {neo_list_at(m, e.outputs, k)};
     out[k].name = neo_name_text(m->names, neo_list_at(m, e.names, k));
     neo_tensor_elements_at(m, t, sizes, extent);
-    out[k].array = neoc_array_new(r->cli->arena, (neo_type)neo_tensor_at(m, t)->type,
-                                  neo_tensor_rank(m, t), extent);
+    out[k].array =
+        neoc_array_new(r->cli->arena, neo_tensor_type(m, t), neo_tensor_rank(m, t), extent);
   }
   return out;
 }
@@ -109,8 +108,7 @@ static neoc_exit run_compiled(neoc_runner *r, int entry, neoc_output *out, size_
 
 static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs, neoc_output *out,
                                  size_t n_out) {
-  neo_str why;
-  neo_str_init(&why, r->cli->arena);
+  neo_str why = neo_str_in(r->cli->arena);
   neoc_exit e = neoc_sizes_check(r, neoc_entry_sizes(r, entry));
   if (e)
     return e;

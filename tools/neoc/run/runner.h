@@ -1,8 +1,7 @@
 /* A model that can be run, by compiled code (a library in a temporary folder) or by the
  * interpreter, behind one interface on arrays. Inputs are the module's tensors; the inputs of an
  * entry are found in the module, so that both ways agree on them. */
-#ifndef NEO_TOOLS_RUNNER_H
-#define NEO_TOOLS_RUNNER_H
+#pragma once
 #include "ir/interp.h"
 #include "tools/neoc/neoc.h"
 #include <math.h>
@@ -125,5 +124,3 @@ neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_
 /* Prints an array as NumPy does, long ones shortened. */
 void neoc_array_print(const neo_rt_array *x, neo_str *out);
 void neoc_array_json(const neo_rt_array *x, neo_str *out);
-
-#endif

@@ -62,10 +62,9 @@ void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes
 neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used) {
   const neo_module *m = r->c.module;
   const neo_assert_rec *broken = neoc_sizes_broken(m, used, neoc_runner_sizes(r));
-  neo_str text;
   if (!broken)
     return NEOC_OK;
-  neo_str_init(&text, r->cli->arena);
+  neo_str text = neo_str_in(r->cli->arena);
   neo_expr_print(m, NULL, broken->holds, &text);
   return neoc_fail(r->cli, neoc_exit_of(NEO_SHAPE), "the sizes do not obey: %s (%s)",
                    neo_str_text(&text), neo_span_text(neo_diags_sources(m->diags), broken->span));

@@ -2,7 +2,6 @@
  * the interpreter. */
 #include "runtime/context.h"
 #include "tools/neoc/run/runner.h"
-#include <string.h>
 
 /* ---- the interpreter */
 
@@ -98,8 +97,7 @@ static neoc_exit read_table(neoc_runner *r, neo_rt_weights *o) {
 /* The patterns of all uses of --only, as one list. */
 static const char *patterns(neoc_runner *r) {
   neoc_texts words = neoc_words(r->cli, NEOC_O_ONLY);
-  neo_str s;
-  neo_str_init(&s, r->cli->arena);
+  neo_str s = neo_str_in(r->cli->arena);
   for (size_t k = 0; k < words.n; k++)
     neo_str_addf(&s, "%s%s", k ? "," : "", words.at[k]);
   return words.n ? neo_str_text(&s) : NULL;

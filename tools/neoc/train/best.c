@@ -22,8 +22,7 @@ static int32_t find(const neoc_trainer *t, const char *name) {
 
 static const char *scalars(const neoc_trainer *t) {
   const neo_rt_entry *e = test_entry(t);
-  neo_str s;
-  neo_str_init(&s, t->cli->arena);
+  neo_str s = neo_str_in(t->cli->arena);
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
     if (output(t, k)->rank == 0)
       neo_str_addf(&s, "%s%s", s.n ? ", " : "", output(t, k)->name);

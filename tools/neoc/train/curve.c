@@ -251,9 +251,8 @@ static void put_picture(const neoc_log *l, neo_str *out) {
 
 neoc_exit neoc_curve_write(neoc_log *l) {
   neo_arena a;
-  neo_str text;
   neo_arena_init(&a, neo_alloc_default, l->cli->arena->on_fail);
-  neo_str_init(&text, &a);
+  neo_str text = neo_str_in(&a);
   put_picture(l, &text);
   errno = 0;
   neoc_exit e = neo_file_write(&neo_io_default, l->curve_path, neo_str_text(&text), text.n)

@@ -8,8 +8,7 @@
  *   G=trees.txt           a row of a batch is a tree of the file (trees.h)
  *
  * A batch is filled from a list of rows, or of positions of windows. */
-#ifndef NEO_TOOLS_DATA_H
-#define NEO_TOOLS_DATA_H
+#pragma once
 #include "tools/neoc/run/runner.h"
 
 typedef enum {             /* the data that an input gets */
@@ -142,5 +141,3 @@ static inline const neo_rt_tensor *neoc_feed_tensor(const neoc_feed *f, int32_t 
   const neo_rt_model *m = f->data->r->lib.model;
   return &m->tensors[m->entry_args[m->entries[f->entry].args + arg]];
 }
-
-#endif

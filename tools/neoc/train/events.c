@@ -82,8 +82,7 @@ static void put_bytes(neo_str *s, unsigned field, const char *p, size_t n) {
 }
 
 static void put_record(neo_str *out, const neo_str *event) {
-  neo_str head;
-  neo_str_init(&head, out->arena);
+  neo_str head = neo_str_in(out->arena);
   put_little(&head, event->n, 8);
   neo_str_addn(out, head.at, 8);
   put_little(out, masked_crc(head.at, 8), 4);
@@ -106,9 +105,8 @@ static void begin_event(neo_arena *a, uint64_t step, neo_str *e) {
 
 /* "test.accuracy" is shown as accuracy in the group test. */
 static void put_value(neo_str *summary, const char *column, double x) {
-  neo_str value, tag;
-  neo_str_init(&value, summary->arena);
-  neo_str_init(&tag, summary->arena);
+  neo_str value = neo_str_in(summary->arena);
+  neo_str tag = neo_str_in(summary->arena);
   neo_str_add(&tag, column);
   char *point = strchr(tag.at, '.');
   if (point)
@@ -132,10 +130,10 @@ static void put_begin(neo_arena *a, neo_str *out) {
 
 neoc_exit neoc_events_add(neoc_log *l, const neoc_log_row *row) {
   neo_arena a;
-  neo_str summary, event, record;
+  neo_str event;
   neo_arena_init(&a, neo_alloc_default, l->cli->arena->on_fail);
-  neo_str_init(&summary, &a);
-  neo_str_init(&record, &a);
+  neo_str summary = neo_str_in(&a);
+  neo_str record = neo_str_in(&a);
   begin_event(&a, row->step, &event);
   for (size_t k = 0; k < l->columns.n; k++)
     if (row->value[k].has)
@@ -234,10 +232,9 @@ static const char *new_path(const neoc_log *l, long long latest) {
 /* Begins a file with the kept part of the latest one. Any other files were left by a process that
  * ended before it removed them; the latest has all that is kept. */
 static neoc_exit begin_file(neoc_log *l, const char *path, const own_files *old) {
-  neo_str text;
   char *p;
   size_t n;
-  neo_str_init(&text, l->cli->arena);
+  neo_str text = neo_str_in(l->cli->arena);
   put_begin(l->cli->arena, &text);
   if (old->latest && l->goes_on) {
     if (neo_file_read(&neo_io_default, l->cli->arena, old->latest, 0, &p, &n))

@@ -10,8 +10,7 @@
  *
  * A batch is the disjoint union of its graphs: they are concatenated, and vertices are numbered
  * consecutively. */
-#ifndef NEO_TOOLS_GRAPHS_H
-#define NEO_TOOLS_GRAPHS_H
+#pragma once
 #include "tools/neoc/train/data.h"
 
 typedef struct { /* a run-time size that differs by row */
@@ -53,5 +52,3 @@ const char *neoc_graphs_place(const neoc_data *d, int32_t tensor, const int64_t 
                               int64_t element);
 /* The elements along the first dimension of an input in the present batch. */
 int64_t neoc_graphs_count(const neoc_data *d, int32_t tensor);
-
-#endif

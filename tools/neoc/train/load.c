@@ -1,6 +1,5 @@
 /* Arrays of data files: whole ones, or, if they are larger than --data-memory, the positions of
  * rows (stream.c). */
-#include "runtime/model.h"
 #include "tools/neoc/csv/csv.h"
 #include "tools/neoc/train/stream.h"
 #include <sys/stat.h>

@@ -9,8 +9,7 @@
  *
  * A row is appended with one call, so that a file is never more than one row short. A training that
  * continues from a checkpoint removes the rows of later steps, as it will write them again. */
-#ifndef NEO_TOOLS_TRAIN_LOG_H
-#define NEO_TOOLS_TRAIN_LOG_H
+#pragma once
 #include "tools/neoc/neoc.h"
 #include <time.h>
 
@@ -78,5 +77,3 @@ void neoc_log_remember(neoc_log *l, const neoc_log_row *row);
 neoc_exit neoc_log_append(const neoc_log *l, int fd, const char *path, const void *p,
                           size_t n) NEO_MUST_CHECK;
 neoc_exit neoc_log_failed(const neoc_log *l, const char *path) NEO_MUST_CHECK;
-
-#endif

@@ -1,25 +1,15 @@
 /* See log.h: writing, and the rows of a picture, for all files of a log. */
+#include "base/file.h"
 #include "tools/neoc/train/log.h"
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 neoc_exit neoc_log_failed(const neoc_log *l, const char *path) {
   return neoc_fail(l->cli, NEOC_IO, "%s: %s", path, errno ? strerror(errno) : "cannot be written");
 }
 
 neoc_exit neoc_log_append(const neoc_log *l, int fd, const char *path, const void *p, size_t n) {
-  const char *at = p;
-  while (n > 0) {
-    ssize_t put = write(fd, at, n);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put <= 0)
-      return neoc_log_failed(l, path);
-    at += put;
-    n -= (size_t)put;
-  }
-  return NEOC_OK;
+  return neo_io_write(&neo_io_default, fd, p, n) ? NEOC_OK : neoc_log_failed(l, path);
 }
 
 /* ---- rows of the picture */

@@ -1,6 +1,7 @@
 /* Rows for the log: losses, values of --test, scalar settings such as the learning rate. A loss is the
  * mean over the rows of data since the row before; its sum is in the checkpoint, so that a training
  * that goes on has the same rows. */
+#include "base/clock.h"
 #include "runtime/model.h"
 #include "tools/neoc/train/train.h"
 
@@ -86,7 +87,7 @@ static neoc_exit add_row(neoc_trainer *t, bool tested) {
       value[n++] = setting_value(t, k);
   neoc_log_row row = {.step = neo_rt_step_count(t->r.ctx),
                       .epoch = t->epoch + 1,
-                      .seconds = t->seconds_before + neoc_now() - t->begun,
+                      .seconds = t->seconds_before + neo_now_s() - t->begun,
                       .value = value};
   return neoc_log_add(&t->log, &row);
 }

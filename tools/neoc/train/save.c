@@ -14,8 +14,7 @@ static const char *number(const neoc_trainer *t, int64_t x) {
 
 /* The exact sums of the entries' losses, as text. */
 static const char *losses(const neoc_trainer *t) {
-  neo_str s;
-  neo_str_init(&s, t->cli->arena);
+  neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < t->n_entries; k++)
     neo_str_addf(&s, "%s%a", k ? "," : "", t->entry[k].loss_sum);
   return neo_str_text(&s);
@@ -23,8 +22,7 @@ static const char *losses(const neoc_trainer *t) {
 
 /* The sums of losses and the numbers of rows since the last row of the log, as text. */
 static const char *row_losses(const neoc_trainer *t) {
-  neo_str s;
-  neo_str_init(&s, t->cli->arena);
+  neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < t->n_entries; k++)
     neo_str_addf(&s, "%s%a:%" PRId64, k ? "," : "", t->entry[k].row_sum, t->entry[k].row_rows);
   return neo_str_text(&s);
@@ -51,8 +49,7 @@ static const char *vocabulary(const neoc_trainer *t) {
 /* The classes of an input as a list of JSON; null: its data are numbers. */
 static const char *classes(const neoc_trainer *t, int32_t tensor) {
   const neoc_source *x = &t->data.source[tensor];
-  neo_str s;
-  neo_str_init(&s, t->cli->arena);
+  neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < x->classes.n; k++) {
     neo_str_add(&s, k ? ", " : "[");
     neo_str_add_json(&s, x->classes.at[k]);

@@ -141,7 +141,7 @@ static neoc_exit choose_last(neoc_trainer *t) {
 static neoc_exit set_integer(neoc_trainer *t, neo_tensor setting, const char *value) {
   const char *end, *name = neoc_tensor_name(&t->r, setting);
   neoc_number v;
-  neo_type type = (neo_type)neo_tensor_at(t->r.c.module, setting)->type;
+  neo_type type = neo_tensor_type(t->r.c.module, setting);
   neo_rt_array x = neoc_array_new(t->cli->arena, type, 0, NULL);
   if (!neoc_read_number(value, &end, &v) || *end)
     return neoc_usage(t->cli, "--set %s=%s: is no %s", name, value, neo_type_text(type));
@@ -155,7 +155,7 @@ static neoc_exit apply_setting(neoc_trainer *t, const char *text) {
   const neo_module *m = t->r.c.module;
   neo_tensor found = name ? neo_tensor_find(m, name) : (neo_tensor){0};
   if (found.i && neo_tensor_at(m, found)->role == NEO_ROLE_SETTING &&
-      neo_tensor_rank(m, found) == 0 && neo_type_is_int((neo_type)neo_tensor_at(m, found)->type))
+      neo_tensor_rank(m, found) == 0 && neo_type_is_int(neo_tensor_type(m, found)))
     return set_integer(t, found, value);
   if (!name || !neoc_parse_real(value, &x))
     return neoc_usage(t->cli, "--set takes NAME=NUMBER, not '%s'", text);

@@ -1,13 +1,8 @@
 /* Output of `neoc train`: progress on a terminal, a line for each epoch. */
+#include "base/clock.h"
 #include "tools/neoc/train/train.h"
 #include <math.h>
 #include <time.h>
-
-double neoc_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void put_time(FILE *out, double seconds) {
   long s = seconds < 0 ? 0 : (long)(seconds + 0.5);
@@ -41,7 +36,7 @@ static void put_line(neoc_trainer *t, double at) {
 }
 
 void neoc_show_test(neoc_trainer *t, int64_t rows) {
-  double at = neoc_now();
+  double at = neo_now_s();
   int64_t all = t->test.data.rows;
   if (t->progress && at - t->shown >= 0.2) {
     t->shown = at;
@@ -55,7 +50,7 @@ void neoc_show_test(neoc_trainer *t, int64_t rows) {
 }
 
 void neoc_show_progress(neoc_trainer *t) {
-  double at = neoc_now();
+  double at = neo_now_s();
   if (t->line_every > 0 && at - t->shown >= t->line_every)
     put_line(t, at);
   if (!t->progress || at - t->shown < 0.2)
@@ -114,7 +109,7 @@ static void put_text(const neoc_trainer *t, double rate, const char *test) {
 }
 
 void neoc_show_epoch(const neoc_trainer *t, const char *test) {
-  double rate = (double)t->rows_done_this_epoch / (neoc_now() - t->epoch_begun);
+  double rate = (double)t->rows_done_this_epoch / (neo_now_s() - t->epoch_begun);
   neoc_clear_progress(t);
   if (t->cli->json)
     put_json(t, rate, test);

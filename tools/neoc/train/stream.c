@@ -1,6 +1,5 @@
 /* See stream.h: files. */
 #include "tools/neoc/train/stream.h"
-#include "runtime/model.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

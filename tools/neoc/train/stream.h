@@ -4,8 +4,7 @@
  * The files are read, not mapped: a file that gets shorter, or a disk that fails, is then an error
  * of the read, while a map would end the process with a signal in whatever code touches the page.
  * The kernel caches the same pages for both. */
-#ifndef NEO_TOOLS_STREAM_H
-#define NEO_TOOLS_STREAM_H
+#pragma once
 #include "runtime/files.h"
 #include "tools/neoc/train/data.h"
 
@@ -39,5 +38,3 @@ neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n);
 /* The present rows of an input as an array of the file's type, which the caller frees. */
 neoc_exit neoc_prefetch_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out);
 void neoc_prefetch_end(neoc_data *d);
-
-#endif

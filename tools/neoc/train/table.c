@@ -66,8 +66,7 @@ static bool parse_row(const neoc_log *l, const char *p, neoc_log_row *row) {
 }
 
 bool neoc_table_parse(neoc_log *l, const char *text) {
-  neo_str head;
-  neo_str_init(&head, l->cli->arena);
+  neo_str head = neo_str_in(l->cli->arena);
   neoc_table_put_head(l, &head);
   neoc_log_row row = {.value = NEO_NEW_ARRAY(l->cli->arena, neoc_log_value, l->columns.n + 1)};
   if (strncmp(text, neo_str_text(&head), head.n) != 0)
@@ -92,10 +91,9 @@ static size_t kept_bytes(const neoc_log *l, const char *text, size_t head) {
 }
 
 static neoc_exit begin_file(neoc_log *l) {
-  neo_str head;
   char *text = NULL;
   size_t n = 0;
-  neo_str_init(&head, l->cli->arena);
+  neo_str head = neo_str_in(l->cli->arena);
   neoc_table_put_head(l, &head);
   bool there = l->goes_on && neo_path_exists(l->table_path) &&
                neo_file_read(&neo_io_default, l->cli->arena, l->table_path, 0, &text, &n) == NEO_OK;
@@ -121,9 +119,8 @@ neoc_exit neoc_table_open(neoc_log *l) {
 
 neoc_exit neoc_table_add(neoc_log *l, const neoc_log_row *row) {
   neo_arena scratch;
-  neo_str line;
   neo_arena_init(&scratch, neo_alloc_default, l->cli->arena->on_fail);
-  neo_str_init(&line, &scratch);
+  neo_str line = neo_str_in(&scratch);
   neoc_table_put_row(l, row, &line);
   neoc_exit e = neoc_log_append(l, l->table, l->table_path, neo_str_text(&line), line.n);
   neo_arena_free(&scratch);

@@ -10,7 +10,6 @@
 #include "runtime/model.h"
 #include "tools/neoc/train/train.h"
 #include <math.h>
-#include <string.h>
 
 static neoc_exit find_entry(const neoc_trainer *t, int32_t *out) {
   const neo_rt_model *m = t->r.lib.model;

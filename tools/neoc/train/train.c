@@ -9,6 +9,7 @@
  * Several entries alternate on the same rows, in round-robin turns: an entry with fewer steps than
  * the others has the last batches of a turn. */
 #include "tools/neoc/train/train.h"
+#include "base/clock.h"
 #include <signal.h>
 
 /* ---- signals */
@@ -92,13 +93,12 @@ static void begin_epoch(neoc_trainer *t) {
   neoc_data_shuffle(&t->data, t->seed, t->epoch, t->order);
   for (int64_t k = t->data.rows; k < t->epoch_rows; k++)
     t->order[k] = t->order[k % t->data.rows];
-  t->epoch_begun = t->shown = neoc_now();
+  t->epoch_begun = t->shown = neo_now_s();
   t->rows_done_this_epoch = 0;
 }
 
 static neoc_exit end_epoch(neoc_trainer *t) {
-  neo_str test;
-  neo_str_init(&test, t->cli->arena);
+  neo_str test = neo_str_in(t->cli->arena);
   neoc_exit e = t->has_test ? neoc_test_run(t, &test) : NEOC_OK;
   if (e)
     return e;
@@ -141,7 +141,7 @@ static neoc_exit train(neoc_trainer *t) {
   neoc_exit e = neoc_runner_begin(&t->r, t->threads, t->seed);
   if (!e)
     e = neoc_train_open(t);
-  t->begun = neoc_now();
+  t->begun = neo_now_s();
   while (!e && t->epoch < t->epochs && !neoc_best_is_over(t))
     e = run_epoch(t);
   if (!e)

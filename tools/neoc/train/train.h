@@ -12,8 +12,7 @@
  *   trainer.c  tells which entries are due
  *
  * and below all of them the data (data.h). */
-#ifndef NEO_TOOLS_TRAIN_H
-#define NEO_TOOLS_TRAIN_H
+#pragma once
 #include "tools/neoc/train/data.h"
 #include "tools/neoc/train/log.h"
 
@@ -163,7 +162,6 @@ void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
 /* ---- show.c */
-double neoc_now(void); /* seconds */
 void neoc_show_progress(neoc_trainer *t);
 /* The same during a test, `rows` of whose rows are done. */
 void neoc_show_test(neoc_trainer *t, int64_t rows);
@@ -172,5 +170,3 @@ void neoc_clear_progress(const neoc_trainer *t);
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
 /* Prints how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);
-
-#endif

@@ -38,8 +38,7 @@ int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position)
 }
 
 const char *neoc_train_entries(const neoc_trainer *t) {
-  neo_str s;
-  neo_str_init(&s, t->cli->arena);
+  neo_str s = neo_str_in(t->cli->arena);
   for (size_t k = 0; k < t->n_entries; k++) {
     neo_str_addf(&s, "%s%s", k ? "," : "", t->r.lib.model->entries[t->entry[k].feed.entry].name);
     if (t->entry[k].times > 1)

@@ -8,8 +8,7 @@
  *   root[B] : i32             the vertex that is the root of each tree
  *
  * by these names, or by others: y=G:label. */
-#ifndef NEO_TOOLS_TREES_H
-#define NEO_TOOLS_TREES_H
+#pragma once
 #include "include/neo/neo_graph.h"
 #include "tools/neoc/train/data.h"
 
@@ -64,5 +63,3 @@ void neoc_tree_batch_fill(const neoc_data *d, neoc_tree_batch *b, const int64_t 
 /* Writes an input's data for the batch. */
 void neoc_tree_batch_put(const neoc_data *d, const neoc_tree_batch *b, int32_t tensor,
                          const int64_t *order, void *out);
-
-#endif

@@ -1,13 +1,7 @@
 /* Progress and results of `neoc tune`. */
+#include "base/clock.h"
 #include "tools/neoc/tune/tuner.h"
 #include <stdlib.h>
-#include <time.h>
-
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const char *duration(neo_arena *a, double ns) {
   if (ns < 1e3)
@@ -28,7 +22,7 @@ static size_t begun_tasks(const neo_tune *t) {
 /* Shows progress: on a terminal in one line that changes, else as a line every ten seconds. */
 void neoc_tune_progress(void *ctx, const neo_tune *t) {
   tuner *x = ctx;
-  double now = now_s();
+  double now = neo_now_s();
   if (neoc_has(x->cli, NEOC_O_QUIET) || (!x->terminal && now - x->shown_s < 10))
     return;
   x->shown_s = now;
@@ -98,7 +92,7 @@ void neoc_tune_print(const tuner *x) {
          "%lld trials, %lld refused, %.1f s\n",
          duration(a, step), duration(a, best), step > 0 ? best / step : 1,
          100 * neo_tune_covered(t), (long long)t->trials, (long long)t->refused,
-         now_s() - t->begun_s);
+         neo_now_s() - t->begun_s);
   if (recorded)
     printf("%zu recorded in %s\n", recorded, t->o.records);
 }
@@ -125,12 +119,11 @@ static void add_task_json(const neo_task *y, neo_str *s) {
 
 const char *neoc_tune_json(const tuner *x) {
   const neo_tune *t = &x->tune;
-  neo_str s;
   size_t n;
   row *r = rows_of(t, &n);
-  neo_str_init(&s, x->cli->arena);
+  neo_str s = neo_str_in(x->cli->arena);
   neo_str_addf(&s, "\"seconds\": %.2f, \"trials\": %lld, \"refused\": %lld, \"kernels\": %zu, ",
-               now_s() - t->begun_s, (long long)t->trials, (long long)t->refused, t->tasks.n);
+               neo_now_s() - t->begun_s, (long long)t->trials, (long long)t->refused, t->tasks.n);
   neo_str_addf(
       &s, "\"step_default_ns\": %.1f, \"step_best_ns\": %.1f, \"covered\": %.4f, \"records\": ",
       neo_tune_step_ns(t, false), neo_tune_step_ns(t, true), neo_tune_covered(t));
@@ -149,8 +142,7 @@ void neoc_tune_print_survey(const tuner *x, const neo_quality *q, size_t n) {
   printf("%-28s %7s %9s %11s %11s %6s %6s\n", "kernel", "space", "measured", "default", "best",
          "to 95%", "to 99%");
   for (size_t k = 0; k < n; k++) {
-    neo_str s;
-    neo_str_init(&s, a);
+    neo_str s = neo_str_in(a);
     neo_schedule_print(&q[k].best, &s);
     printf("%-28.28s %7zu %9zu %11s %11s %6lld %6lld\n  %s\n", q[k].task->g->name, q[k].space,
            q[k].measured, duration(a, q[k].default_ns), duration(a, q[k].best_ns),
@@ -159,8 +151,7 @@ void neoc_tune_print_survey(const tuner *x, const neo_quality *q, size_t n) {
 }
 
 const char *neoc_tune_survey_json(const tuner *x, const neo_quality *q, size_t n) {
-  neo_str s;
-  neo_str_init(&s, x->cli->arena);
+  neo_str s = neo_str_in(x->cli->arena);
   neo_str_add(&s, "\"surveyed\": [");
   for (size_t k = 0; k < n; k++) {
     neo_str_add(&s, k ? ", {\"name\": " : "{\"name\": ");

@@ -1,7 +1,6 @@
 /* The parts of `neoc tune`: tune.c runs, print.c prints progress and results, options.c reads the
  * command line, entry.c runs the model. */
-#ifndef NEO_TOOLS_NEOC_TUNER_H
-#define NEO_TOOLS_NEOC_TUNER_H
+#pragma once
 #include "tools/neoc/run/runner.h"
 #include "tools/tune/tune.h"
 
@@ -34,5 +33,3 @@ void neoc_tune_print(const tuner *x);
 const char *neoc_tune_json(const tuner *x); /* members of an object */
 void neoc_tune_print_survey(const tuner *x, const neo_quality *q, size_t n);
 const char *neoc_tune_survey_json(const tuner *x, const neo_quality *q, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of `neoc grad-check`: grad_check.c compares, grad_functions.c prepares the module. */
-#ifndef NEO_TOOLS_NEOC_GRAD_CHECK_H
-#define NEO_TOOLS_NEOC_GRAD_CHECK_H
+#pragma once
 #include "tools/neoc/run/runner.h"
 #include "tools/neoc/verify/grad_hold.h"
 
@@ -24,11 +23,9 @@ typedef struct {
   int64_t samples, order;
   int64_t checked, failures, kinks;
   NEO_VEC(const char *) own; /* pairs that are not compared */
-  bool empty; /* the model has no entries */
+  bool empty;                /* the model has no entries */
 } grad_checker;
 
 /* Called between frontend and passes, with a checker: adds the functions to compare, and everything
  * that they need, to the module. (grad_functions.c) */
 neo_status neoc_grad_prepare(void *checker, neo_module *m) NEO_MUST_CHECK;
-
-#endif

@@ -16,7 +16,7 @@ static neo_tensor known_gradient(const neo_module *m, const neo_entry_rec *e, co
   for (uint32_t k = 1; e && k < e->outputs.n; k++) {
     const char *own = neo_name_text(m->names, neo_list_at(m, e->names, k));
     if (strncmp(own, "grad:", 5) == 0 && neo_streq(own + 5, name))
-      return (neo_tensor){neo_list_at(m, e->outputs, k)};
+      return neo_list_tensor(m, e->outputs, k);
   }
   return (neo_tensor){0};
 }
@@ -57,7 +57,7 @@ static uint32_t *held_gradients(grad_checker *c, neo_module *m, const grad_funct
   held.y = f->y_held;
   for (size_t k = 0; k < n; k++) {
     wrt[k] = f->wrt.at[k].i;
-    const char *own = neo_name_text(m->names, neo_tensor_at(m, f->wrt.at[k])->name);
+    const char *own = neo_tensor_name(m, f->wrt.at[k]);
     out[k] =
         like(m, f->wrt.at[k], NEO_ROLE_TEMP, neo_arena_printf(m->arena, "held.%s.%s", f->name, own))
             .i;
@@ -76,7 +76,7 @@ static void add_next_order(grad_checker *c, neo_module *m, const grad_function *
     return;
   const uint32_t *held = f->y_held.i == f->y.i ? out : held_gradients(c, m, f);
   for (size_t k = 0; k < f->wrt.n; k++) {
-    const char *wrt = neo_name_text(m->names, neo_tensor_at(m, f->wrt.at[k])->name);
+    const char *wrt = neo_tensor_name(m, f->wrt.at[k]);
     grad_function next = {.y = {out[k]}, .y_held = {held[k]}, .holds = f->holds, .hold = f->hold};
     next.name = neo_arena_printf(c->cli->arena, "(d %s/d %s)", f->name, wrt);
     add_function(c, m, next, NULL, order + 1);
@@ -188,7 +188,7 @@ static void add_first(grad_checker *c, neo_module *m, neo_tensor y, const char *
 }
 
 static bool is_float(const neo_module *m, neo_tensor t) {
-  return neo_type_is_float((neo_type)neo_tensor_at(m, t)->type);
+  return neo_type_is_float(neo_tensor_type(m, t));
 }
 
 static void add_outputs(grad_checker *c, neo_module *m, const neo_entry_rec *e) {

@@ -133,15 +133,14 @@ static neo_tensor hold_acc(holder *h, neo_def d, uint32_t k) {
   }
   neo_tensor of = {neo_list_at(m, r.out, 0)};
   neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(m, acc)};
-  rec.name =
-      neo_tensor_fresh_name(m, "reduced", neo_name_text(m->names, neo_tensor_at(m, of)->name));
+  rec.name = neo_tensor_fresh_name(m, "reduced", neo_tensor_name(m, of));
   rec.extent = neo_list_new(m, &extent[0].i, r.n_out);
   rec.span = r.span;
   neo_tensor out = neo_tensor_add(m, rec);
   r.out_map = (neo_list){0};
   r.axes = neo_list_new(m, axes, r.axes.n);
-  r.finish = neo_list_new(m, &acc.i, 1);
-  r.out = neo_list_new(m, &out.i, 1);
+  r.finish = neo_list_one(m, acc.i);
+  r.out = neo_list_one(m, out.i);
   neo_def_add(m, r, true);
   return input_of(h, out);
 }
@@ -159,7 +158,7 @@ static neo_expr held_read(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_ACC)
     return read_acc(h, n.attr);
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (!neo_node_is_load(&n))
     return e;
   uint64_t t = n.attr;
   neo_map_get(&h->back, t, &t);
@@ -210,8 +209,7 @@ static bool copy_def(holder *h, neo_def d, neo_def *out) {
   neo_list outs = neo_def_at(h->m, d)->out;
   neo_def copy = neo_def_clone(h->m, d, "held", &h->to);
   for (uint32_t k = 0; k < outs.n; k++)
-    neo_map_set(&h->back, neo_list_at(h->m, neo_def_at(h->m, copy)->out, k),
-                neo_list_at(h->m, outs, k));
+    neo_map_set(&h->back, neo_def_out(h->m, copy, k).i, neo_list_at(h->m, outs, k));
   if (h->stops)
     hold_stops(h, d, copy);
   *out = copy;

@@ -9,8 +9,7 @@
  *
  * The inputs of the copy stand for the tensors that stop() reads, and for the results of such
  * functions. */
-#ifndef NEO_TOOLS_GRAD_HOLD_H
-#define NEO_TOOLS_GRAD_HOLD_H
+#pragma once
 #include "base/map.h"
 #include "ir/ir.h"
 
@@ -34,5 +33,3 @@ neo_tensor neoc_hold(neo_module *m, neo_arena *a, neo_tensor y, bool stops, neoc
 /* read[t]: y depends on t. Gradients in the model are still requests: they depend on everything
  * that their y depends on. */
 bool *neoc_reads(const neo_module *m, neo_arena *a, neo_tensor y);
-
-#endif

@@ -15,19 +15,13 @@
  * code's state after the step before: an optimizer may go either way on a gradient that is 0 but
  * for rounding, and after that all values differ. */
 #include "tools/neoc/verify/verify.h"
+#include "base/clock.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum { STEPS = 2, PRIME = 17, SIZES = 3, RARE = 100 };
 
 static const double BUDGET = 2e8; /* most work: elements, and terms of reductions */
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- comparing */
 
@@ -149,7 +143,7 @@ static neoc_exit check(verifier *v, int entry, const bool *used, double *work) {
   v->unbounded = 0;
   v->loose_error = 0;
   v->suspicions.n = 0;
-  double begun = now(), most = allowed(v), done = 0;
+  double begun = neo_now_s(), most = allowed(v), done = 0;
   uint64_t state = v->state;
   neoc_exit e = neoc_verify_begin(v);
   if (!e) {
@@ -172,7 +166,7 @@ static neoc_exit check(verifier *v, int entry, const bool *used, double *work) {
     e = neoc_verify_judge(v, entry, steps, state);
   v->checks++;
   if (!e && !v->cli->json && (!neoc_has(v->cli, NEOC_O_QUIET) || v->failures > before))
-    put_check(v, entry, used, now() - begun, v->failures > before);
+    put_check(v, entry, used, neo_now_s() - begun, v->failures > before);
   return e;
 }
 

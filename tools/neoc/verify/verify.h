@@ -1,6 +1,5 @@
 /* Parts of `neoc verify`. */
-#ifndef NEO_TOOLS_VERIFY_H
-#define NEO_TOOLS_VERIFY_H
+#pragma once
 #include "tools/neoc/run/runner.h"
 
 typedef struct { /* a tensor with unusual errors */
@@ -20,8 +19,8 @@ typedef struct {
   int64_t unbounded; /* elements whose error bound is infinite, and their largest error */
   double loose_error;
   NEO_VEC(suspicion) suspicions; /* suspicions of one check */
-  double work; /* work of the interpreter so far: elements and terms */
-  int left; /* number of remaining checks */
+  double work;                   /* work of the interpreter so far: elements and terms */
+  int left;                      /* number of remaining checks */
 } verifier;
 
 /* ---- begin.c */
@@ -38,5 +37,3 @@ neoc_exit neoc_verify_align(verifier *v, neoc_runner *r);
 /* Reports the suspicions whose errors are larger than rounding explains. The check had `steps`
  * steps, and the state of the random inputs at its beginning was `state`. */
 neoc_exit neoc_verify_judge(verifier *v, int entry, int steps, uint64_t state);
-
-#endif
