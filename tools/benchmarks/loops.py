@@ -3,8 +3,8 @@
     loops.py [--threads N] [--rounds N] [--json FILE]
 
 The first table has the memory that calls of recurrences/nested.expr need by plan, for 5, 20 and 50 iterations of the
-innermost loop, and how many kernels copy a carry; the second one the time of recurrences/early_exit.expr, whose solver
-leaves after a few iterations, for limits of 10, 50 and 500. The column "bound" says what is aimed at: memory of three
+innermost loop, and how many kernels copy a carry; the second one the time of recurrences/early_exit*.expr, whose solvers
+leave after a few iterations, for limits of 10, 50 and 500. The column "bound" says what is aimed at: memory of three
 vectors of 4 MiB and no copies at any depth; the time and the memory of limit 10 at every limit. What is over its bound is
 marked, and is no failure: rows are here to be read.
 """
@@ -80,8 +80,8 @@ def memory_rows(models):
     yield row("copies of carries", "kernels", [models.copies("nested")], 0)
 
 
-def exit_rows(models, threads, rounds):
-    made = [models.compiled("early_exit", L=n) for n in LIMITS]
+def exit_rows(models, name, threads, rounds):
+    made = [models.compiled(name, L=n) for n in LIMITS]
     entries = [e["name"] for e in made[0][1]["entries"] if e["name"] != "forward"]
     timed = output_of([models.timer(), str(threads), str(rounds),
                        *(f"{library}:net:{e}" for e in entries for library, _ in made)])
@@ -112,7 +112,8 @@ def main():
             models = Models(build, work)
             memory = list(memory_rows(models))
             show("1M elements", [f"R = {n}" for n in ITERATIONS], memory)
-            exits = list(exit_rows(models, given.threads, given.rounds))
+            exits = [r for name in ("early_exit", "early_exit_matrix")
+                     for r in exit_rows(models, name, given.threads, given.rounds)]
     except Missing as problem:
         print(f"bench loops: {problem}", file=sys.stderr)
         return 1
