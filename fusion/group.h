@@ -71,15 +71,10 @@ typedef enum {
 } neo_fuse_kind;
 const char *neo_fuse_kind_text(neo_fuse_kind k);
 
-/* How recurrences become loops; all 0: as pays. Lazy batching and streaming are of S. Xu and others, "Cavs: an efficient
- * runtime system for dynamic neural networks", USENIX ATC 2018. */
+/* How recurrences become loops; all 0: as pays. */
 typedef struct {
-  uint32_t tile_rounds; /* what can lead a recurrence does, in blocks of so many rounds, for tests;
+  uint32_t tile_rounds; /* what can be hoisted into a recurrence's group is, in blocks of so many rounds, for tests;
                            0: where it pays, and as many as pay */
-  bool
-      no_lazy_batching; /* sums over rows that are made in blocks grow block by block; else they are one sum behind */
-  bool
-      no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
   bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
   const neo_conditions *needed; /* of whoever forms groups: at which points definitions are needed, by id (ir/needed.h) */
   bool predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */

@@ -1,7 +1,6 @@
 #!/bin/sh
-# --no-streaming computes level by level what needs no children, with the same bits; --no-lazy-batching adds up
-# gradients level by level. --batches=kind has batches of one kind of vertices, with the same bits of each vertex. All
-# compute what the interpreter does.
+# What a vertex needs of itself, and gradients of weights, are kernels of all vertices. --batches=kind has batches of one kind
+# of vertices, with the same bits of each vertex. All compute what the interpreter does.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
@@ -25,29 +24,15 @@ output y
 train loss using optim.sgd(lr = 0.01)
 END
 
-bits() {
-  # shellcheck disable=SC2086
-  "$NEOC" run net.expr G.child=random:3 x=random:1 --size G.vertices=257 --grad=y.W,y.U,y.b -o "$1.npz" $2 \
-    >out 2>&1 || fail "run $2" out
-}
-bits default ''
-bits streaming --no-streaming
-bits lazy --no-lazy-batching
-cmp -s default.npz streaming.npz || fail "--no-streaming has other bits"
-cmp -s default.npz lazy.npz && fail "--no-lazy-batching adds up in the same order"
-
-for options in --no-streaming --no-lazy-batching "--no-streaming --no-lazy-batching --no-fuse=all"; do
+for options in "" --no-fuse=all; do
   # shellcheck disable=SC2086
   "$NEOC" verify -q net.expr $options >out 2>&1 || fail "verify $options" out
 done
 
 # ---- what is a kernel of all vertices, and what is one of a level's
 sed 's/vertices <= 300/vertices <= 65536/' net.expr >large.expr # a usual call of fewer has all sums in one kernel
-of_all() { "$NEOC" explain --kernels large.expr "$@" | sed -n 's/^kernel \([a-zA-Z0-9_]*\)(.*/\1/p'; }
-of_all >names
+"$NEOC" explain --kernels large.expr | sed -n 's/^kernel \([a-zA-Z0-9_]*\)(.*/\1/p' >names
 grep -q '^y_U_next$' names || fail "a gradient of weights is no kernel of all vertices" names
-of_all --no-lazy-batching >names
-grep -q '^round[0-9]*_y_U_grad$' names || fail "a gradient of weights does not grow level by level" names
 
 # ---- cells that a label chooses
 cat >cells.expr <<'END'

@@ -66,7 +66,7 @@ cat >kinds.py <<'END'
 import sys
 sys.path.insert(0, sys.argv[1] + "/tools/benchmarks")
 sys.dont_write_bytecode = True
-from dynamic_measure import kind_of
+from measure.dynamic import kind_of
 head = "neo-loop 2\nkernel k(a: i32 read align 4, b: %s write align 4) sizes n units 1\n"
 whole = head % "i32" + "for i in 0..n\n  b[i] = max(a[i] + 1:i32, 0:i32)\n"
 assert kind_of(whole) == "construction"

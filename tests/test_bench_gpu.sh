@@ -28,10 +28,11 @@ done
 cat >paths.py <<'END'
 import os, sys
 sys.path.insert(0, os.environ["NEO_SOURCE_DIR"] + "/tools/benchmarks")
-import gpu_prepare, gpu_rows
-p = gpu_prepare.Preparation(os.environ["NEO_BUILD_DIR"], "", "nvptx:sm_90a")
+from gpu import prepare
+from rows import gpu
+p = prepare.Preparation(os.environ["NEO_BUILD_DIR"], "", "nvptx:sm_90a")
 ways = {"sm_80": set(), "": set()}
-for row in gpu_rows.matrix_units(False):
+for row in gpu.matrix_units(False):
     ways[row.level] |= {(row.name.split()[2 + ("gemm" in row.name)], way) for way in p.paths(row)}
 assert {w for _, w in ways[""]} == {"warps", "warpgroups", "boxes", "producer", "persistent", "stages"}, ways
 assert {w for _, w in ways["sm_80"]} == {"warps", "stages"}, ways
@@ -66,7 +67,8 @@ for r in rows.values():
     v = r["values"]
     assert v["equal"] and 0 <= v["apart"] <= v["agree"] and v["elements"] >= 20, r
 for r in timed:
-    assert r["ours_us"] > 0 and len(r["times"]["ours"]) == 1, r
+    ours = r["times"]["ours"]
+    assert ours["median_us"] > 0 and len(ours["us"]) == 1, r
     assert r["part"] != 2 or "exit code" in r["missing"]["torch cublas"], r
 assert 0 <= rows["softmax forward and backward"]["ratios"]["bandwidth"], rows
 assert 0 < rows["softmax forward and backward"]["copy_gb_s"], rows
@@ -80,7 +82,7 @@ says out '^softmax .*equal: ' "the table"
 # A wrong answer is told, of every kind of row: a shuffled k, another layout, a stage later, another key, weight or channel.
 folder=$(echo neo-bench-*)
 models=$NEO_SOURCE_DIR/models/zoo
-programs=$NEO_SOURCE_DIR/tools/benchmarks
+programs=$NEO_SOURCE_DIR/tools/benchmarks/models
 cp "$models/cells.expr" . # beside what is made wrong
 wrong() { # ROW, ITS FOLDER, MODEL, CHANGE, OPTION OF neoc...
   row=$1 to=$folder/rows/$2 model=$3 change=$4

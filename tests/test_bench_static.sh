@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$NEO_SOURCE_DIR/tools/benchmarks"
 # A kernel of this compiler's, as nvdisasm printed it: y[256, 1024] of 512 steps, in tiles of 64 by 32 by 64, with boxes.
 python3 - "$NEO_SOURCE_DIR/tests/gpu/warpgroup.sass" <<'END' || fail "a disassembly is read as something else"
 import sys
-import gpu_bounds, sass
+from gpu import bounds, sass
 lines = open(sys.argv[1]).read().splitlines()
 kernel, = sass.read(lines).values()
 assert kernel.name == "net_k0_y" and sass.registers(lines) == {"net_k0_y": 42}
@@ -22,14 +22,14 @@ assert kinds["wgmma"] == 4 and kinds["box"] == 2 and "fma" not in kinds and "spi
 products = [i for i in kernel.body(hot) if i.kind == "wgmma"]
 assert {(i.products(), i.type()) for i in products} == {(64 * 32 * 16, "BF16")}
 # 128 blocks of 128 threads, 4 stages of 12 KB: 8 blocks of steps each.
-x = gpu_bounds.Launch("y", 128, 128, 49216, 42, kernel, dict(stages=4, products=2), 256 * 1024 * 512, {"wgmma bf16": 256 * 1024 * 512},
+x = bounds.Launch("y", 128, 128, 49216, 42, kernel, dict(stages=4, products=2), 256 * 1024 * 512, {"wgmma bf16": 256 * 1024 * 512},
                       128 * 98304, 128 * 98304 + (1 << 20), (256 + 1024) * 1024 + (1 << 20))
-rounds, loops = gpu_bounds.trips(x)
+rounds, loops = bounds.trips(x)
 assert rounds == 8 and hot in loops, rounds
-assert gpu_bounds.resident(x) == 4 and 36000 < gpu_bounds.in_flight(x) < 37000
-seconds, bound = gpu_bounds.expected(x)
-assert seconds >= gpu_bounds.roof(x) and bound in gpu_bounds.REACHED, (seconds, bound)
-assert gpu_bounds.bounds(x)["wgmma"] >= 2 * x.products / gpu_bounds.PEAK["bf16"]
+assert bounds.resident(x) == 4 and 36000 < bounds.in_flight(x) < 37000
+seconds, bound = bounds.expected(x)
+assert seconds >= bounds.roof(x) and bound in bounds.REACHED, (seconds, bound)
+assert bounds.bounds(x)["wgmma"] >= 2 * x.products / bounds.PEAK["bf16"]
 END
 
 # Loop IR: each way to multiply 512 x 384 by 384 x 256 does so many products (three times as many of 3xtf32), and reads each operand
@@ -48,7 +48,7 @@ for way in "f32 1" "bf16 1" "tf32 1" "3xtf32 3"; do
     "$NEOC" explain m.expr --target=nvptx:$level --math="${way% *}" --records=none --prefix=net --groups --schedule --kernels >text
     python3 - "${way#* }" <<'END' || fail "$level ${way% *}: other counts" text
 import re, sys
-import looptext
+from gpu import looptext
 text = open("text").read()
 units = {name: int(n) for name, n in re.findall(r"^# (\S+)\nneo-loop 2\nkernel .* units (\d+)$", text, re.M)}
 found = looptext.read(text)
@@ -70,7 +70,7 @@ END
 "$NEOC" explain m.expr --target=nvptx:sm_90a --records=none --prefix=net --kernels >text
 python3 - <<'END' || fail "a row's reads are counted twice" text
 import re
-import looptext
+from gpu import looptext
 text = open("text").read()
 (name, c), = looptext.read(text).items()
 units = int(re.search(r" units (\d+)$", text, re.M)[1])

@@ -4,7 +4,7 @@
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
-models=$NEO_SOURCE_DIR/tools/benchmarks
+models=$NEO_SOURCE_DIR/tools/benchmarks/models
 out=$work/out
 
 check() { # LEAST MODEL TENSORS [OPTION]...

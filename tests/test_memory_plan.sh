@@ -5,7 +5,7 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
 zoo=$NEO_SOURCE_DIR/models/zoo
-benchmarks=$NEO_SOURCE_DIR/tools/benchmarks
+benchmarks=$NEO_SOURCE_DIR/tools/benchmarks/models
 
 # plan MODEL OPTION...: bytes of a step; of inference, with what is kept between calls
 plan() {

@@ -83,7 +83,7 @@ fi
 
 # A long product by dots is several units of work: by rows, or by columns that are read in place.
 for size in '256 256' '16 1024'; do
-  "$NEOC" explain "$NEO_SOURCE_DIR/tools/benchmarks/gemm.expr" --define=M="${size% *}" \
+  "$NEOC" explain "$NEO_SOURCE_DIR/tools/benchmarks/models/gemm.expr" --define=M="${size% *}" \
     --define=N="${size#* }" --math=bf16 --mcpu=znver4 --records=none --schedule >units
   grep '^C: pairs .* pairs=2' units | grep -q ' unit_axes=1 ' || fail "one unit of $size"
 done

@@ -78,8 +78,6 @@ kept: cache, stash, saved
 known: value reuse
 merge: fuse axes
 merger: fuse axes
-shift: rebase
-shifter: rebase
 '
 words_of_schedule='
 apart: stride, separate

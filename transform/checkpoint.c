@@ -14,7 +14,7 @@
  *
  * again.u carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
  * down. All that share a loop have the same number, neo_def_rec.chunk_loop: fusion makes them one group
- * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/ring.c). What is
+ * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/fold.c). What is
  * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk
  * (checkpoint_sums.c). The tensors themselves become copies of their chunks, for those who read them otherwise.
  *

@@ -11,7 +11,7 @@
  * f*N + M rounds in place of N*M, and lanes go along i. Elements with no position j are 0, which nobody
  * reads. Of the two axes the shorter one stays where f is 1, so that these are few. The skewed tensor lies by
  * rounds, so what a round reads and writes is contiguous, and a few slices of it are enough where nobody else
- * reads D (fusion/recurrence/ring.c).
+ * reads D (fusion/recurrence/fold.c).
  * (L. Lamport, "The parallel execution of DO loops"; M. Wolfe, "Loops skewing: the wavefront method
  * revisited".) */
 #include "ir/clone.h"

@@ -91,17 +91,9 @@ static void look(void *ctx, neo_expr e) {
   }
 }
 
-static void look_list(cutter *c, neo_list l) {
-  for (uint32_t k = 0; k < l.n; k++)
-    neo_expr_visit(c->o->m, neo_list_expr(c->o->m, l, k), look, c);
-}
-
 uint32_t outline_cuts(const outliner *o, const neo_def_rec *rec, uint32_t axis, bool loops,
                       neo_expr *cut, uint32_t most) {
   cutter c = {o, neo_axis_ref(o->m, axis), loops, cut, 0, most};
-  if (rec->where.i)
-    neo_expr_visit(o->m, rec->where, look, &c);
-  look_list(&c, rec->body);
-  look_list(&c, rec->finish);
+  outline_visit(o, rec, look, &c);
   return c.n;
 }

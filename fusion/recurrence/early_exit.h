@@ -12,12 +12,12 @@
  *     h[t, r]     = select(alive[t, r], next[t, r], (h[t, r-1] else first))
  *
  * An iteration is dead where alive[t, r] is false: all later ones are, too. The storage of h and
- * alive is folded to n cells at most along r (ring.c, inner_fold.c); n dead iterations later all of
+ * alive is folded to n cells at most along r (fold.c); n dead iterations later all of
  * these cells have the value that those of the last iteration would have, so readers after the loop
  * find it. Of what is stored whole the last element is copied from that of the last iteration that
  * ran. Whatever else the loop makes, only iterations that are not dead may read.
  *
- * Positions of r that are no band's (place.c) are under a guard with the same condition. Where
+ * Positions of r that are no band's (parallel.c) are under a guard with the same condition. Where
  * something has to run in all iterations (who reads h[t, r] of any r needs it), each leaf that need
  * not is under such a guard: predication. So are all on a GPU, where kernels ask
  * (neo_loop_options). As the condition must not change while an iteration runs, alive then has a

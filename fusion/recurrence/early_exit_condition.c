@@ -79,7 +79,7 @@ bool early_exit_find_condition(early_exit *q) {
     condition_look look = {q, loop->member[k].def};
     neo_def_visit(q->o->m, look.reader, look_condition, &look);
   }
-  bool folded = !q->maker.i && q->alive.i < q->o->n_tensors && q->o->ring[q->alive.i].n_folds;
+  bool folded = !q->maker.i && q->alive.i < q->o->n_tensors && q->o->storage[q->alive.i].n_folds;
   return q->alive.i && !folded;
 }
 

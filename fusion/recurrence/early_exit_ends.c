@@ -22,7 +22,7 @@ static bool is_ended(const early_exit *q, neo_def d) {
 static neo_tensor define_cell(early_exit *q, const char *what) {
   outliner *o = q->o;
   neo_module *m = o->m;
-  outline_ring r = {.order = q->loop[0], .n_folds = q->n_loops};
+  outline_storage r = {.order = q->loop[0], .n_folds = q->n_loops};
   uint32_t extent[OUTLINE_FOLDS];
   const neo_tensor_rec *alive = neo_tensor_at(m, q->alive);
   neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_I64_T, .extent = alive->extent};
@@ -37,7 +37,7 @@ static neo_tensor define_cell(early_exit *q, const char *what) {
   r.tensor = neo_tensor_add(m, t);
   outline_grow(o);
   o->own[cell.i] = o->stored[cell.i] = true;
-  o->ring[cell.i] = r;
+  o->storage[cell.i] = r;
   return cell;
 }
 
@@ -55,7 +55,7 @@ static outline_instance *writing(const early_exit *q, const outline_instance *x,
   *y = *x;
   y->rec.finish = neo_list_new(q->o->m, &value.i, 1);
   y->needed.n = 0;
-  y->of_sum = true;
+  y->added = true;
   return y;
 }
 
@@ -103,7 +103,7 @@ static outline_instance *fill_of(const early_exit *q, const outline_instance *x)
   y->rec.axes = neo_list_new(m, id, x->rec.axes.n);
   y->fixed[axis] = false;
   y->base[axis] = y->extent[axis] = (neo_expr){0};
-  y->rounds = q->n_loops == 1 ? -1 : x->rounds;
+  y->iterations = q->n_loops == 1 ? -1 : x->iterations;
   return y;
 }
 
@@ -144,7 +144,7 @@ static const outline_instance *instance_in(const early_exit *q, const neo_tree *
   const outline_instance *x = NULL;
   if (t->kind == NEO_TREE_LEAF) {
     x = outline_at(q->o, t);
-    return x->def.i == d.i && !x->of_sum && run_of(q, x).i == run.i ? x : NULL;
+    return x->def.i == d.i && !x->added && run_of(q, x).i == run.i ? x : NULL;
   }
   for (size_t k = 0; k < t->children.n && !x; k++)
     x = instance_in(q, t->children.at[k], d, run);

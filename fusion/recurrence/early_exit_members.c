@@ -10,7 +10,7 @@
 #include "fusion/recurrence/early_exit.h"
 
 static int64_t slices_of(const early_exit *q, uint32_t tensor) {
-  const outline_ring *r = &q->o->ring[tensor];
+  const outline_storage *r = &q->o->storage[tensor];
   return tensor < q->o->n_tensors && r->n_folds ? outline_slices(r, early_exit_loop(q)) : 0;
 }
 

@@ -49,7 +49,7 @@ static neo_expr iteration_before(const early_exit *q, neo_expr at) {
 }
 
 static neo_tensor cells_of(const early_exit *q) {
-  neo_tensor cells = q->o->ring[q->alive.i].tensor;
+  neo_tensor cells = q->o->storage[q->alive.i].tensor;
   return cells.i ? cells : q->alive;
 }
 
@@ -96,7 +96,7 @@ static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
     return t;
   neo_expr c = runs_where(q, x);
   NEO_PUSH(q->o->a, &out, q->skipped[x->def.i] ? under(q, c, t) : t);
-  if (q->last.i && x->def.i == q->maker.i && !x->of_sum) {
+  if (q->last.i && x->def.i == q->maker.i && !x->added) {
     outline_push(q->o, &last, early_exit_last_of(q, x));
     NEO_PUSH(q->o->a, &out, under(q, c, last.at[0]));
   }

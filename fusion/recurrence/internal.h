@@ -1,19 +1,22 @@
 /* Private to fusion/recurrence. How a recurrence becomes loops, in steps:
  *
- *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
- *                schedule tree of bands and instances
- *   lead.c       what is made for blocks of rounds though no part of the recurrence
- *   levels.c     which loops run in blocks of rows that do not need each other
- *   kinds.c      what a block of rows of one kind runs
- *   sums.c       sums over rows that grow block by block, where lazy batching is off
- *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
- *   ring.c       of which tensors some slices are enough
- *   inner_fold.c of which some are along loops in loops, too
- *   level_ring.c of which the rows of two levels are
+ *   bands.c      the order as a schedule tree of bands and instances, by rewrites of bands
+ *     levels.c     over rows: blocks of rows that do not need each other
+ *     hoist.c      what is made for blocks of iterations though no part of the recurrence
+ *     peel.c       bands whose conditions are decided; cut.c: where they change
+ *     parallel.c   bands that carry no dependence
+ *     tile.c       blocks of iterations, and what is computed for one at once
+ *   and of definitions
+ *     shift.c      where they are
+ *     simplify.c   what they are there
+ *     guard.c      whether they run
+ *     split.c      parts of them
+ *     rows.c       what is known of them in a block of rows
+ *     needed.c     in which iterations somebody needs them
+ *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
  *   early_exit.c where loops end early (early_exit.h)
- *   needed.c     in which iterations somebody needs an instance
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
- *   write.c      instances as definitions of a round */
+ *   write.c      instances as definitions of an iteration */
 #ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
 #define NEO_FUSION_RECURRENCE_INTERNAL_H
 #include "fusion/recurrence.h"
@@ -37,21 +40,28 @@ typedef struct {
   neo_expr base[OUTLINE_AXES]; /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
-  neo_expr round; /* of the outermost loop that it is in; */
+  neo_expr iteration; /* of the outermost loop that it is in; */
   /* At most so many of them at once, from there on; 0: it is in none; -1: a number that is not known here. */
-  int64_t rounds;
+  int64_t iterations;
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
-  bool of_sum;             /* a part of a sum that grows block by block */
+  bool added;              /* early exits added it: it is none of its definition's own */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
   outline_level level;     /* that its rows are of */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
   neo_tensor slice[4];     /* of its results; write.c */
 } outline_instance;
 
+enum { OUTLINE_CUTS = 8, OUTLINE_RANGES = 6 };
+typedef struct {     /* iterations of a loop, or positions along an axis */
+  neo_expr lo, hi;   /* lo <= x < hi, and none where not lo < hi */
+  neo_expr base;     /* the band's index counts from here; 0: it is the iteration */
+  neo_expr from, to; /* cuts, without a limit to the range of all; 0: there is none */
+} outline_range;
+
 typedef struct
-{ /* a loop around the point at hand, or, without an index, a range of its rounds at once */
+{ /* a loop around the point at hand, or, without an index, a range of its iterations at once */
   const neo_order_step *order;
   neo_expr index, lo, hi;
   neo_tensor blocks; /* the range is a block of it; 0: of none */
@@ -60,25 +70,20 @@ typedef struct
 
 typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
-  int64_t n;
+  int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are there (cells.c) */
   const neo_order_step *order; /* the loop along whose iterations they are */
 } outline_fold;
 
-enum { OUTLINE_FOLDS = 4 };
+enum { OUTLINE_FOLDS = 4, OUTLINE_TWO_LEVELS = 0 };
 typedef struct {               /* of a tensor: where its elements lie */
   neo_tensor tensor;           /* that is in memory; 0: the tensor is there as a whole */
   const neo_order_step *order; /* the outermost loop */
-  bool levels;                 /* as level_ring.c says, along the axis of fold[0] */
   uint32_t n_folds;            /* loops along which the storage is folded, the outermost first */
   outline_fold fold[OUTLINE_FOLDS];
-} outline_ring;
-
-typedef struct { /* a sum over rows */
-  neo_def def;
-  neo_tensor
-      sum; /* what is added up so far: its result, or what the end of the sum is computed of */
-  uint32_t axis; /* its rows */
-} outline_sum;
+} outline_storage;
+static inline bool outline_is_by_level(const outline_storage *r) {
+  return r->n_folds && r->fold[0].n == OUTLINE_TWO_LEVELS;
+}
 
 typedef struct {
   neo_module *m;
@@ -86,19 +91,17 @@ typedef struct {
   neo_prover *p;
   const neo_def *defs;
   size_t n;
-  bool *own;          /* by tensor: a definition of the recurrence makes it */
-  bool *stored;       /* by tensor: it is in memory */
-  outline_ring *ring; /* by tensor */
-  uint32_t n_tensors; /* that may have a ring: more are made */
-  size_t room;        /* of what is by tensor */
-  /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
-   * no blocks, and the definitions run before it. */
-  const neo_def *lead;
-  size_t n_lead;
-  int64_t lead_rounds;
-  bool lead_in_blocks; /* of rows: they are among what runs in the loop */
+  bool *own;                /* by tensor: a definition of the recurrence makes it */
+  bool *stored;             /* by tensor: it is in memory */
+  outline_storage *storage; /* by tensor */
+  uint32_t n_tensors;       /* that may be folded: more are made */
+  size_t room;              /* of what is by tensor */
+  /* Producers that are hoisted out of the outermost loop at hand, each before its readers: to blocks of so many iterations; 0:
+   * of no blocks, and they run before it. */
+  const neo_def *hoisted;
+  size_t n_hoisted;
+  int64_t hoist_block;
   const neo_loop_options *options;
-  NEO_VEC(outline_sum) sums;             /* that grow block by block */
   NEO_VEC(outline_instance *) instances; /* of the leaves, by their numbers */
   NEO_VEC(outline_around) around;
   /* Of the rows in the block around, where blocks have kinds: the kind, from 1 on, or 0, that the block is of it, and by
@@ -108,7 +111,7 @@ typedef struct {
   uint8_t *zero;
   outline_level
       level; /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
-  uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
+  uint32_t blocks;          /* loops over blocks of iterations around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
 } outliner;
@@ -123,12 +126,23 @@ static inline const neo_order_member *outline_member(const neo_order_step *order
       return &order->member[k];
   return NULL;
 }
-/* Is the tensor a result of the instance? */
-static inline bool outline_makes(const outliner *o, const outline_instance *x, uint32_t tensor) {
-  for (uint32_t k = 0; k < x->rec.out.n; k++)
-    if (neo_list_at(o->m, x->rec.out, k) == tensor)
+/* The member of the loop that makes the tensor, or a piece of it; null: none does. */
+static inline const neo_order_member *outline_maker(const neo_module *m,
+                                                    const neo_order_step *order, neo_tensor t) {
+  const neo_order_member *made = NULL;
+  for (uint32_t k = 0; k < neo_tensor_at(m, t)->pieces.n && !made; k++)
+    made = outline_member(order, (neo_def){neo_list_at(m, neo_tensor_at(m, t)->pieces, k)});
+  return made;
+}
+/* Is the tensor a result of the definition, or of the instance? */
+static inline bool outline_is_result(const neo_module *m, const neo_def_rec *d, uint32_t tensor) {
+  for (uint32_t k = 0; k < d->out.n; k++)
+    if (neo_list_at(m, d->out, k) == tensor)
       return true;
   return false;
+}
+static inline bool outline_makes(const outliner *o, const outline_instance *x, uint32_t tensor) {
+  return outline_is_result(o->m, &x->rec, tensor);
 }
 /* What runs at a leaf. */
 static inline outline_instance *outline_at(const outliner *o, const neo_tree *leaf) {
@@ -146,46 +160,101 @@ static inline void outline_push_band(outliner *o, neo_trees *to, neo_tree_band b
   NEO_PUSH(o->a, to, neo_tree_of_band(o->a, band, neo_tree_sequence(o->a, in)));
 }
 bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal);
+/* Is the instance at one position of the axis? A range of one position is no loop. */
+static inline bool outline_has_one_position(const outliner *o, const outline_instance *x,
+                                            uint32_t axis) {
+  int64_t n;
+  return x->fixed[axis] ||
+         (x->extent[axis].i && neo_expr_is_int(o->m, x->extent[axis], &n) && n == 1);
+}
 static inline bool outline_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
 }
 
+/* ---- reads.c: positions and expressions */
+/* a - b, if it is a constant. */
+bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
+neo_expr outline_sum(const outliner *o, neo_expr a, neo_expr b);
+neo_expr outline_difference(const outliner *o, neo_expr a, neo_expr b);
+/* Does it hold in the loops around, whatever the axes are at? */
+bool outline_holds(const outliner *o, neo_expr goal);
+bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);
+/* One of both, if it holds there. */
+neo_expr outline_max(const outliner *o, neo_expr a, neo_expr b);
+neo_expr outline_min(const outliner *o, neo_expr a, neo_expr b);
+/* f of each expression: of a list, of a definition's condition, body and finish. */
+neo_list outline_map_list(const outliner *o, neo_list from, neo_expr (*f)(void *ctx, neo_expr e),
+                          void *ctx);
+void outline_map(const outliner *o, neo_def_rec *r, neo_expr (*f)(void *ctx, neo_expr e),
+                 void *ctx);
+void outline_visit(const outliner *o, const neo_def_rec *r, void (*f)(void *ctx, neo_expr e),
+                   void *ctx);
+
+/* ---- bands.c: adds the loop, rewritten, in the loops around. */
+void outline_add_loop(outliner *o, neo_trees *to, const neo_order_step *order);
+/* Adds what runs in each iteration of the loop, in the loops around. */
+void outline_add_steps(outliner *o, neo_trees *to, const neo_order_step *order);
+/* Adds a band over iterations of the loop. */
+void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *order,
+                            const outline_range *r);
+/* Adds a definition, in the loops around. */
+void outline_add_def(outliner *o, neo_trees *to, neo_def d);
+/* A size for the loop's index, in [lo, hi), and that it is there. */
+neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
+void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
+
+/* ---- rewrites of a band. Each adds what the band becomes; false: it does not apply. */
+bool outline_add_levels(outliner *o, neo_trees *to, const neo_order_step *order);
+bool outline_hoist(outliner *o, neo_trees *to, const neo_order_step *order);
+bool outline_tile(outliner *o, neo_trees *to, const neo_order_step *order, const outline_range *r);
+/* The ranges of its iterations that become a band each. Returns how many. */
+uint32_t outline_peel(outliner *o, const neo_order_step *order, outline_range *r);
+
+/* hoist.c: adds the producers that are hoisted to the loop's members, if all of them can be. */
+void outline_find_hoisted(outliner *o, neo_order_step *order);
+/* parallel.c: may the range's iterations be positions of an axis? */
+bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline_range *r);
+/* tile.c: how many iterations a block of the loop has, 0: it is not tiled; before[k]: step k is a definition that
+ * is computed for a block's iterations at once, before them. */
+int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *before);
 /* cut.c: the positions at which conditions of the expressions of `rec` that depend on its axis `axis`,
  * and on no other one, change: position c is the first one of what follows. `loops`: only those that
  * depend on the index of a loop. At most `most`, each once. */
 uint32_t outline_cuts(const outliner *o, const neo_def_rec *rec, uint32_t axis, bool loops,
                       neo_expr *cut, uint32_t most);
-/* a - b, if it is a constant. */
-bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
+/* peel.c: adds a cut to n of them, once. Returns how many there are. */
+uint32_t outline_add_cut(neo_expr *cut, uint32_t n, uint32_t most, neo_expr at);
+/* Cuts [lo, hi) into ranges that do not overlap, whatever the sizes are. Returns how many. */
+uint32_t outline_ranges_of(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr *cut,
+                           uint32_t n_cuts, outline_range *out);
+bool outline_is_empty(const outliner *o, const outline_range *r);
 
-/* place.c: the order's loop, cut into loops and instances. */
-neo_trees outline_place(outliner *o, const neo_order_step *order);
-/* The definition as an instance in the loops around. */
+/* ---- rewrites of a definition */
+/* shift.c: the definition as an instance in the loops around. */
 outline_instance *outline_instance_of(outliner *o, neo_def d);
-/* Adds what runs in each round of the loop, in the loops around. */
-void outline_add_steps(outliner *o, neo_trees *steps, const neo_order_step *order);
-/* A size for the loop's index, in [lo, hi), and that it is there. */
-neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
-/* Adds the loop over its rounds lo .. hi - 1. */
-void outline_add_rounds(outliner *o, neo_trees *steps, const neo_order_step *order, neo_expr lo,
-                        neo_expr hi);
-void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
-/* Is a <= b, by what holds in the loops around? */
-bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);
-/* Adds a definition behind the loops. */
-void outline_place_behind(outliner *o, neo_trees *steps, neo_def d);
+/* Writes the definition with the instance's axes. */
+void outline_shift(outliner *o, outline_instance *x);
+/* An expression over the definition's output axes, over the instance's. */
+neo_expr outline_shifted(const outliner *o, const outline_instance *x, neo_expr e);
+/* Where axis k of the definition is. */
+static inline neo_expr outline_position(const outliner *o, const outline_instance *x, uint32_t k) {
+  neo_expr at = neo_axis_ref(o->m, k);
+  if (!x->base[k].i)
+    return at;
+  return x->fixed[k] ? x->base[k] : neo_op2(o->m, NEO_OP_ADD, x->base[k], at);
+}
+/* simplify.c */
+void outline_simplify(const outliner *o, outline_instance *x);
+/* Have its tensors elements that nobody reads (partial)? */
+bool outline_is_partial(const outliner *o, neo_def d);
+/* guard.c: the condition under which the definition runs in an iteration of the loops around; 0: always. */
+neo_expr outline_guard(const outliner *o, neo_def d);
+/* split.c: adds the instance, cut along its axes from `axis` on. */
+void outline_split(outliner *o, neo_trees *to, outline_instance *x, uint32_t axis);
 
-/* lead.c: adds the definitions that lead the loop to its members, if all of them can. Without streaming what leads blocks of
- * rows is made in them. */
-void outline_lead(outliner *o, neo_order_step *order);
-
-/* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *leads: are there
- * rows that are read from earlier blocks? There are none in the first. */
-neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
-/* Adds the loop over blocks. Nothing in the first one reads rows of earlier ones: it has code of its own where others
- * do (`leads`). */
-void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *order,
-                        neo_tensor blocks, bool leads);
+/* rows.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *earlier (may be
+ * null): are there rows that are read from earlier blocks? There are none in the first, which has code of its own then. */
+neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *earlier);
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
  * there are none before: such a read becomes -1. */
 void outline_read_apart(outliner *o, outline_instance *x);
@@ -196,10 +265,6 @@ void outline_note_level(const outliner *o, outline_instance *x);
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before);
 
-/* kinds.c */
-/* Adds the steps of a block, for each kind those that it runs. */
-void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
-                       const outline_around *block, neo_size index);
 /* The expression of instance x where kinds of rows are known: its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
 /* The outermost block around; null: there is none. */
@@ -207,52 +272,39 @@ const outline_around *outline_block_around(const outliner *o);
 /* The row of an element of x in the block around; 0: it is in none. */
 neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 
-/* sums.c: finds the sums of the loop's rows among definitions that run behind it, and makes o->sums. */
-void outline_find_sums(outliner *o, const neo_order_step *order, const neo_def *behind, size_t n);
-/* Before the loops all of them are 0. In a block its rows are added. Behind the loops follows the end of sum d, if it
- * has one; false: d is none of the sums. */
-void outline_begin_sums(outliner *o, neo_trees *steps);
-void outline_grow_sums(outliner *o, neo_trees *steps, neo_expr begin, neo_expr end);
-bool outline_end_sum(outliner *o, neo_trees *steps, neo_def d);
-
-/* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
- * is computed for a block's rounds at once, before them. */
-int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted);
-
-/* ring.c: finds o->ring, for the tensors that are not needed outside. */
-void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
-/* Gives the tensor n slices along the loop, where it is folded along it. */
-void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
-/* Adds the stores of their tensors to the recurrence's tree. */
-void outline_add_stores(outliner *o);
-
-/* inner_fold.c: adds the folds along loops in the outermost one to a tensor's; *ring has that of the outermost, if any. */
-void outline_fold_inner(const outliner *o, const neo_tree *tree, const neo_order_step *order,
-                        neo_tensor t, outline_ring *ring);
+/* fold.c: folds the storage of the tensors that are not needed outside. */
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order);
 /* In which iteration of the loop the instance is; false: in none, or in several. */
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
-/* Does x write where an element lies that p reads, or makes, by such a fold? Both are in one iteration of the outermost
- * loop. */
-bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t tensor,
-                              const outline_instance *x, const outline_instance *p);
 /* How many slices of the tensor there are along the loop; 0: all. */
-static inline int64_t outline_slices(const outline_ring *r, const neo_order_step *loop) {
+static inline int64_t outline_slices(const outline_storage *r, const neo_order_step *loop) {
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].order == loop)
       return r->fold[k].n;
   return 0;
 }
-
 /* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
  * not to be computed again where x has run. */
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p);
 
-/* level_ring.c: are the rows of two levels of the tensor enough, which the member makes? */
-bool outline_has_level_ring(const outliner *o, const neo_tree *tree, const neo_order_step *order,
-                            neo_tensor t, const neo_order_member *member);
+/* cells.c: a tensor for the cells of `of`. */
+neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_storage *r);
+/* Gives the tensor n slices along the loop, where it is folded along it. */
+void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
+/* The tensor that is in memory for t. */
+neo_tensor outline_memory_of(const outliner *o, neo_tensor t);
+/* Position `at` of the axis where it lies in memory. */
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at);
+/* The same of what instance x reads, written `at`. `first`: of rows in levels, what stands for x->level.first. */
+neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
+                           uint32_t axis, neo_expr at, neo_tensor first);
+/* Where the instance's elements begin in memory. */
+neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x);
+/* Adds the stores of their tensors to the recurrence's tree. */
+void outline_add_stores(outliner *o);
 
-/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->ring is known. */
+/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->storage is known. */
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */
@@ -284,9 +336,7 @@ void outline_reads(const outliner *o, const outline_instance *x,
 /* Writes the tree as one of segments; marks what is stored. */
 const neo_tree *outline_segments(outliner *o, const neo_tree *from);
 
-/* write.c: position `at` of the axis where it lies in memory. */
-neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at);
-/* The instance as a definition of segment s. */
+/* write.c: the instance as a definition of segment s. */
 void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies);
 

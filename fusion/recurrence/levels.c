@@ -1,137 +1,20 @@
-/* Loops in blocks of rows. A recurrence whose rows read each other only at rows that are apart
- * (NEO_ROW_CHILD, NEO_ROW_PARENTS) runs a block at a time, all of its rows at once:
+/* Levels: a band over rows that read each other only at rows that are apart (NEO_ROW_CHILD, NEO_ROW_PARENTS) becomes one over
+ * blocks of rows, all of a block at once (level scheduling):
  *
- *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))          rounds along p
- *   ->
- *   for b: h[begin .. end - 1, j] at once,   placed[p, k] < begin = first[b], end = first[b + 1]
+ *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin = first[b], end = first[b + 1]
  *
- * Where the last blocks have one row each, nothing is gained by that, and their rows run as those of any recurrence
- * do, in loops that may be one kernel:
+ *   band p in 0..P           band b in 0..1 rows first as begin..end          the first block reads no rows
+ *     leaf h[p]        ->      leaf h[begin..end]
+ *                            band b in 1..P rows first as begin..end wide
+ *                              leaf h[begin..end]
+ *                            band b in 1..P rows first as begin..end serial
+ *                              band p in begin..end
+ *                                leaf h[p]
  *
- *   for b while blocks behind have several rows: h[begin .. end - 1, j] at once
- *   for p in first[b] .. P: h[p, j] */
+ * Where the last blocks have one row each, nothing is gained by running them at once: their rows run as those of any
+ * recurrence do, in loops that may be one kernel. */
 #include "fusion/recurrence/internal.h"
 #include <math.h>
-
-static const neo_order_member *made_by(const outliner *o, const neo_order_step *loop,
-                                       neo_tensor t) {
-  neo_list pieces = neo_tensor_at(o->m, t)->pieces;
-  for (uint32_t k = 0; k < loop->n_members && pieces.n; k++)
-    if (loop->member[k].def.i == neo_list_at(o->m, pieces, 0))
-      return &loop->member[k];
-  return NULL;
-}
-
-/* Are its elements rows of other blocks than the row for which they are read? */
-static bool names_rows(const neo_module *m, neo_tensor t) {
-  uint8_t role = neo_tensor_at(m, t)->row_role;
-  return role == NEO_ROW_CHILD || role == NEO_ROW_PARENTS;
-}
-
-/* The load of a row that is apart, or of a part of it, as an index; null: it is another expression. */
-static const neo_node *apart(const outliner *o, neo_expr e) {
-  const neo_node *n = neo_expr_node(o->m, e);
-  int64_t parts = 1;
-  if (n->op == NEO_OP_DIV && neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 1), &parts))
-    n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
-  if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
-    n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
-  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
-  bool is = t.i && names_rows(o->m, t) && parts == neo_tensor_slots(o->m, t);
-  return is ? n : NULL;
-}
-
-/* Is it a row before its own? Else it is one after it, from a list of them. */
-static bool comes_before(const outliner *o, const neo_node *n) {
-  return neo_tensor_at(o->m, (neo_tensor){n->attr})->row_role == NEO_ROW_CHILD;
-}
-
-/* Is it of a table by rows, whose first index is its own row? Else it is from a list. */
-static bool is_by_row(const outliner *o, const neo_node *n) {
-  neo_expr below = neo_tensor_at(o->m, (neo_tensor){n->attr})->below;
-  return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
-}
-
-/* Is the row apart from `own`? A list of rows is run through by the axis of a sum. */
-static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n_out) {
-  neo_expr at = neo_list_expr(o->m, n->arg, 0);
-  const neo_node *axis = neo_expr_node(o->m, at);
-  return is_by_row(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
-}
-
-/* Is it the end of the first block, which rows are compared with? */
-static bool is_first_end(const outliner *o, const neo_node *n) {
-  neo_tensor t = {n->attr};
-  int64_t at;
-  return neo_tensor_at(o->m, t)->row_role == NEO_ROW_FIRST &&
-         neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) &&
-         at == neo_blocks_kinds(o->m, t);
-}
-
-typedef struct {
-  const outliner *o;
-  const neo_order_step *loop;
-  const neo_order_member *reader;
-  neo_tensor blocks;
-  bool good, leads;
-} block_look;
-
-static void look(void *ctx, neo_expr e) {
-  block_look *l = ctx;
-  neo_module *m = l->o->m;
-  neo_expr own = neo_axis_ref(m, l->reader->axis);
-  const neo_node *n = neo_expr_node(m, e);
-  uint32_t n_out = neo_def_at(m, l->reader->def)->n_out;
-  const neo_node *row = n->op == NEO_OP_LOAD ? apart(l->o, e) : NULL;
-  if (row && comes_before(l->o, row) && is_of(l->o, row, own, n_out))
-    l->leads = true;
-  if (n->op == NEO_OP_LOAD_ELSE && is_first_end(l->o, n))
-    l->leads = true;
-  if (!l->good || !outline_is_read(n))
-    return;
-  const neo_order_member *made = made_by(l->o, l->loop, (neo_tensor){n->attr});
-  neo_expr at = made ? neo_expr_arg(m, e, made->axis) : own;
-  if (at.i == own.i)
-    return;
-  row = apart(l->o, at);
-  neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
-  l->good = row && is_of(l->o, row, own, n_out) && (!l->blocks.i || l->blocks.i == blocks.i);
-  l->blocks = blocks;
-}
-
-/* Has each definition of the loop all rows of the blocks? */
-static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor blocks) {
-  neo_module *m = o->m;
-  neo_expr lo, hi;
-  int64_t first, more;
-  neo_order_rounds(m, order, &lo, &hi);
-  neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, neo_blocks_kinds(m, blocks)));
-  bool whole = neo_expr_is_int(m, lo, &first) && first == 0 &&
-               outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;
-  for (uint32_t k = 0; k < order->n_members && whole; k++) {
-    const neo_order_member *x = &order->member[k];
-    whole = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->hi.i == hi.i;
-  }
-  return whole;
-}
-
-neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads) {
-  neo_module *m = o->m;
-  block_look l = {.o = o, .loop = order, .good = true};
-  for (uint32_t k = 0; k < order->n_members && l.good; k++) {
-    l.reader = &order->member[k];
-    l.good = l.reader->delay == 0 && !neo_def_at(m, l.reader->def)->out_map.n;
-    neo_def_visit(m, l.reader->def, look, &l);
-  }
-  *leads = l.leads;
-  bool is = l.good && l.blocks.i && is_whole(o, order, l.blocks);
-  return is ? l.blocks : (neo_tensor){0};
-}
-
-bool neo_recurrence_has_blocks(neo_module *m, const neo_order_step *loop) {
-  bool leads;
-  return outline_blocks_of(&(outliner){.m = m}, loop, &leads).i;
-}
 
 /* ---- in a block */
 
@@ -161,139 +44,28 @@ static void assume_block(outliner *o, const outline_around *block) {
   }
 }
 
-typedef struct {
-  const outliner *o;
-  const outline_around *block;
-  outline_instance *x;
-  neo_expr own; /* the row of an element */
-} row_look;
-
-/* Is it the load of a row that is apart from the element's? */
-static bool is_apart(const row_look *l, const neo_node *n) {
-  return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
-         neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
-         is_of(l->o, n, l->own, l->x->rec.n_out);
-}
-
-static neo_expr without_rows(void *ctx, neo_module *m, neo_expr e) {
-  const row_look *l = ctx;
-  const neo_node *n = neo_expr_node(m, e);
-  bool none = is_apart(l, n) && is_by_row(l->o, n);
-  return none ? neo_const_int(m, (neo_type)n->type, -1) : e;
-}
-
-static void note_row(void *ctx, neo_expr e) {
-  row_look *l = ctx;
-  neo_module *m = l->o->m;
-  neo_node n = *neo_expr_node(m, e);
-  if (!is_apart(l, &n))
-    return;
-  int64_t parts = neo_tensor_slots(m, (neo_tensor){n.attr});
-  neo_expr row = neo_cast(m, NEO_I64_T, e);
-  if (parts > 1)
-    row = neo_op2(m, NEO_OP_DIV, row, outline_number(l->o, parts));
-  neo_expr fact = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
-                                         : neo_op2(m, NEO_OP_LE, l->block->hi, row);
-  NEO_PUSH(l->o->a, &l->x->apart, fact);
-}
-
-const outline_around *outline_block_around(const outliner *o) {
-  for (size_t k = 0; k < o->around.n; k++)
-    if (o->around.at[k].blocks.i)
-      return &o->around.at[k];
-  return NULL;
-}
-
-static void find_own(row_look *l) {
-  neo_module *m = l->o->m;
-  for (uint32_t k = 0; l->block && k < l->block->order->n_members; k++) {
-    const neo_order_member *member = &l->block->order->member[k];
-    neo_expr at = neo_axis_ref(m, member->axis), base = l->x->base[member->axis];
-    if (member->def.i == l->x->def.i)
-      l->own = base.i ? neo_op2(m, NEO_OP_ADD, base, at) : at;
+/* The steps of a block, for each kind those that it runs (rows.c). */
+static void add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
+                      const outline_around *block, neo_size index) {
+  neo_module *m = o->m;
+  int64_t n = neo_blocks_kinds(m, block->blocks);
+  neo_expr kinds = outline_number(o, n);
+  for (int64_t k = 0; k < n; k++) {
+    neo_expr own = neo_op2(m, NEO_OP_MOD, neo_size_ref(m, index), kinds);
+    if (n > 1) {
+      o->kind = (uint32_t)k + 1;
+      o->is_kind = neo_op2(m, NEO_OP_EQ, own, outline_number(o, k));
+      o->zero = NEO_NEW_ARRAY(o->a, uint8_t, m->defs.n);
+    }
+    outline_add_steps(o, steps, order);
+    o->kind = 0;
+    o->is_kind = (neo_expr){0};
   }
-}
-
-static neo_list without_rows_list(row_look *l, neo_list from) {
-  uint32_t id[OUTLINE_AXES];
-  for (uint32_t k = 0; k < from.n; k++)
-    id[k] = neo_expr_rewrite(l->o->m, neo_list_expr(l->o->m, from, k), without_rows, l).i;
-  return neo_list_new(l->o->m, id, from.n);
-}
-
-static neo_list of_kind_list(outliner *o, neo_expr own, neo_list from) {
-  uint32_t id[OUTLINE_AXES];
-  for (uint32_t k = 0; k < from.n; k++)
-    id[k] = outline_of_kind(o, own, neo_list_expr(o->m, from, k)).i;
-  return neo_list_new(o->m, id, from.n);
-}
-
-neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
-  row_look l = {.o = o, .x = (outline_instance *)x, .block = outline_block_around(o)};
-  find_own(&l);
-  return l.own;
-}
-
-static void note_list(row_look *l, neo_list from) {
-  for (uint32_t k = 0; k < from.n; k++)
-    neo_expr_visit(l->o->m, neo_list_expr(l->o->m, from, k), note_row, l);
-}
-
-void outline_read_apart(outliner *o, outline_instance *x) {
-  row_look l = {.o = o, .x = x, .block = outline_block_around(o)};
-  neo_def_rec *r = &x->rec;
-  x->apart.n = 0;
-  find_own(&l);
-  if (!l.own.i)
-    return;
-  x->leaf = l.block->first;
-  if (o->kind) {
-    r->body = of_kind_list(o, l.own, r->body);
-    r->finish = of_kind_list(o, l.own, r->finish);
-    r->where = r->where.i ? outline_of_kind(o, l.own, r->where) : r->where;
-  }
-  if (l.block->first) {
-    r->body = without_rows_list(&l, r->body);
-    r->finish = without_rows_list(&l, r->finish);
-    r->where = r->where.i ? neo_expr_rewrite(o->m, r->where, without_rows, &l) : r->where;
-  }
-  note_list(&l, r->body);
-  note_list(&l, r->finish);
-  if (r->where.i)
-    neo_expr_visit(o->m, r->where, note_row, &l);
-}
-
-/* ---- levels */
-
-void outline_note_level(const outliner *o, outline_instance *x) {
-  x->level = o->level;
-  if (!o->level.first.i || !o->level.serial)
-    return;
-  neo_expr row = o->around.n ? o->around.at[0].index : (neo_expr){0};
-  if (!row.i) { /* rows of several levels */
-    x->level.first = (neo_tensor){0};
-    return;
-  }
-  x->level.number =
-      neo_op2(o->m, NEO_OP_ADD, o->level.number, neo_op2(o->m, NEO_OP_SUB, row, o->level.begin));
-  x->level.begin = row;
-  x->level.end = neo_op2(o->m, NEO_OP_ADD, row, outline_number(o, 1));
-}
-
-neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
-                               bool *before) {
-  const neo_node *n = apart(o, at);
-  neo_tensor t = {n ? n->attr : 0};
-  if (!n || !neo_rows_are_chains(neo_rows_at(o->m, neo_tensor_at(o->m, t)->rows)) ||
-      neo_tensor_blocks(o->m, t).i != x->level.first.i)
-    return (neo_tensor){0};
-  *before = comes_before(o, n);
-  return t;
 }
 
 /* ---- blocks as a loop */
 
-/* A size that is an element of the table of blocks in each round. */
+/* A size that is an element of the table of blocks in each iteration. */
 static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
                          int64_t usual) {
   neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
@@ -332,18 +104,17 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
     o->level = (outline_level){block.blocks, out->rows.range == NEO_BLOCKS_SERIAL,
                                neo_size_ref(m, out->index), block.lo, block.hi};
   if (out->rows.range == NEO_BLOCKS_SERIAL) {
-    outline_add_rounds(o, in, order, block.lo, block.hi);
+    outline_add_iterations(o, in, order, &(outline_range){.lo = block.lo, .hi = block.hi});
   } else {
     NEO_PUSH(o->a, &o->around, block);
-    outline_add_kinds(o, in, order, &block, out->index);
+    add_kinds(o, in, order, &block, out->index);
     o->around.n--;
   }
   o->level = (outline_level){0};
-  outline_grow_sums(o, in, block.lo, block.hi);
   o->blocks -= 3;
 }
 
-/* The rounds lo .. hi - 1 are blocks of rows. */
+/* The iterations lo .. hi - 1 are blocks of rows. */
 static void add_range(outliner *o, neo_trees *steps, const neo_order_step *order,
                       outline_around block, neo_block_range range, neo_expr lo, neo_expr hi) {
   size_t n_assume = o->assume.n;
@@ -357,19 +128,22 @@ static void add_range(outliner *o, neo_trees *steps, const neo_order_step *order
   outline_push_band(o, steps, out, &in);
 }
 
-void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *order,
-                        neo_tensor blocks, bool leads) {
+bool outline_add_levels(outliner *o, neo_trees *steps, const neo_order_step *order) {
   neo_module *m = o->m;
+  bool earlier;
+  neo_tensor blocks = outline_blocks_of(o, order, &earlier);
+  if (!blocks.i)
+    return false;
   outline_around first = {.order = order, .blocks = blocks, .first = true};
   outline_around later = {.order = order, .blocks = blocks, .later = true};
   int64_t kinds = neo_blocks_kinds(m, blocks);
   neo_expr none = outline_number(o, 0), one = outline_number(o, kinds), all, unused;
   neo_order_rounds(m, order, &unused, &all);
   all = neo_op2(m, NEO_OP_MUL, all, one);
-  if (!leads) {
+  if (!earlier) {
     later.later = false;
     add_range(o, steps, order, later, NEO_BLOCKS_ALL, none, all);
-    return;
+    return true;
   }
   bool serial = !o->options->blocks_only && kinds == 1;
   if (!order->down)
@@ -381,4 +155,5 @@ void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *ord
     add_range(o, steps, order, first, NEO_BLOCKS_ALL, none, neo_op2(m, NEO_OP_MIN, one, all));
   else if (serial)
     add_range(o, steps, order, later, NEO_BLOCKS_SERIAL, one, all);
+  return true;
 }

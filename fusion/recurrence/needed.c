@@ -32,13 +32,6 @@ static void look_inside(void *ctx, neo_expr e) {
   }
 }
 
-/* Has the instance one position along the axis? */
-static bool has_one_position(const outliner *o, const outline_instance *x, uint32_t axis) {
-  int64_t n;
-  return x->fixed[axis] ||
-         (x->extent[axis].i && neo_expr_is_int(o->m, x->extent[axis], &n) && n == 1);
-}
-
 /* The condition in the iteration at hand; 0: it is not the same for all elements of the
  * instance. */
 static neo_expr in_iteration(const outliner *o, const outline_instance *x, neo_expr condition) {
@@ -47,7 +40,7 @@ static neo_expr in_iteration(const outliner *o, const outline_instance *x, neo_e
   for (uint32_t k = 0; k < OUTLINE_AXES; k++) {
     if (!(axes >> k & 1))
       continue;
-    if (k >= x->rec.n_out || !has_one_position(o, x, k))
+    if (k >= x->rec.n_out || !outline_has_one_position(o, x, k))
       return (neo_expr){0};
     by[k] = x->base[k].i ? x->base[k] : outline_number(o, 0);
   }

@@ -17,6 +17,65 @@ bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x) {
   return true;
 }
 
+neo_expr outline_sum(const outliner *o, neo_expr a, neo_expr b) {
+  return neo_op2(o->m, NEO_OP_ADD, a, b);
+}
+
+neo_expr outline_difference(const outliner *o, neo_expr a, neo_expr b) {
+  neo_linear l;
+  neo_expr e = neo_op2(o->m, NEO_OP_SUB, a, b);
+  return neo_linear_of(o->m, e, &l) ? neo_linear_expr(o->m, &l) : e;
+}
+
+bool outline_holds(const outliner *o, neo_expr goal) {
+  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
+}
+
+bool outline_at_most(const outliner *o, neo_expr a, neo_expr b) {
+  return outline_holds(o, neo_op2(o->m, NEO_OP_LE, a, b));
+}
+
+neo_expr outline_max(const outliner *o, neo_expr a, neo_expr b) {
+  return outline_at_most(o, b, a)   ? a
+         : outline_at_most(o, a, b) ? b
+                                    : neo_op2(o->m, NEO_OP_MAX, a, b);
+}
+
+neo_expr outline_min(const outliner *o, neo_expr a, neo_expr b) {
+  return outline_at_most(o, a, b)   ? a
+         : outline_at_most(o, b, a) ? b
+                                    : neo_op2(o->m, NEO_OP_MIN, a, b);
+}
+
+/* ---- expressions of a definition */
+
+neo_list outline_map_list(const outliner *o, neo_list from, neo_expr (*f)(void *ctx, neo_expr e),
+                          void *ctx) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < from.n; k++)
+    id[k] = f(ctx, neo_list_expr(o->m, from, k)).i;
+  return neo_list_new(o->m, id, from.n);
+}
+
+void outline_map(const outliner *o, neo_def_rec *r, neo_expr (*f)(void *ctx, neo_expr e),
+                 void *ctx) {
+  if (r->where.i)
+    r->where = f(ctx, r->where);
+  r->body = outline_map_list(o, r->body, f, ctx);
+  r->finish = outline_map_list(o, r->finish, f, ctx);
+}
+
+void outline_visit(const outliner *o, const neo_def_rec *r, void (*f)(void *ctx, neo_expr e),
+                   void *ctx) {
+  if (r->where.i)
+    neo_expr_visit(o->m, r->where, f, ctx);
+  for (uint32_t k = 0; k < r->body.n; k++)
+    neo_expr_visit(o->m, neo_list_expr(o->m, r->body, k), f, ctx);
+  for (uint32_t k = 0; k < r->finish.n; k++)
+    neo_expr_visit(o->m, neo_list_expr(o->m, r->finish, k), f, ctx);
+}
+
 /* ---- reads */
 
 typedef struct {
@@ -142,11 +201,11 @@ void outline_grow(outliner *o) {
   o->room = o->m->tensors.n;
   o->own = NEO_NEW_ARRAY(o->a, bool, o->room);
   o->stored = NEO_NEW_ARRAY(o->a, bool, o->room);
-  o->ring = NEO_NEW_ARRAY(o->a, outline_ring, o->room);
+  o->storage = NEO_NEW_ARRAY(o->a, outline_storage, o->room);
   for (size_t t = 0; t < n; t++) {
     o->own[t] = from.own[t];
     o->stored[t] = from.stored[t];
-    o->ring[t] = from.ring[t];
+    o->storage[t] = from.storage[t];
   }
 }
 

@@ -2,15 +2,11 @@
 #include "fusion/recurrence/internal.h"
 #include "ir/component.h"
 
-typedef struct {
-  outliner *o;
-} read_look;
-
 static void look_outside(void *ctx, neo_expr e) {
-  read_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->o->m, e);
-  if (outline_is_read(n) && !l->o->own[n->attr])
-    outline_add_read(l->o, (neo_tensor){n->attr});
+  outliner *o = ctx;
+  const neo_node *n = neo_expr_node(o->m, e);
+  if (outline_is_read(n) && !o->own[n->attr])
+    outline_add_read(o, (neo_tensor){n->attr});
 }
 
 static bool is_member(const outliner *o, uint32_t d) {
@@ -32,12 +28,11 @@ static bool is_shared(const outliner *o, neo_tensor t) {
 /* Lists the tensors that the recurrence reads and writes. One of which it makes some pieces is read, too. */
 static void find_memory(outliner *o) {
   for (size_t k = 0; k < o->n; k++) {
-    read_look l = {o};
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
-    neo_def_visit(o->m, o->defs[k], look_outside, &l);
+    neo_def_visit(o->m, o->defs[k], look_outside, o);
     for (uint32_t j = 0; j < out.n; j++) {
       neo_tensor t = {neo_list_at(o->m, out, j)};
-      bool listed = !o->stored[t.i] || o->ring[t.i].tensor.i;
+      bool listed = !o->stored[t.i] || o->storage[t.i].tensor.i;
       for (size_t i = 0; i < o->out->roots.n && !listed; i++)
         listed = o->out->roots.at[i].i == t.i;
       if (listed)
@@ -51,10 +46,9 @@ static void find_memory(outliner *o) {
 
 /* Lists what conditions of instances read. */
 static void find_conditions(outliner *o) {
-  read_look l = {o};
   for (size_t k = 0; k < o->instances.n; k++)
     for (size_t i = 0; i < o->instances.at[k]->needed.n; i++)
-      neo_expr_visit(o->m, o->instances.at[k]->needed.at[i], look_outside, &l);
+      neo_expr_visit(o->m, o->instances.at[k]->needed.at[i], look_outside, o);
 }
 
 static void mark(outliner *o, const bool *leaves) {
@@ -66,46 +60,54 @@ static void mark(outliner *o, const bool *leaves) {
       o->stored[t] = leaves[t] || neo_tensor_at(o->m, (neo_tensor){t})->pieces.n > 1;
     }
   }
-  for (size_t k = 0; k < o->sums.n; k++)
-    o->own[o->sums.at[k].sum.i] = o->stored[o->sums.at[k].sum.i] = true;
 }
 
 /* How often instances run, one after the other, at the largest sizes. */
 static double runs_of(const outliner *o, const neo_tree *t) {
   double all = t->kind == NEO_TREE_LEAF;
   neo_facts none = {0};
-  int64_t lo, rounds = 1;
+  int64_t lo, times = 1;
   for (size_t k = 0; k < t->children.n; k++)
     all += runs_of(o, t->children.at[k]);
   if (t->kind == NEO_TREE_BAND)
-    (void)neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, t->band.hi, t->band.lo), &lo,
-                       &rounds);
-  return (double)rounds * all;
+    (void)neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, t->band.hi, t->band.lo), &lo, &times);
+  return (double)times * all;
+}
+
+/* The order's tree, with what is hoisted out of its loops. */
+static neo_trees bands_of(outliner *o, const neo_order_step *order) {
+  neo_trees out = {0};
+  if (outline_hoist(o, &out, order))
+    return out;
+  for (size_t k = 0; k < o->n_hoisted; k++)
+    outline_add_def(o, &out, o->hoisted[k]);
+  outline_add_loop(o, &out, order);
+  return out;
 }
 
 /* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
 static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_trees *steps) {
   uint32_t best = 0;
-  int64_t rounds = 0;
+  int64_t block = 0;
   double least = 0;
   for (uint32_t k = 0; k < n; k++) {
-    outline_lead(o, &orders[k]);
-    neo_trees other = outline_place(o, &orders[k]);
+    outline_find_hoisted(o, &orders[k]);
+    neo_trees other = bands_of(o, &orders[k]);
     double x = n > 1 ? runs_of(o, neo_tree_sequence(o->a, &other)) : 0;
     if (k && x >= least)
       continue;
     *steps = other;
     best = k;
-    rounds = o->lead_rounds;
+    block = o->hoist_block;
     least = x;
   }
-  o->lead_rounds = rounds;
+  o->hoist_block = block;
   return best;
 }
 
 typedef struct {
-  size_t own, lead; /* then come those that run behind the loops */
-  bool ordered;     /* all recurrences are in the loops */
+  size_t own, before; /* in the loops, and before them; then come those after them */
+  bool ordered;       /* all recurrences are in the loops */
 } parts;
 
 static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *tensor) {
@@ -120,7 +122,7 @@ static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *
 static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
                          size_t n) {
   bool *behind = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
-  for (size_t k = x->own + x->lead; k < n; k++) {
+  for (size_t k = x->own + x->before; k < n; k++) {
     neo_list out = neo_def_at(m, all[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
       behind[neo_list_at(m, out, i)] = true;
@@ -130,12 +132,28 @@ static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, cons
   return is;
 }
 
-/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
- * them (fusion/search/chunks.c). */
-static void chunk_loop_of(neo_module *m, const neo_def *defs, size_t n, size_t *first) {
+/* The loop over chunks that most of the definitions are of; of others there may be parts (fusion/search/needs.c). */
+static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
+  uint32_t loop = 0;
+  size_t most = 0;
+  for (size_t k = 0; k < n; k++) {
+    uint32_t own = neo_def_at(m, defs[k])->chunk_loop;
+    size_t count = 0;
+    for (size_t i = 0; i < n && own; i++)
+      count += neo_def_at(m, defs[i])->chunk_loop == own;
+    loop = count > most ? own : loop;
+    most = count > most ? count : most;
+  }
+  return loop;
+}
+
+/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop over chunks, with what stands
+ * between them (fusion/search/chunks.c). */
+static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, size_t *first) {
+  uint32_t loop = most_of(m, defs, n);
   first[0] = first[1] = 0;
-  for (size_t k = 0; k < n; k++)
-    if (neo_def_at(m, defs[k])->chunk_loop) {
+  for (size_t k = 0; k < n && loop; k++)
+    if (neo_def_at(m, defs[k])->chunk_loop == loop) {
       first[0] = first[1] ? first[0] : k;
       first[1] = k + 1;
     }
@@ -143,7 +161,7 @@ static void chunk_loop_of(neo_module *m, const neo_def *defs, size_t n, size_t *
 
 /* Puts the definitions that run in the loops first, then those that were before all of them. In the loops are
  * a loop, or the first recurrence, and what follows in their order if it has a place in it: a recurrence that
- * shares the loops, or a definition that reads along their rounds. */
+ * shares the loops, or a definition that reads along their iterations. */
 static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                        const size_t *chunk_loop, neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
@@ -152,15 +170,15 @@ static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def
   parts x = {0, 0, true};
   neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
-  while (x.lead < n && !number[defs[x.lead].i] && !(chunk_loop[1] && x.lead == chunk_loop[0]))
-    x.lead++;
+  while (x.before < n && !number[defs[x.before].i] && !(chunk_loop[1] && x.before == chunk_loop[0]))
+    x.before++;
   for (size_t k = 0; k < n; k++) {
     in[k] = chunk_loop[1] ? k >= chunk_loop[0] && k < chunk_loop[1] : number[defs[k].i] == 1;
     if (in[k])
       out[at++] = defs[k];
   }
   bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
-  for (size_t k = x.lead; k < n && ordered; k++) {
+  for (size_t k = x.before; k < n && ordered; k++) {
     size_t more = 0;
     for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
       if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
@@ -208,16 +226,14 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   outliner o = {.m = m, .a = a, .defs = all, .n = n, .options = options};
   o.p = neo_prover_new(m);
   parts x = divide(m, o.p, a, defs, n, all);
-  o.lead = all + x.own;
-  o.n_lead = x.lead;
+  o.hoisted = all + x.own;
+  o.n_hoisted = x.before;
   uint32_t n_orders =
       x.ordered ? neo_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL) : 0;
   if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;
   }
-  outline_find_sums(&o, &orders[0], all + x.own + x.lead, n - x.own - x.lead);
-  n_orders = o.sums.n ? 1 : n_orders;
   outline_grow(&o);
   o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
@@ -225,12 +241,11 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   mark(&o, leaves);
   neo_trees steps;
   uint32_t best = best_of(&o, orders, n_orders, &steps);
-  for (size_t k = x.own + x.lead; k < n; k++)
-    if (!outline_end_sum(&o, &steps, all[k]))
-      outline_place_behind(&o, &steps, all[k]);
+  for (size_t k = x.own + x.before; k < n; k++)
+    outline_add_def(&o, &steps, all[k]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
-  outline_rings(&o, tree, &orders[best]);
+  outline_fold_storage(&o, tree, &orders[best]);
   o.out->tree.root = outline_segments(&o, outline_early_exits(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);

@@ -1,10 +1,10 @@
-/* Instances that follow one another and run in the same rounds are a segment. An instance joins the open
+/* Instances that follow one another and run in the same iterations are a segment. An instance joins the open
  * segment if what it reads of it is a slice, and begins another one if it may read in another way what
  * the segment makes.
  *
  * In a segment a value is computed where and as often as that pays, and nothing orders what it reads in memory and
  * what it stores. So nothing in it writes where another instance of it reads, and an instance that writes where
- * it reads itself, element by element (ring.c), has no readers there. */
+ * it reads itself, element by element (fold.c), has no readers there. */
 #include "fusion/recurrence/internal.h"
 
 /* ---- what is open */
@@ -88,7 +88,7 @@ static void close_segment(segmenter *s, neo_trees *to) {
     return;
   const outline_instance *x = s->open.at[0];
   for (size_t k = 0; k < s->open.n && s->write; k++)
-    if (!s->open.at[k]->of_sum)
+    if (!s->open.at[k]->added)
       NEO_PUSH(s->o->a, &s->leaf.instances, instance_of(s->o, s->open.at[k]));
   const neo_tree *t = neo_tree_of_leaf(s->o->a, s->leaf);
   if (x->when.i)

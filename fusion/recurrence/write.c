@@ -14,76 +14,13 @@ typedef struct {
   neo_map made; /* expression -> what it becomes */
 } writer;
 
-/* ---- rings of levels */
-
-/* Where the rows begin .. end - 1 of a level begin in tensor t (level_ring.c). */
-static neo_expr begin_of(const outliner *o, neo_tensor t, neo_expr level, neo_expr begin,
-                         neo_expr end) {
-  neo_expr all = neo_tensor_extent(o->m, t, o->ring[t.i].fold[0].axis);
-  neo_expr free = neo_op2(o->m, NEO_OP_SUB, all, neo_op2(o->m, NEO_OP_SUB, end, begin));
-  return neo_op2(o->m, NEO_OP_MUL, neo_op2(o->m, NEO_OP_MOD, level, outline_number(o, 2)), free);
-}
-
-/* The same of x's level, over sizes. */
-static neo_expr level_begin(const outliner *o, const outline_instance *x, neo_tensor t) {
-  return begin_of(o, t, x->level.number, x->level.begin, x->level.end);
-}
-
-/* The first row of the level, which may be none that there is. */
-static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tensor first,
-                         neo_expr level) {
-  neo_module *m = o->m;
-  neo_expr none = neo_const_int(m, NEO_I32_T, 0);
-  return neo_cast(m, NEO_I64_T, neo_load_else(m, first, &level, 1, none, x->rec.span));
-}
-
-/* Where row `at`, as written, lies in t, which x reads by `read`. `first`: what stands for x->level.first. */
-static neo_expr level_place(const outliner *o, const outline_instance *x, neo_tensor t,
-                            neo_tensor first, neo_expr read, neo_expr at) {
-  neo_expr row = neo_expr_arg(o->m, read, o->ring[t.i].fold[0].axis), one = outline_number(o, 1);
-  bool before;
-  neo_tensor table = outline_level_table(o, x, row, &before);
-  neo_expr level = x->level.number, begin = x->level.begin, end = x->level.end;
-  if (table.i && before) {
-    level = neo_op2(o->m, NEO_OP_SUB, level, one);
-    end = begin;
-    begin = first_of(o, x, first, level);
-  } else if (table.i) {
-    level = neo_op2(o->m, NEO_OP_ADD, level, one);
-    begin = end;
-    end = x->level.serial ? neo_op2(o->m, NEO_OP_ADD, begin, one)
-                          : first_of(o, x, first, neo_op2(o->m, NEO_OP_ADD, level, one));
-  }
-  return neo_op2(o->m, NEO_OP_ADD, neo_op2(o->m, NEO_OP_SUB, at, begin),
-                 begin_of(o, t, level, begin, end));
-}
-
 /* ---- reads */
-
-/* The tensor that is in memory for t. */
-static neo_tensor memory_of(const outliner *o, neo_tensor t) {
-  return o->ring[t.i].tensor.i ? o->ring[t.i].tensor : t;
-}
-
-neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
-  const outline_ring *r = &o->ring[t.i];
-  neo_linear l;
-  uint32_t k = 0;
-  while (k < r->n_folds && r->fold[k].axis != axis)
-    k++;
-  if (k == r->n_folds)
-    return at;
-  if (neo_linear_of(o->m, at, &l))
-    at = neo_linear_expr(o->m, &l);
-  int64_t n = r->fold[k].n;
-  return n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, n));
-}
 
 /* The tensor that stands for t, which is in memory. Nothing but the loops orders its readers. */
 static neo_tensor copy_of(writer *w, neo_tensor t) {
   uint64_t made;
   neo_module *m = w->o->m;
-  t = memory_of(w->o, t);
+  t = outline_memory_of(w->o, t);
   neo_tensor_rec r = *neo_tensor_at(m, t);
   if (r.role != NEO_ROLE_TEMP && r.role != NEO_ROLE_UPDATE)
     return t;
@@ -125,7 +62,7 @@ static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tenso
 
 static neo_expr written(writer *w, neo_expr e);
 
-/* Each position along an axis has a place in the ring: that it is one of the tensor, and all holds, is asked apart. */
+/* Each position along a folded axis has a cell: that it is one of the tensor, and all holds, is asked apart. */
 static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_expr all) {
   neo_module *m = w->o->m;
   neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(w->o, 0), at),
@@ -139,15 +76,15 @@ static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_
 static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
   neo_module *m = w->o->m;
   neo_tensor t = {n->attr}, copy = copy_of(w, t);
-  const outline_ring *r = &w->o->ring[t.i];
+  const outline_storage *r = &w->o->storage[t.i];
   uint32_t rank = neo_tensor_rank(m, t);
   neo_expr inside = {0};
-  for (uint32_t k = 0; k < r->n_folds || (r->levels && !k); k++) {
+  neo_tensor first = outline_is_by_level(r) ? copy_of(w, w->x->level.first) : (neo_tensor){0};
+  for (uint32_t k = 0; k < r->n_folds; k++) {
     uint32_t axis = r->fold[k].axis;
     if (n->op == NEO_OP_LOAD_ELSE)
       inside = within(w, t, axis, arg[axis], inside);
-    arg[axis] = r->levels ? level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e, arg[axis])
-                          : outline_cell(w->o, t, axis, arg[axis]);
+    arg[axis] = outline_cell_read(w->o, w->x, e, axis, arg[axis], first);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
@@ -222,36 +159,12 @@ static neo_list written_axes(writer *w, const neo_def_rec *r) {
 
 /* ---- slices */
 
-/* Where the instance's elements begin in the tensor. */
-static neo_slice place_of(const outliner *o, neo_tensor t, const outline_instance *x) {
-  neo_module *m = o->m;
-  neo_slice s = {.offset = outline_number(o, 0)};
-  bool level = o->ring[t.i].levels, one = true;
-  uint32_t id[64], rank = neo_tensor_rank(m, t);
-  int64_t n;
-  for (uint32_t k = 0; k < rank; k++) {
-    neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
-    neo_expr i = outline_number(o, 0);
-    if (x->fixed[k] || x->base[k].i)
-      i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
-                  outline_number(o, map.offset));
-    i = level && k == o->ring[t.i].fold[0].axis ? level_begin(o, x, t) : outline_cell(o, t, k, i);
-    s.offset = neo_op2(m, NEO_OP_MUL, s.offset, neo_tensor_extent(m, memory_of(o, t), k));
-    s.offset = neo_op2(m, NEO_OP_ADD, s.offset, i);
-    one = one && (x->fixed[k] || (x->extent[k].i && neo_expr_is_int(m, x->extent[k], &n) && n == 1));
-    s.fixed += one;
-    id[k] = i.i;
-  }
-  s.at = neo_list_new(m, id, rank);
-  return s;
-}
-
 /* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
 static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, bool partial) {
   outliner *o = w->o;
   neo_module *m = o->m;
   bool stored = o->stored[t.i];
-  neo_tensor whole = stored ? memory_of(o, t) : t;
+  neo_tensor whole = stored ? outline_memory_of(o, t) : t;
   neo_tensor_rec r = *neo_tensor_at(m, whole);
   uint32_t extent[16];
   for (uint32_t k = 0; k < r.extent.n; k++)
@@ -266,17 +179,17 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   r.terms = false;
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
-  neo_slice place = place_of(o, t, w->x);
-  place.slice = slice;
-  place.whole = whole;
-  place.stored = stored;
-  NEO_PUSH(o->a, &o->out->slices, place);
+  neo_slice part = outline_slice_of(o, t, w->x);
+  part.slice = slice;
+  part.whole = whole;
+  part.stored = stored;
+  NEO_PUSH(o->a, &o->out->slices, part);
   if (stored)
     NEO_PUSH(o->a, &s->roots, slice);
   return slice;
 }
 
-/* The map of the round's elements in the slice: axes that are fixed are at its beginning. */
+/* The map of the iteration's elements in the slice: axes that are fixed are at its beginning. */
 static neo_list map_of(const outliner *o, const outline_instance *x) {
   neo_out_dim map[64];
   if (!x->rec.out_map.n)

@@ -5,7 +5,7 @@
  *     chunk.d[q, r, j] = g(again.u[q, r, j], chunk.d[q, r+1, j], ...)         rounds r, down
  *
  * They become one group, as a recurrence is, with all that lies between them: in a round q of its loop those of r
- * follow one another, and of again.u one q is enough (fusion/recurrence/ring.c). If no order along the first axes
+ * follow one another, and of again.u one q is enough (fusion/recurrence/fold.c). If no order along the first axes
  * is found, each recurrence has its own group. */
 #include "fusion/search/search.h"
 #include "ir/order.h"

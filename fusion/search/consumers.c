@@ -3,7 +3,7 @@
  *     h[t, i, n] = k[t, i, n]*h[t-1, i, n] + x[t, i]*b[t, n],   y[t, i] = sum[n] h[t, i, n]*c[t, n]
  *
  * Outside of them, h would be stacked over all rounds, written to memory and read again. In them it is read from
- * a cache; if nobody else needs it a few slices are enough (fusion/recurrence/ring.c). A product of which one
+ * a cache; if nobody else needs it a few slices are enough (fusion/recurrence/fold.c). A product of which one
  * operand is the same in all rounds stays outside: there it has the rows of all rounds. (Loop fusion for
  * locality: K. McKinley, S. Carr, C. Tseng, "Improving data locality with loop transformations".) */
 #include "fusion/search/search.h"

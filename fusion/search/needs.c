@@ -155,7 +155,7 @@ static void find_recurrences(fuser *q) {
  *     u[t, i] = ... u[t-1, i] ...,  last[i] = u[T-1, i]
  *
  * `last` becomes a part of the recurrence's group, where it runs behind the loops: then nobody outside
- * reads u, of which a few slices are enough (fusion/recurrence/ring.c). */
+ * reads u, of which a few slices are enough (fusion/recurrence/fold.c). */
 
 typedef struct {
   fuser *q;
@@ -489,13 +489,11 @@ void fuse_needs(fuser *q) {
   find_recurrences(q);
   fuse_take_chunks(q);
   fuse_take_consumers(q);
-  fuse_take_row_sums(q);
   share_loops(q);
   take_followers(q);
   find_forward(q);
   find_call_invariant(q);
   fuse_find_flags(q);
-  fuse_take_row_leads(q);
-  fuse_leads(q);
+  fuse_hoist(q);
   fuse_find_branches(q);
 }

@@ -4,9 +4,7 @@
  *   needs.c    which definitions the entries need, and which recurrences are one group
  *   chunks.c    which recurrences and others are one group because a pass wrote them so
  *   consumers.c    what runs along the rounds of a recurrence
- *   row_sums.c    sums over its rows, without lazy batching
- *   row_leads.c    what rows need of themselves, without streaming
- *   leads.c    what is made for blocks of a recurrence's rounds
+ *   hoist.c    what is made for blocks of a recurrence's iterations
  *   branches.c    under which conditions they are needed
  *   facts.c    what each of them is like, and who reads what
  *   parts.c    whether a set of definitions has a form as one kernel
@@ -151,7 +149,7 @@ typedef struct fuser {
 } fuser;
 
 /* ---- needs.c, facts.c */
-void fuse_leads(fuser *q);
+void fuse_hoist(fuser *q);
 void fuse_needs(fuser *q);
 /* ---- set.c */
 /* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come after the last
@@ -178,10 +176,6 @@ void fuse_take_chunks(fuser *q);
 /* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then
  */
 void fuse_take_consumers(fuser *q);
-/* ---- row_sums.c: sums over rows that are made in blocks, where lazy batching is off */
-void fuse_take_row_sums(fuser *q);
-/* ---- row_leads.c: what rows that are made in blocks need of themselves alone, where streaming is off */
-void fuse_take_row_leads(fuser *q);
 /* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of
  * recurrences are complete, which then say what runs together. */
 /* By definition, where it is needed as recurrences are now; null: always. */

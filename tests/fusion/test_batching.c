@@ -85,15 +85,14 @@ static const neo_recurrence *rows_of(const world *w) {
   return r;
 }
 
-/* How many definitions in loops, or beside them, have a result that is a part of the tensor. */
-static uint32_t defs_of(const world *w, const neo_tree *t, const char *name, bool in_loop,
-                        bool inside) {
+/* How many definitions in loops have a result that is a part of the tensor. */
+static uint32_t defs_of(const world *w, const neo_tree *t, const char *name, bool inside) {
   uint32_t n = 0;
   bool band = t->kind == NEO_TREE_BAND;
   assert_true(!band || inside || t->band.rows.first.i);
   for (size_t k = 0; k < t->children.n; k++)
-    n += defs_of(w, t->children.at[k], name, in_loop, inside || band);
-  if (t->kind != NEO_TREE_LEAF || inside != in_loop)
+    n += defs_of(w, t->children.at[k], name, inside || band);
+  if (t->kind != NEO_TREE_LEAF || !inside)
     return n;
   const neo_recurrence_segment *s = &rows_of(w)->segments.at[t->leaf.number];
   for (size_t i = 0; i < s->defs.n; i++) {
@@ -106,11 +105,7 @@ static uint32_t defs_of(const world *w, const neo_tree *t, const char *name, boo
 }
 
 static uint32_t in_loop(const world *w, const char *name) {
-  return defs_of(w, rows_of(w)->tree.root, name, true, false);
-}
-
-static uint32_t beside(const world *w, const char *name) {
-  return defs_of(w, rows_of(w)->tree.root, name, false, false);
+  return defs_of(w, rows_of(w)->tree.root, name, false);
 }
 
 static bool has_group(const world *w, const char *name) {
@@ -132,62 +127,6 @@ static void sums_and_what_needs_no_children_are_kernels_of_all_rows(void **state
   assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
   assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
   assert_true(!in_loop(&w, "b") && has_group(&w, "b"));
-  neo_arena_free(&w.arena);
-}
-
-static void without_lazy_batching_sums_grow_block_by_block(void **state) {
-  (void)state;
-  world w;
-  fuse(&w, "h = h, W = W", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "W") == 3 && beside(&w, "W") == 1 && !has_group(&w, "W"));
-  assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
-  neo_arena_free(&w.arena);
-}
-
-/* What grows is the sum alone: half of it is the result. */
-static void the_end_of_a_sum_comes_behind_the_blocks(void **state) {
-  (void)state;
-  world w;
-  fuse(&w, "h = h, b = b", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "sum.b") == 3 && beside(&w, "sum.b") == 1);
-  assert_true(!in_loop(&w, "b") && beside(&w, "b") == 1);
-  neo_arena_free(&w.arena);
-}
-
-/* Its terms are there only when all of b is. */
-static void a_sum_of_another_ones_end_stays_behind(void **state) {
-  (void)state;
-  world w;
-  fuse(&w, "h = h, b = b, n = n", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "sum.b") == 3 && !in_loop(&w, "n"));
-  neo_arena_free(&w.arena);
-}
-
-/* z is computed before the rows, g from all of them. */
-#define FACTORS                                                       \
-  "temp g : f32 [16]\ntemp E : f32 [16, 16]\ntemp G : f32 [16, 16]\n" \
-  "def g[i: 16] =\n  max[v: V] h[v, i]\n"                             \
-  "def E[i: 16, j: 16] =\n  sum[v: V] c[v, j] * z[v, i]\n"            \
-  "def G[i: 16, j: 16] =\n  sum[v: V] c[v, j] * g[i]\n"
-
-static void sums_whose_terms_need_all_rows_come_after_them(void **state) {
-  (void)state;
-  world w;
-  neo_loop_options o = {.no_lazy_batching = true};
-  fuse_text(&w, ROWS FACTORS, "h = h, E = E", o);
-  assert_true(in_loop(&w, "E") == 3 && !has_group(&w, "E"));
-  neo_arena_free(&w.arena);
-  fuse_text(&w, ROWS FACTORS, "h = h, G = G", o);
-  assert_true(!in_loop(&w, "G") && has_group(&w, "G"));
-  neo_arena_free(&w.arena);
-}
-
-static void without_streaming_rows_make_what_they_need(void **state) {
-  (void)state;
-  world w;
-  fuse(&w, "h = h, W = W", (neo_loop_options){.no_streaming = true});
-  assert_true(in_loop(&w, "z") == 3 && !has_group(&w, "z"));
-  assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
   neo_arena_free(&w.arena);
 }
 
@@ -276,11 +215,6 @@ static void a_kind_of_rows_runs_what_it_needs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_and_what_needs_no_children_are_kernels_of_all_rows),
-      cmocka_unit_test(without_lazy_batching_sums_grow_block_by_block),
-      cmocka_unit_test(the_end_of_a_sum_comes_behind_the_blocks),
-      cmocka_unit_test(a_sum_of_another_ones_end_stays_behind),
-      cmocka_unit_test(sums_whose_terms_need_all_rows_come_after_them),
-      cmocka_unit_test(without_streaming_rows_make_what_they_need),
       cmocka_unit_test(the_last_blocks_of_one_row_each_are_a_loop_over_rows),
       cmocka_unit_test(where_rows_do_not_pay_all_blocks_run_at_once),
       cmocka_unit_test(rows_that_the_next_block_alone_reads_lie_in_a_ring),

@@ -395,6 +395,40 @@ static void what_reads_a_last_element_and_a_later_kernel_has_its_own(void **stat
   neo_arena_free(&w.arena);
 }
 
+/* h is a loop over chunks, d another in its iterations, which runs down. y and z read last elements, z is of another loop. */
+#define CHUNKS                                                                    \
+  "input x : f32 [4]\ninput s : f32 []\n"                                         \
+  "temp h : f32 [3, 4]\ntemp e : f32 [3]\ntemp d : f32 [3, 4]\ntemp y : f32 []\n" \
+  "temp z : f32 []\ntemp r : f32 []\n"
+
+static void a_loop_over_chunks_runs_beside_parts_of_others(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, CHUNKS
+       "def chunk_loop 1 h[q: 3, t: 4] =\n"
+       "  0.5 * select(0 <= t - 1, (h[q, t - 1] else 0.0), (e[q - 1] else 1.0)) + x[t]\n"
+       "def chunk_loop 1 e[q: 3] = h[q, 3]\n"
+       "def chunk_loop 1 d[q: 3, t: 4] =\n"
+       "  0.5 * select(t + 1 < 4, (d[q, t + 1] else 0.0), (d[q - 1, 0] else 1.0)) + h[q, t]\n"
+       "def y[] = d[2, 0] + s[]\n"
+       "def chunk_loop 2 z[] = 2.0 * d[2, 1]\n"
+       "def r[] = y[] + z[]\n"
+       "entry forward forward: r = r\n");
+  assert_non_null(writer_of(&w, "r"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_part_of_a_loop_over_chunks_runs_behind_a_recurrence(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, CHUNKS "def h[q: 3, t: 4] = 0.5 * (h[q, t - 1] else s[]) + x[t]\n"
+                  "def chunk_loop 1 z[] = h[2, 3] * 2.0\n"
+                  "def r[] = z[] + s[]\n"
+                  "entry forward forward: r = r\n");
+  assert_non_null(writer_of(&w, "r"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
@@ -416,6 +450,8 @@ int main(void) {
       cmocka_unit_test(what_needs_a_later_kernel_does_not_share_a_loop),
       cmocka_unit_test(siblings_join_where_epilogues_may_not),
       cmocka_unit_test(what_reads_a_last_element_and_a_later_kernel_has_its_own),
+      cmocka_unit_test(a_loop_over_chunks_runs_beside_parts_of_others),
+      cmocka_unit_test(a_part_of_a_loop_over_chunks_runs_behind_a_recurrence),
       cmocka_unit_test(what_each_iteration_reads_is_computed_in_blocks_of_all_iterations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,9 +57,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->every_loop = out->every_loop || (pairs_has_recurrences(d->draw) && h >> 42 & 1);
   out->tile_rounds = pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
-  out->no_lazy_batching = pairs_has_vertices(d->draw) && h >> 52 & 1;
   out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
-  out->no_streaming = pairs_has_vertices(d->draw) && h >> 53 & 1;
   out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
   out->chunk_rounds |= out->chunk_rounds && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
   out->small = h >> 47 & 1;
@@ -100,12 +98,8 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
   if (how->without)
     neo_str_addf(&s, " without passes 0x%llx", (unsigned long long)how->without);
-  if (how->no_lazy_batching)
-    neo_str_add(&s, " --no-lazy-batching");
   if (how->batch_kinds)
     neo_str_add(&s, " --batches=kind");
-  if (how->no_streaming)
-    neo_str_add(&s, " --no-streaming");
   if (how->chunk_rounds)
     neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds & 0xffff);
   if (how->chunk_rounds >> 16)

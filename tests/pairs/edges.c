@@ -9,6 +9,7 @@ typedef struct {
   pairs_program *p;
   const char *type;
   bool typed, places; /* edges of another type; places for children */
+  bool down; /* the function at hand: gradients of products from parents take the interpreter minutes */
 } drawn;
 
 static int64_t pick(drawn *k, int64_t lo, int64_t hi) {
@@ -101,7 +102,8 @@ static const char *message(drawn *k, const char *of, bool mod) {
 static const char *reducer(drawn *k) {
   static const char *const names[] = {"sum", "sum",  "sum",  "max",
                                       "min", "mean", "prod", "logsumexp"};
-  return ANY(k, names);
+  const char *name = ANY(k, names);
+  return k->down && strcmp(name, "prod") == 0 ? "sum" : name;
 }
 
 /* Of nothing a maximum is infinite, a mean NaN. */
@@ -161,7 +163,7 @@ static const char *add_block(drawn *k, neo_str *s) {
 
 static void function(drawn *k, const char *name, const char *of) {
   bool product = chance(k, 60), places = k->places && chance(k, 60), typed = k->typed;
-  bool values = chance(k, 50), down = !places && chance(k, 35);
+  bool values = chance(k, 50), down = k->down = !places && chance(k, 35);
   neo_str s;
   neo_str_init(&s, k->a);
   neo_str_addf(&s, "vertex f%s(x[J]) over G%s {\n  gather h[G.edges, J] : %s\n", name,
@@ -192,6 +194,7 @@ static void function(drawn *k, const char *name, const char *of) {
                product ? ", hu = u2" : "", typed ? ", g = h2" : "", places ? ", c = h2" : "", last,
                name, name, of);
   add(k, PAIRS_DEFINITION, name, neo_str_text(&s), true);
+  k->down = false;
 }
 
 /* The right side of a recurrence over the vertices, of a tensor. */

@@ -31,7 +31,7 @@ typedef struct {
   bool every_loop; /* loops of recurrences are in the plan, and two threads run it */
   bool compose; /* bits are compared between numbers of threads, and between batches (compose.h) */
   bool reassociate;
-  bool no_lazy_batching, no_streaming, batch_kinds;
+  bool batch_kinds;
   uint64_t without; /* bit k: the k-th pass of those that may be left out is left out */
   uint32_t tile_rounds;  /* recurrences are tiled in blocks of so many; 0: as usual */
   uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds (ir/pass.h); 0: not at all */

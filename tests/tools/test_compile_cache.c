@@ -113,8 +113,6 @@ static const char *second_path; /* of a file with the same text */
   X(fusion_memory, o->fusion.memory = NEO_FUSE_SMALL)                         \
   X(fusion_consumers, o->fusion.consumers_join = true)                        \
   X(recurrences_rounds, o->fusion.recurrences.tile_rounds = 4)                \
-  X(recurrences_lazy, o->fusion.recurrences.no_lazy_batching = true)          \
-  X(recurrences_streaming, o->fusion.recurrences.no_streaming = true)         \
   X(recurrences_blocks, o->fusion.recurrences.blocks_only = true)             \
   X(math, o->math = NEO_PRECISION_BF16)                                       \
   X(store, o->store = NEO_PRECISION_BF16)                                     \

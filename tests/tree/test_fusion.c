@@ -110,13 +110,13 @@ static void check_program(pairs_drawer *draw, uint64_t seed, const neo_fuse_opti
   neo_arena_free(&a);
 }
 
-/* Programs in three ways: as pays; with all that can in loops, whose iterations are in blocks; with nothing before them. */
+/* Programs in three ways: as pays; with all that can in loops, whose iterations are in blocks; in blocks of rows alone. */
 static void check_programs(pairs_drawer *draw) {
   uint32_t n_trees = 0, n_stores = 0;
   uint64_t n = neo_test_count(COUNT);
   neo_fuse_options ways[] = {
       {0},
-      {.consumers_join = true, .recurrences = {.tile_rounds = 3, .no_streaming = true}},
+      {.consumers_join = true, .recurrences = {.tile_rounds = 3}},
       {.consumers_join = true, .recurrences = {.blocks_only = true}}};
   for (uint64_t seed = 1; seed <= n; seed++)
     check_program(draw, seed, &ways[seed % 3], &n_trees, &n_stores);

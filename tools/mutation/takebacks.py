@@ -94,7 +94,7 @@ TAKEBACKS = [
     T("inputs lie in memory that is written",
       ("runtime/core/sharing.c", "i < e->n_inputs ? «check_input(c, e, i)»", "NEO_OK"), drawn=False),
     T("circular buffers are read after they are overwritten",
-      ("fusion/recurrence/ring.c", "is = «overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k))»;", "false")),
+      ("fusion/recurrence/fold.c", "is = «overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k))»;", "false")),
 ]
 
 TARGETS = ["neoc", "test_pairs_random"]

@@ -24,7 +24,6 @@ TABLE = [
     ("unroll=1", lambda r: ["--unroll=1"]),
     ("proof-quota", lambda r: ["--proof-quota=" + r.choice(("1000", "1000", "100", "10"))]),
     ("batches=kind", lambda r: ["--batches=kind"]),
-    ("no-streaming", lambda r: ["--no-streaming", "--no-lazy-batching"]),
 ]
 
 # Those that are tried only where they are asked for by name.

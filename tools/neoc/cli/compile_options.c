@@ -182,8 +182,6 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.batch_kinds = neo_streq(batches, "kind");
   if (!o.batch_kinds && !neo_streq(batches, "level"))
     return neoc_usage(cli, "--batches is level or kind, not '%s'", batches);
-  o.fusion.recurrences.no_lazy_batching = neoc_has(cli, NEOC_O_NO_LAZY_BATCHING);
-  o.fusion.recurrences.no_streaming = neoc_has(cli, NEOC_O_NO_STREAMING);
   neoc_exit e = neoc_native_gpu(cli, &o.target);
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
   o.unroll = neoc_int(cli, NEOC_O_UNROLL, 0, 1, &e);

@@ -1,0 +1,163 @@
+/* Where elements lie in memory. Of a tensor whose storage is folded (fold.c) a tensor of fewer elements is there, and position p
+ * along a folded axis lies at p % n in it:
+ *
+ *   h[t, j] = f(h[t - 1, j])     ->     cells.h[t % 2, j] = f(cells.h[(t - 1) % 2, j])
+ *
+ * Of rows in levels those of two are there, c[p, j] = f[p, j]*(c[placed[p], j] else 0). Levels have any number of rows, two of
+ * them never more than there are. So rows of even levels lie at the beginning of the tensor's memory, and those of odd ones
+ * at its end: row p of level l, which has the rows begin .. end - 1 of V, at
+ *
+ *     p - begin + (l % 2) * (V - (end - begin))
+ *
+ * Rows of a level remain one after the other, and the memory between them is never touched. */
+#include "fusion/recurrence/internal.h"
+#include "ir/clone.h"
+#include "ir/element.h"
+#include "ir/out_map.h"
+
+neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_storage *r) {
+  neo_module *m = o->m;
+  neo_tensor_rec t = *neo_tensor_at(m, of);
+  uint32_t extent[OUTLINE_AXES];
+  for (uint32_t k = 0; k < t.extent.n; k++)
+    extent[k] = neo_list_at(m, t.extent, k);
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].n != OUTLINE_TWO_LEVELS)
+      extent[r->fold[k].axis] = outline_number(o, r->fold[k].n).i;
+  t.extent = neo_list_new(m, extent, t.extent.n);
+  neo_element_ends_drop(&t);
+  t.pieces = (neo_list){0};
+  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
+  return neo_tensor_add(m, t);
+}
+
+void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n) {
+  outline_storage *r = &o->storage[t.i];
+  bool changed = false;
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].order == loop && r->fold[k].n != n) {
+      r->fold[k].n = n;
+      changed = true;
+    }
+  if (changed)
+    r->tensor = outline_cells_new(o, t, r);
+}
+
+neo_tensor outline_memory_of(const outliner *o, neo_tensor t) {
+  return o->storage[t.i].tensor.i ? o->storage[t.i].tensor : t;
+}
+
+/* ---- positions */
+
+static const outline_fold *fold_along(const outliner *o, neo_tensor t, uint32_t axis) {
+  const outline_storage *r = &o->storage[t.i];
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].axis == axis)
+      return &r->fold[k];
+  return NULL;
+}
+
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
+  const outline_fold *f = fold_along(o, t, axis);
+  neo_linear l;
+  if (!f || f->n == OUTLINE_TWO_LEVELS)
+    return at;
+  if (neo_linear_of(o->m, at, &l))
+    at = neo_linear_expr(o->m, &l);
+  return f->n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, f->n));
+}
+
+/* Where the rows begin .. end - 1 of a level begin along the tensor's axis. */
+static neo_expr begin_of(const outliner *o, neo_tensor t, uint32_t axis, neo_expr level,
+                         neo_expr begin, neo_expr end) {
+  neo_expr all = neo_tensor_extent(o->m, t, axis);
+  neo_expr free = neo_op2(o->m, NEO_OP_SUB, all, neo_op2(o->m, NEO_OP_SUB, end, begin));
+  return neo_op2(o->m, NEO_OP_MUL, neo_op2(o->m, NEO_OP_MOD, level, outline_number(o, 2)), free);
+}
+
+/* The first row of the level, which may be none that there is. */
+static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tensor first,
+                         neo_expr level) {
+  neo_module *m = o->m;
+  neo_expr none = neo_const_int(m, NEO_I32_T, 0);
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, first, &level, 1, none, x->rec.span));
+}
+
+/* Where row `at`, as written, lies, which x reads as `row`. `first`: what stands for x->level.first. */
+static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_tensor t,
+                            uint32_t axis, neo_tensor first, neo_expr row, neo_expr at) {
+  neo_expr one = outline_number(o, 1);
+  bool before;
+  neo_tensor table = outline_level_table(o, x, row, &before);
+  neo_expr level = x->level.number, begin = x->level.begin, end = x->level.end;
+  if (table.i && before) {
+    level = neo_op2(o->m, NEO_OP_SUB, level, one);
+    end = begin;
+    begin = first_of(o, x, first, level);
+  } else if (table.i) {
+    level = neo_op2(o->m, NEO_OP_ADD, level, one);
+    begin = end;
+    end = x->level.serial ? neo_op2(o->m, NEO_OP_ADD, begin, one)
+                          : first_of(o, x, first, neo_op2(o->m, NEO_OP_ADD, level, one));
+  }
+  return neo_op2(o->m, NEO_OP_ADD, neo_op2(o->m, NEO_OP_SUB, at, begin),
+                 begin_of(o, t, axis, level, begin, end));
+}
+
+neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
+                           uint32_t axis, neo_expr at, neo_tensor first) {
+  neo_tensor t = {neo_expr_node(o->m, read)->attr};
+  return outline_is_by_level(&o->storage[t.i])
+             ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at)
+             : outline_cell(o, t, axis, at);
+}
+
+neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x) {
+  neo_module *m = o->m;
+  const outline_storage *r = &o->storage[t.i];
+  neo_slice s = {.offset = outline_number(o, 0)};
+  uint32_t id[OUTLINE_AXES], rank = neo_tensor_rank(m, t);
+  bool one = true;
+  for (uint32_t k = 0; k < rank; k++) {
+    bool by_level = outline_is_by_level(r) && r->fold[0].axis == k;
+    neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
+    neo_expr i = outline_number(o, 0);
+    if (x->fixed[k] || x->base[k].i)
+      i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
+                  outline_number(o, map.offset));
+    i = by_level ? begin_of(o, t, k, x->level.number, x->level.begin, x->level.end)
+                 : outline_cell(o, t, k, i);
+    s.offset = neo_op2(m, NEO_OP_MUL, s.offset, neo_tensor_extent(m, outline_memory_of(o, t), k));
+    s.offset = neo_op2(m, NEO_OP_ADD, s.offset, i);
+    one = one && outline_has_one_position(o, x, k);
+    s.fixed += one;
+    id[k] = i.i;
+  }
+  s.at = neo_list_new(m, id, rank);
+  return s;
+}
+
+/* ---- stores of the tree */
+
+/* Where rows of a level lie is no matter of the row alone. */
+void outline_add_stores(outliner *o) {
+  neo_module *m = o->m;
+  for (uint32_t t = 1; t < o->n_tensors; t++) {
+    const outline_storage *r = &o->storage[t];
+    neo_store s = {.tensor = {t}, .scope = o->out->tree.root};
+    if (!r->n_folds || outline_is_by_level(r))
+      continue;
+    s.rank = neo_tensor_rank(m, s.tensor);
+    neo_expr *at = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    neo_expr *extent = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    for (uint32_t k = 0; k < s.rank; k++) {
+      extent[k] = neo_tensor_extent(m, r->tensor, k);
+      at[k] = neo_axis_ref(m, k);
+      if (fold_along(o, s.tensor, k))
+        at[k] = neo_op2(m, NEO_OP_MOD, at[k], extent[k]);
+    }
+    s.at = at;
+    s.extent = extent;
+    NEO_PUSH(o->a, &o->out->tree.stores, s);
+  }
+}

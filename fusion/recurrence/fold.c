@@ -1,0 +1,355 @@
+/* Storage folding (as Halide's): of a tensor that nobody outside needs as many slices are enough, along a loop's axis, as
+ * iterations that its readers reach back, and one for the iteration at hand:
+ *
+ *   band t in 0..T                                   store u [1, 2, N] at (d0 % 1, d1 % 2, d2)
+ *     band r in 0..R                                 store h [2, N] at (d0 % 2, d1)
+ *       leaf u[t, r]  # reads u[t, r - 1]       ->   band t in 0..T
+ *     leaf h[t]       # reads u[t, R - 1],             band r in 0..R
+ *                     # h[t - 1], h[t - 2]               leaf u[t, r]
+ *                                                      leaf h[t]
+ *
+ * (How many iterations a value lives: the occupancy vectors of D. Wilde and S. Rajopadhye, along one axis.) Each loop around
+ * a definition is asked by itself, the outermost first:
+ *
+ * - who reads in the same iterations of the loops around it reads elements of a constant number of iterations before;
+ * - who reads after it reads those of the last iterations. These stay until the next iteration of the loop around that has
+ *   the same slice, and such reads need one of their own there;
+ * - iterations of the outermost loop that are made at once, as positions of an axis, are the first ones, and find all
+ *   that was made before.
+ *
+ * What is written in an iteration is in the place of what the one before could read last, so the order within an iteration
+ * does not matter. Where elements that far back are only read for the element that takes their place, as h[t - 2, i] for
+ * h[t, i], and nothing else of the iteration reads what is written, one slice less is enough: an element is read before it is
+ * replaced. What is computed so is not computed again: who reads it is in another segment (segments.c).
+ *
+ * Of rows in levels (levels.c) an iteration is a level. Two are enough where rows are read in their own level and the next
+ * one alone (neo_rows_are_chains). Of what is hoisted for blocks of iterations (hoist.c) one block is there.
+ * Where elements lie then, cells.c says. */
+#include "fusion/recurrence/internal.h"
+
+typedef struct {
+  const outliner *o;
+  neo_tensor tensor;
+  const neo_order_step *loop[OUTLINE_FOLDS];   /* around its definition, the outermost first */
+  const neo_order_member *made[OUTLINE_FOLDS]; /* the definition in each */
+  uint32_t n_loops, level;                     /* level: of the loop that is asked about */
+  bool by_level;                               /* its iterations are levels of rows */
+  const outline_instance *x;                   /* at hand */
+  bool after;                                  /* the walk is after a band */
+  bool good;
+  int64_t n, n_apart;   /* slices that are needed: in place, or not */
+  bool reads_iteration; /* an instance reads what the same iteration makes */
+  int64_t head;         /* iterations that are computed before the first band */
+} fold_look;
+
+static void need(fold_look *l, int64_t in_place, int64_t apart) {
+  l->n = in_place > l->n ? in_place : l->n;
+  l->n_apart = apart > l->n_apart ? apart : l->n_apart;
+}
+
+/* The loops of the order that make d. */
+static void find_loops(fold_look *l, const neo_order_step *order, neo_def d) {
+  for (const neo_order_step *in = order; in && l->n_loops < OUTLINE_FOLDS;) {
+    const neo_order_step *next = NULL;
+    l->made[l->n_loops] = outline_member(in, d);
+    l->loop[l->n_loops++] = in;
+    for (uint32_t k = 0; k < in->n_steps; k++)
+      if (!in->step[k].def.i && outline_member(&in->step[k], d))
+        next = &in->step[k];
+    in = next;
+  }
+}
+
+/* ---- distances */
+
+bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
+                          neo_expr *at) {
+  const neo_order_member *own = outline_member(loop, x->def);
+  if (!own || !outline_has_one_position(o, x, own->axis))
+    return false;
+  *at = outline_number(o, own->delay);
+  if (x->base[own->axis].i)
+    *at = neo_op2(o->m, NEO_OP_ADD, x->base[own->axis], *at);
+  return true;
+}
+
+/* In which iteration of loop `level` the instance at hand is; false: in none, or in several. */
+static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
+  if (level)
+    return outline_iteration_of(l->o, l->loop[level], l->x, at);
+  *at = l->x->iteration;
+  return l->x->iterations == 1;
+}
+
+/* How many iterations of the loop lie between two, if it is a constant. */
+static bool between(const outliner *o, const neo_order_step *loop, neo_expr first, neo_expr later,
+                    int64_t *d) {
+  return loop->down ? outline_distance(o, first, later, d) : outline_distance(o, later, first, d);
+}
+
+/* Where along its axis the element lies that is read. */
+static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
+  const outline_instance *x = l->x;
+  const neo_order_member *own = x->iterations == 1 ? outline_member(l->loop[0], x->def) : NULL;
+  neo_expr by[OUTLINE_AXES] = {{0}};
+  for (uint32_t k = 0; k < x->rec.n_out; k++)
+    if (!x->fixed[k] && ((own && own->axis == k) || outline_has_one_position(l->o, x, k)))
+      by[k] = outline_number(l->o, 0);
+  return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
+}
+
+/* How many iterations of loop `level` after that of the element that is read the reader runs. */
+static bool distance_of(const fold_look *l, uint32_t level, neo_expr read, int64_t *d) {
+  neo_module *m = l->o->m;
+  const neo_order_member *own = l->made[level];
+  neo_expr here, made = position_of(l, read, own->axis);
+  made = neo_op2(m, NEO_OP_ADD, made, outline_number(l->o, own->delay));
+  return is_at(l, level, &here) && between(l->o, l->loop[level], made, here, d) && *d >= 0;
+}
+
+/* How many iterations before the loop's last one, which is that of the extent's end. */
+static bool distance_from_end(const fold_look *l, neo_expr read, int64_t *d) {
+  neo_module *m = l->o->m;
+  uint32_t axis = l->made[l->level]->axis;
+  neo_expr at = position_of(l, read, axis), one = outline_number(l->o, 1);
+  neo_expr last = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, l->tensor, axis), one);
+  bool constant = l->loop[l->level]->down ? outline_distance(l->o, at, outline_number(l->o, 0), d)
+                                          : outline_distance(l->o, last, at, d);
+  return constant && *d >= 0;
+}
+
+/* How many levels lie between the row that is read and the reader's. */
+static bool level_distance(const fold_look *l, neo_expr read, int64_t *d) {
+  const outliner *o = l->o;
+  const neo_order_member *reader = outline_member(l->loop[0], l->x->def);
+  neo_expr at = neo_expr_arg(o->m, read, l->made[0]->axis);
+  bool before;
+  if (!reader || !l->x->level.first.i || !l->x->base[reader->axis].i)
+    return false;
+  if (outline_distance(o, at, outline_position(o, l->x, reader->axis), d) && *d == 0)
+    return true;
+  *d = 1;
+  return outline_level_table(o, l->x, at, &before).i;
+}
+
+/* ---- reads */
+
+/* Is the read of an element of the same iterations of all loops around that of `level`, and does the reader run in that? */
+static bool is_in_loop(const fold_look *l, neo_expr read) {
+  int64_t d = 0;
+  neo_expr at;
+  bool is = is_at(l, l->level, &at);
+  for (uint32_t k = 0; k < l->level && is; k++)
+    is = distance_of(l, k, read, &d) && d == 0;
+  return is;
+}
+
+/* Is it read for the element of the same position in the iteration at hand, before that is written? A sum over an equation
+ * of data may be added up where its result lies (codegen/lower/segment), before its end reads anything. */
+static bool is_own(const fold_look *l, neo_expr read) {
+  const outliner *o = l->o;
+  const outline_instance *x = l->x;
+  bool added = x->rec.where.i && neo_expr_uses_op(o->m, x->rec.where, NEO_OP_EQ);
+  bool own = outline_makes(o, x, l->tensor.i) && !added;
+  for (uint32_t k = 0; k < x->rec.n_out && own; k++) {
+    int64_t d;
+    own =
+        k == l->made[0]->axis ||
+        (outline_distance(o, neo_expr_arg(o->m, read, k), outline_position(o, x, k), &d) && d == 0);
+  }
+  return own;
+}
+
+static void look(void *ctx, neo_expr read, uint32_t n_axes) {
+  fold_look *l = ctx;
+  int64_t d = 0;
+  (void)n_axes;
+  if (neo_expr_node(l->o->m, read)->attr != l->tensor.i || !l->good)
+    return;
+  bool in = !l->by_level && is_in_loop(l, read), in_place = in && !l->level;
+  if (l->by_level)
+    l->good = level_distance(l, read, &d);
+  else if (in)
+    l->good = distance_of(l, l->level, read, &d);
+  else if (l->x->iterations == 0 || l->x->iterations == 1)
+    l->good = distance_from_end(l, read, &d);
+  else
+    l->good = !l->level && !l->after; /* all that was computed before is there */
+  l->reads_iteration = l->reads_iteration || (in_place && d == 0);
+  need(l, in_place && d && is_own(l, read) ? d : d + 1, d + 1);
+}
+
+/* ---- who makes it */
+
+/* Iterations that are computed at once must lie one after the other in memory. */
+static void look_made(fold_look *l, bool outermost) {
+  const outline_instance *x = l->x;
+  uint32_t axis = l->made[0]->axis;
+  neo_expr at;
+  int64_t first;
+  bool one = true;
+  for (uint32_t k = 0; k <= l->level; k++)
+    one = one && is_at(l, k, &at);
+  if (l->by_level) {
+    l->good = x->level.first.i && x->base[axis].i;
+  } else if (!one) {
+    bool from_start = neo_expr_is_int(l->o->m, x->base[axis], &first) && first >= 0;
+    l->good = !l->level && x->iterations > 1 && from_start && !l->loop[0]->down && !l->after;
+    need(l, from_start ? first + x->iterations : 0, from_start ? first + x->iterations : 0);
+  }
+  l->head += outermost && !l->level && !l->after ? x->iterations : 0;
+}
+
+/* outermost: it is in no band. */
+static void look_tree(fold_look *l, const neo_tree *t, bool outermost) {
+  bool band = t->kind == NEO_TREE_BAND;
+  if (t->kind == NEO_TREE_LEAF) {
+    l->x = outline_at(l->o, t);
+    if (outline_makes(l->o, l->x, l->tensor.i))
+      look_made(l, outermost);
+    outline_reads(l->o, l->x, look, l);
+  }
+  l->after = l->after || band;
+  for (size_t k = 0; k < t->children.n && l->good; k++)
+    look_tree(l, t->children.at[k], outermost && !band);
+}
+
+/* Finds the slices that are needed along loop `level`. */
+static bool find_slices(fold_look *l, const neo_tree *tree, uint32_t level, bool by_level) {
+  l->level = level;
+  l->by_level = by_level;
+  l->good = true;
+  l->after = l->reads_iteration = false;
+  l->n = l->n_apart = 1;
+  l->head = 0;
+  look_tree(l, tree, true);
+  need(l, l->head, l->head);
+  return l->good;
+}
+
+/* ---- folds */
+
+static bool is_hoisted(const outliner *o, neo_def d) {
+  for (size_t k = 0; k < o->n_hoisted && o->hoist_block; k++)
+    if (o->hoisted[k].i == d.i)
+      return true;
+  return false;
+}
+
+static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_storage *out) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  uint32_t axis = l->made[level]->axis;
+  if (neo_interval(l->o->p, &none, neo_tensor_extent(l->o->m, l->tensor, axis), &lo, &hi) && hi > n)
+    out->fold[out->n_folds++] = (outline_fold){axis, n, l->loop[level]};
+}
+
+/* What is in place of the element that it is computed of is folded along the outermost loop alone. */
+static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
+  outline_storage inner = {0};
+  if (is_hoisted(l->o, l->made[0]->def)) {
+    add_fold(l, 0, l->o->hoist_block, out);
+    return;
+  }
+  if (find_slices(l, tree, 0, true) && l->n_apart == 2) {
+    out->fold[out->n_folds++] = (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0]};
+    return;
+  }
+  for (uint32_t k = 1; k < l->n_loops; k++)
+    if (find_slices(l, tree, k, false))
+      add_fold(l, k, l->n_apart, &inner);
+  if (find_slices(l, tree, 0, false))
+    add_fold(l, 0, l->reads_iteration || inner.n_folds ? l->n_apart : l->n, out);
+  for (uint32_t k = 0; k < inner.n_folds; k++)
+    out->fold[out->n_folds++] = inner.fold[k];
+}
+
+static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step *order,
+                        neo_tensor t) {
+  const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
+  fold_look l = {.o = o, .tensor = t};
+  outline_storage out = {.order = order};
+  if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
+    return;
+  neo_def d = {neo_list_at(o->m, rec->pieces, 0)};
+  if (!outline_member(order, d) || neo_def_at(o->m, d)->out_map.n)
+    return;
+  find_loops(&l, order, d);
+  find_folds(&l, tree, &out);
+  if (!out.n_folds)
+    return;
+  out.tensor = outline_cells_new(o, t, &out);
+  o->storage[t.i] = out;
+}
+
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order) {
+  for (size_t k = 0; k < o->n; k++) {
+    neo_list out = neo_def_at(o->m, o->defs[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      if (neo_list_at(o->m, out, i) < o->n_tensors)
+        fold_tensor(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
+  }
+}
+
+/* ---- what is overwritten */
+
+typedef struct {
+  fold_look reader;
+  int64_t n;     /* slices along the outermost loop */
+  int64_t later; /* iterations after that of the reader, in which it is written */
+  bool reads, is;
+} overwrite_look;
+
+static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
+  overwrite_look *l = ctx;
+  int64_t d;
+  (void)n_axes;
+  if (neo_expr_node(l->reader.o->m, read)->attr != l->reader.tensor.i)
+    return;
+  l->reads = true;
+  l->is = l->is || !distance_of(&l->reader, 0, read, &d) || d + l->later >= l->n;
+}
+
+/* Are both in the same iterations of the loops in the outermost one along which the storage is folded? */
+static bool are_together(const outliner *o, const outline_storage *r, const outline_instance *x,
+                         const outline_instance *p) {
+  bool together = true;
+  for (uint32_t k = 0; k < r->n_folds && together; k++) {
+    const neo_order_step *loop = r->fold[k].order;
+    neo_expr of_x, of_p;
+    int64_t d;
+    together = loop == r->order || (outline_iteration_of(o, loop, x, &of_x) &&
+                                    outline_iteration_of(o, loop, p, &of_p) &&
+                                    outline_distance(o, of_x, of_p, &d) && d == 0);
+  }
+  return together;
+}
+
+static bool overwrites(const outliner *o, const outline_instance *x, const outline_instance *p,
+                       uint32_t tensor) {
+  const outline_storage *r = &o->storage[tensor];
+  bool makes = outline_makes(o, p, tensor);
+  if (!r->n_folds)
+    return false;
+  overwrite_look l = {.reader = {.o = o, .tensor = {tensor}, .x = p}};
+  l.n = outline_slices(r, r->order);
+  find_loops(&l.reader, r->order, x->def);
+  if (!between(o, r->order, p->iteration, x->iteration, &l.later))
+    return true;
+  outline_reads(o, p, look_overwritten, &l);
+  if (!l.later && (l.reads || makes) && !are_together(o, r, x, p))
+    return true;
+  if (!l.n || (p != x && p->def.i == x->def.i && !l.later)) /* parts have own elements */
+    return false;
+  return l.is || (l.later >= l.n && makes);
+}
+
+bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
+  bool is = false;
+  if (x->iterations != 1 ||
+      p->iterations != 1) /* all that are made at once have slices of their own */
+    return false;
+  for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
+    is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));
+  return is;
+}

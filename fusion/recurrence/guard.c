@@ -1,0 +1,29 @@
+/* Guard: a band has the iterations of all definitions in it, and each of them runs where it has a position.
+ *
+ *   band t in 0..T + 1               band t in 0..T + 1
+ *     leaf h[t]               ->       guard t < T
+ *     leaf y[t - 1]                      leaf h[t]
+ *                                      guard 1 <= t
+ *                                        leaf y[t - 1]
+ *
+ * What the bands around say is not asked again, and most guards are peeled off before (peel.c). A definition of one kind of
+ * rows runs in blocks of that kind (rows.c). */
+#include "fusion/recurrence/internal.h"
+
+neo_expr outline_guard(const outliner *o, neo_def d) {
+  neo_module *m = o->m;
+  neo_expr all = o->is_kind;
+  for (size_t k = 0; k < o->around.n; k++) {
+    const outline_around *l = &o->around.at[k];
+    const neo_order_member *x = outline_member(l->order, d);
+    if (!l->index.i)
+      continue;
+    neo_expr at = outline_difference(o, l->index, outline_number(o, x->delay));
+    neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(o, 0), at),
+                        neo_op2(m, NEO_OP_LT, at, neo_def_axis(m, neo_def_at(m, d), x->axis)->hi)};
+    for (int i = 0; i < 2; i++)
+      if (!outline_holds(o, part[i]))
+        all = all.i ? neo_op2(m, NEO_OP_AND, all, part[i]) : part[i];
+  }
+  return all;
+}

@@ -1,0 +1,269 @@
+/* What is known of rows that read each other at rows that are apart (NEO_ROW_CHILD, NEO_ROW_PARENTS): whether they can run in
+ * blocks (levels.c), and, in a block, that such rows lie before it, or behind it.
+ *
+ *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin, in the first block -1 */
+#include "fusion/recurrence/internal.h"
+
+/* Are its elements rows of other blocks than the row for which they are read? */
+static bool names_rows(const neo_module *m, neo_tensor t) {
+  uint8_t role = neo_tensor_at(m, t)->row_role;
+  return role == NEO_ROW_CHILD || role == NEO_ROW_PARENTS;
+}
+
+/* The load of a row that is apart, or of a part of it, as an index; null: it is another expression. */
+static const neo_node *apart(const outliner *o, neo_expr e) {
+  const neo_node *n = neo_expr_node(o->m, e);
+  int64_t parts = 1;
+  if (n->op == NEO_OP_DIV && neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 1), &parts))
+    n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
+  if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
+    n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
+  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
+  bool is = t.i && names_rows(o->m, t) && parts == neo_tensor_slots(o->m, t);
+  return is ? n : NULL;
+}
+
+/* Is it a row before its own? Else it is one after it, from a list of them. */
+static bool comes_before(const outliner *o, const neo_node *n) {
+  return neo_tensor_at(o->m, (neo_tensor){n->attr})->row_role == NEO_ROW_CHILD;
+}
+
+/* Is it of a table by rows, whose first index is its own row? Else it is from a list. */
+static bool is_by_row(const outliner *o, const neo_node *n) {
+  neo_expr below = neo_tensor_at(o->m, (neo_tensor){n->attr})->below;
+  return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
+}
+
+/* Is the row apart from `own`? A list of rows is run through by the axis of a sum. */
+static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n_out) {
+  neo_expr at = neo_list_expr(o->m, n->arg, 0);
+  const neo_node *axis = neo_expr_node(o->m, at);
+  return is_by_row(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
+}
+
+/* Is it the end of the first block, which rows are compared with? */
+static bool is_first_end(const outliner *o, const neo_node *n) {
+  neo_tensor t = {n->attr};
+  int64_t at;
+  return neo_tensor_at(o->m, t)->row_role == NEO_ROW_FIRST &&
+         neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) &&
+         at == neo_blocks_kinds(o->m, t);
+}
+
+typedef struct {
+  const outliner *o;
+  const neo_order_step *loop;
+  const neo_order_member *reader;
+  neo_tensor blocks;
+  bool good, earlier;
+} block_look;
+
+static void look(void *ctx, neo_expr e) {
+  block_look *l = ctx;
+  neo_module *m = l->o->m;
+  neo_expr own = neo_axis_ref(m, l->reader->axis);
+  const neo_node *n = neo_expr_node(m, e);
+  uint32_t n_out = neo_def_at(m, l->reader->def)->n_out;
+  const neo_node *row = n->op == NEO_OP_LOAD ? apart(l->o, e) : NULL;
+  if (row && comes_before(l->o, row) && is_of(l->o, row, own, n_out))
+    l->earlier = true;
+  if (n->op == NEO_OP_LOAD_ELSE && is_first_end(l->o, n))
+    l->earlier = true;
+  if (!l->good || !outline_is_read(n))
+    return;
+  const neo_order_member *made = outline_maker(m, l->loop, (neo_tensor){n->attr});
+  neo_expr at = made ? neo_expr_arg(m, e, made->axis) : own;
+  if (at.i == own.i)
+    return;
+  row = apart(l->o, at);
+  neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
+  l->good = row && is_of(l->o, row, own, n_out) && (!l->blocks.i || l->blocks.i == blocks.i);
+  l->blocks = blocks;
+}
+
+/* Has each definition of the loop all rows of the blocks? */
+static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor blocks) {
+  neo_module *m = o->m;
+  neo_expr lo, hi;
+  int64_t first, more;
+  neo_order_rounds(m, order, &lo, &hi);
+  neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, neo_blocks_kinds(m, blocks)));
+  bool whole = neo_expr_is_int(m, lo, &first) && first == 0 &&
+               outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;
+  for (uint32_t k = 0; k < order->n_members && whole; k++) {
+    const neo_order_member *x = &order->member[k];
+    whole = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->hi.i == hi.i;
+  }
+  return whole;
+}
+
+neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *earlier) {
+  neo_module *m = o->m;
+  block_look l = {.o = o, .loop = order, .good = true};
+  for (uint32_t k = 0; k < order->n_members && l.good; k++) {
+    l.reader = &order->member[k];
+    l.good = l.reader->delay == 0 && !neo_def_at(m, l.reader->def)->out_map.n;
+    neo_def_visit(m, l.reader->def, look, &l);
+  }
+  if (earlier)
+    *earlier = l.earlier;
+  bool is = l.good && l.blocks.i && is_whole(o, order, l.blocks);
+  return is ? l.blocks : (neo_tensor){0};
+}
+
+/* ---- in a block */
+
+typedef struct {
+  outliner *o;
+  const outline_around *block;
+  outline_instance *x;
+  neo_expr own; /* the row of an element */
+} row_look;
+
+/* Is it the load of a row that is apart from the element's? */
+static bool is_apart(const row_look *l, const neo_node *n) {
+  return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
+         neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
+         is_of(l->o, n, l->own, l->x->rec.n_out);
+}
+
+static neo_expr without_row(void *ctx, neo_module *m, neo_expr e) {
+  const row_look *l = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  bool none = is_apart(l, n) && is_by_row(l->o, n);
+  return none ? neo_const_int(m, (neo_type)n->type, -1) : e;
+}
+
+static neo_expr without_rows(void *ctx, neo_expr e) {
+  const row_look *l = ctx;
+  return neo_expr_rewrite(l->o->m, e, without_row, ctx);
+}
+
+static void note_row(void *ctx, neo_expr e) {
+  row_look *l = ctx;
+  neo_module *m = l->o->m;
+  neo_node n = *neo_expr_node(m, e);
+  if (!is_apart(l, &n))
+    return;
+  int64_t parts = neo_tensor_slots(m, (neo_tensor){n.attr});
+  neo_expr row = neo_cast(m, NEO_I64_T, e);
+  if (parts > 1)
+    row = neo_op2(m, NEO_OP_DIV, row, outline_number(l->o, parts));
+  neo_expr fact = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
+                                         : neo_op2(m, NEO_OP_LE, l->block->hi, row);
+  NEO_PUSH(l->o->a, &l->x->apart, fact);
+}
+
+const outline_around *outline_block_around(const outliner *o) {
+  for (size_t k = 0; k < o->around.n; k++)
+    if (o->around.at[k].blocks.i)
+      return &o->around.at[k];
+  return NULL;
+}
+
+static neo_expr of_kind(void *ctx, neo_expr e) {
+  const row_look *l = ctx;
+  return outline_of_kind(l->o, l->own, e);
+}
+
+neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
+  const outline_around *block = outline_block_around(o);
+  const neo_order_member *own = block ? outline_member(block->order, x->def) : NULL;
+  return own ? outline_position(o, x, own->axis) : (neo_expr){0};
+}
+
+void outline_read_apart(outliner *o, outline_instance *x) {
+  row_look l = {o, outline_block_around(o), x, outline_own_row(o, x)};
+  x->apart.n = 0;
+  if (!l.own.i)
+    return;
+  x->leaf = l.block->first;
+  if (o->kind)
+    outline_map(o, &x->rec, of_kind, &l);
+  if (l.block->first)
+    outline_map(o, &x->rec, without_rows, &l);
+  outline_visit(o, &x->rec, note_row, &l);
+}
+
+/* ---- levels */
+
+void outline_note_level(const outliner *o, outline_instance *x) {
+  x->level = o->level;
+  if (!o->level.first.i || !o->level.serial)
+    return;
+  neo_expr row = o->around.n ? o->around.at[0].index : (neo_expr){0};
+  if (!row.i) { /* rows of several levels */
+    x->level.first = (neo_tensor){0};
+    return;
+  }
+  x->level.number =
+      neo_op2(o->m, NEO_OP_ADD, o->level.number, neo_op2(o->m, NEO_OP_SUB, row, o->level.begin));
+  x->level.begin = row;
+  x->level.end = neo_op2(o->m, NEO_OP_ADD, row, outline_number(o, 1));
+}
+
+neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
+                               bool *before) {
+  const neo_node *n = apart(o, at);
+  neo_tensor t = {n ? n->attr : 0};
+  if (!n || !neo_rows_are_chains(neo_rows_at(o->m, neo_tensor_at(o->m, t)->rows)) ||
+      neo_tensor_blocks(o->m, t).i != x->level.first.i)
+    return (neo_tensor){0};
+  *before = comes_before(o, n);
+  return t;
+}
+
+/* ---- kinds
+ *
+ * Where blocks have rows of one kind each (NEO_ROW_KIND) the block's steps are written once for each kind (levels.c), and run in
+ * blocks of that kind:
+ *
+ *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
+ *     ->
+ *     for b: where b % 2 == 0: h[begin .. end - 1, j] = b[..]     and nothing of a
+ *            where b % 2 == 1: h[begin .. end - 1, j] = a[..]     and nothing of b
+ *
+ * What is 0 for all rows of a kind is 0 where it is read, and so are terms of sums that are multiples of it. */
+
+typedef struct {
+  outliner *o;
+  neo_expr own;
+} kind_look;
+
+enum { UNKNOWN, ZERO, OTHER };
+
+/* Are all elements of the definition 0, for rows of the kind? A row that asks for itself is none. */
+static bool is_zero(outliner *o, neo_def d) {
+  if (o->zero[d.i])
+    return o->zero[d.i] == ZERO;
+  o->zero[d.i] = OTHER;
+  const outline_instance *y = outline_instance_of(o, d);
+  bool is = y->rec.finish.n == 1 && y->rec.reducer == NEO_RED_NONE &&
+            neo_expr_is_zero(o->m, neo_list_expr(o->m, y->rec.finish, 0));
+  o->zero[d.i] = is ? ZERO : OTHER;
+  return is;
+}
+
+static neo_expr of_kind_node(void *ctx, neo_module *m, neo_expr e) {
+  const kind_look *l = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (!outline_is_read(&n))
+    return e;
+  const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n.attr});
+  if (t->row_role == NEO_ROW_KIND &&
+      neo_tensor_blocks(m, (neo_tensor){n.attr}).i == outline_block_around(l->o)->blocks.i)
+    return neo_list_at(m, n.arg, 0) == l->own.i
+               ? neo_const_int(m, (neo_type)n.type, (int64_t)l->o->kind - 1)
+               : e;
+  const neo_order_member *made =
+      outline_maker(m, outline_block_around(l->o)->order, (neo_tensor){n.attr});
+  bool zero = made && t->pieces.n == 1 && n.op == NEO_OP_LOAD &&
+              neo_type_is_float((neo_type)n.type) &&
+              neo_list_at(m, n.arg, made->axis) == l->own.i && is_zero(l->o, made->def);
+  return zero ? neo_const_float(m, (neo_type)n.type, 0) : e;
+}
+
+neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e) {
+  kind_look l = {o, own};
+  return o->kind && own.i ? neo_expr_rewrite(o->m, e, of_kind_node, &l) : e;
+}

@@ -1,0 +1,1 @@
+"""What tools/bench and tools/records run, a module each."""

@@ -1,0 +1,1 @@
+"""Kernels for GPUs: measured where the GPU is, and read without one."""

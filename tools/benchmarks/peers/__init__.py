@@ -1,0 +1,1 @@
+"""What others compute: a program for each peer, and where their interpreters are."""

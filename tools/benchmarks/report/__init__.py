@@ -1,0 +1,1 @@
+"""Results as files, tables, figures and the page of the documentation."""

@@ -1,0 +1,1 @@
+"""What is measured: rows, and the data of those that need some."""
