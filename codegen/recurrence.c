@@ -68,18 +68,20 @@ static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
 }
 
 /* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the kernel; elements outside
- * of the tensor are true. */
+ * of the tensor are true. Or the bound of a band, which is one of its tensor. */
 static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
   const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
   neo_value yes = {.i = 1};
   neo_tensor t = {n->attr};
-  for (uint32_t i = 0; i + 1 < n->arg.n; i++) {
+  for (uint32_t i = 0; i < neo_tensor_rank(x->m, t); i++) {
     const neo_lx *index = number_of(x, k, neo_list_expr(x->m, n->arg, i));
     const neo_lx *inside = neo_lx_op2(k, NEO_OP_LE, zero, index);
     at = neo_lx_op2(k, NEO_OP_MUL, at, number_of(x, k, neo_tensor_extent(x->m, t, i)));
     at = neo_lx_op2(k, NEO_OP_ADD, at, index);
     there = there ? neo_lx_op2(k, NEO_OP_AND, there, inside) : inside;
   }
+  if (n->op == NEO_OP_LOAD)
+    return neo_lx_load(k, buffer_of(x, k, t), at);
   return neo_lx_loadif(k, buffer_of(x, k, t), at, there, neo_lx_const(k, NEO_BOOL_T, yes));
 }
 
@@ -87,7 +89,7 @@ static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
   neo_node n = *neo_expr_node(x->m, e);
   const neo_lx *arg[3];
   int64_t c;
-  if (n.op == NEO_OP_LOAD_ELSE)
+  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
     return element_of(x, k, &n);
   if (neo_expr_is_int(x->m, e, &c))
     return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
@@ -355,7 +357,21 @@ static void use_kernel(maker *x, used_tensors *out, const neo_kernel *k) {
       use_buffer(x, out, &k->bufs.at[b]);
 }
 
+typedef struct {
+  maker *x;
+  used_tensors *out;
+} bound_use;
+
+static void use_element(void *ctx, neo_expr e) {
+  const bound_use *u = ctx;
+  const neo_node *n = neo_expr_node(u->x->m, e);
+  if (n->op == NEO_OP_LOAD)
+    use_tensor(u->x, u->out, (neo_tensor){n->attr}, NEO_BUF_READ);
+}
+
 static void use_tree(maker *x, used_tensors *out, const neo_tree *t) {
+  if (is_band(t) && t->band.bound.i)
+    neo_expr_visit(x->m, t->band.bound, use_element, &(bound_use){x, out});
   if (t->kind == NEO_TREE_LEAF)
     use_kernel(x, out, kernel_at(x, t)->kernel);
   if (has_rows(t))
@@ -546,6 +562,10 @@ static void clone_loop(maker *x, neo_block *in, const neo_tree *t) {
     hi = blocks_end(x, in, &l->rows, lo, hi);
   if (l->rows.range == NEO_BLOCKS_WIDE)
     hi = blocks_wide_end(x, in, &l->rows, lo, hi);
+  if (l->bound.i) {
+    const neo_lx *end = neo_lx_op2(k, NEO_OP_MIN, hi, number_of(x, k, l->bound));
+    hi = number_begun(x, in, "end", neo_lx_op2(k, NEO_OP_MAX, lo, end)).value;
+  }
   neo_ls *loop = neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1);
   const neo_lx *at = neo_lx_var(k, var);
   if (l->down) {

@@ -7,6 +7,7 @@
  *       leaf h[r]     ->    guard c: leaf h[r]   ->                              ->   leaf alive[r]
  *                                                                                  leaf h[r] */
 #include "fusion/recurrence/early_exit.h"
+#include "ir/trip_count.h"
 
 bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
   const neo_node *n = neo_expr_node(m, e);
@@ -130,6 +131,72 @@ static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) 
   return neo_tree_sequence(a, &out);
 }
 
+/* ---- loops that begin late */
+
+/* The trip counts, if the group reads them: they are in memory before it. */
+static neo_tensor counts_of(const early_exit *q) {
+  const outliner *o = q->o;
+  neo_tensor rounds = neo_trip_count(o->m, q->alive, early_exit_axis(q)), *in;
+  bool there = false;
+  for (size_t k = 0; k < o->n && rounds.i && !there; k++)
+    for (size_t i = neo_def_reads(o->m, o->defs[k], o->a, &in); i-- > 0;)
+      there = there || in[i].i == rounds.i;
+  return there && !o->own[rounds.i] ? rounds : (neo_tensor){0};
+}
+
+static const outline_instance *any_instance(const early_exit *q, const neo_tree *t) {
+  const outline_instance *x = NULL;
+  if (t->kind == NEO_TREE_LEAF)
+    x = outline_at(q->o, t);
+  for (size_t k = 0; k < t->children.n && !x; k++)
+    x = any_instance(q, t->children.at[k]);
+  return x;
+}
+
+/* Index i of the band is position i + c of the loop; 0: it is not. */
+static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
+                              const outline_instance *x) {
+  neo_module *m = q->o->m;
+  neo_linear by;
+  neo_expr at = early_exit_position(q, q->n_loops - 1, x->def, x);
+  bool is = neo_linear_of(m, neo_op2(m, NEO_OP_SUB, at, neo_size_ref(m, band->index)), &by);
+  neo_expr c = is ? neo_linear_expr(m, &by) : (neo_expr){0};
+  return is && !early_exit_uses_index(m, c, band->index) ? c : (neo_expr){0};
+}
+
+/* The band as two: the first n iterations of the loop, which always run, then those that are not dead; null: it is not
+ * known which they are.
+ *
+ *     band r in 0..L down: guard c: h[r]   ->   band r in L-n..L down: h[r]
+ *                                               band r in 0..L-n below rounds[t] down: guard c: h[r] */
+static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const neo_tree *guard) {
+  const outliner *o = q->o;
+  neo_module *m = o->m;
+  const outline_instance *x = any_instance(q, guard);
+  neo_tensor rounds = counts_of(q);
+  neo_expr index[OUTLINE_FOLDS], c = rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
+  neo_tree_band first = t->band, rest = t->band;
+  int64_t always, all;
+  neo_trees both = {0};
+  if (!c.i)
+    return NULL;
+  neo_expr end = neo_tensor_extent(m, q->alive, early_exit_axis(q));
+  first.lo = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, outline_number(o, q->n)), c);
+  if (!outline_distance(o, first.hi, first.lo, &always) ||
+      (always > 0 && (!outline_distance(o, first.hi, rest.lo, &all) || all <= always)))
+    return NULL;
+  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+    index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = early_exit_position(q, k, x->def, x);
+  neo_expr ran = neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
+  rest.bound = neo_op2(m, NEO_OP_SUB, neo_cast(m, NEO_I64_T, ran), c);
+  if (always > 0) {
+    rest.hi = first.lo;
+    NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, first, guard->children.at[0]));
+  }
+  NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, rest, guard));
+  return neo_tree_sequence(o->a, &both);
+}
+
 /* A guard around all that runs in the band is around it, where its condition is of an iteration
  * around; else, where it fails the band ends. */
 static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
@@ -143,8 +210,10 @@ static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
   }
   const neo_tree *guard = first ? in->children.at[1] : in;
   bool own = is_guard(q, guard) && early_exit_uses_index(q->o->m, guard->condition, t->band.index);
+  const neo_tree *late =
+      own && early_exit_loop(q)->down && !first && !q->predicated ? begun_late(q, t, guard) : NULL;
   if (!is_guard(q, guard) || (own && (q->predicated || early_exit_loop(q)->down)))
-    return neo_tree_of_band(a, t->band, in);
+    return late ? late : neo_tree_of_band(a, t->band, in);
   if (own)
     NEO_PUSH(a, &out, neo_tree_exit(a, guard->condition));
   NEO_PUSH(a, &out, guard->children.at[0]);

@@ -114,6 +114,10 @@ static void add_band(printer *p, const neo_tree_band *b, const char *name) {
   add_expr(p, b->lo);
   neo_str_add(p->out, "..");
   add_expr(p, b->hi);
+  if (b->bound.i) {
+    neo_str_add(p->out, " below ");
+    add_expr(p, b->bound);
+  }
   if (b->down)
     neo_str_add(p->out, " down");
   if (b->rows.first.i)

@@ -55,6 +55,8 @@ typedef struct {  /* lo <= index < hi; from the last iteration on if `down` */
   uint32_t name;  /* name id of the index in texts */
   neo_size index; /* the size that stands for the index; 0: none */
   neo_expr lo, hi;
+  /* An element, over sizes: iterations from this one on do nothing, and need not run; 0: none. */
+  neo_expr bound;
   bool down;
   neo_tree_rows rows;
 } neo_tree_band;
