@@ -9,7 +9,7 @@
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
  *     a[p, j] = select(kind[p] == 1, .., 0)           partial
  *
- * A block of rows of one kind runs what that kind needs (fusion/recurrence/kinds.c). */
+ * A block of rows of one kind runs what that kind needs (fusion/recurrence/rows.c). */
 #include "ir/define.h"
 #include "transform/levels_needs.h"
 

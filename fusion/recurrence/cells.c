@@ -1,15 +1,15 @@
-/* Where elements lie in memory. Of a tensor whose storage is folded (fold.c) a tensor of fewer elements is there, and position p
- * along a folded axis lies at p % n in it:
+/* Storage of folded tensors. A tensor whose axis fold.c folds to n elements is stored in a smaller one; position r along the
+ * axis is element r % n of it:
  *
- *   h[t, j] = f(h[t - 1, j])     ->     cells.h[t % 2, j] = f(cells.h[(t - 1) % 2, j])
+ *     h[r, j] = f(h[r - 1, j])     ->     folded[r % 2, j] = f(folded[(r - 1) % 2, j])
  *
- * Of rows in levels those of two are there, c[p, j] = f[p, j]*(c[placed[p], j] else 0). Levels have any number of rows, two of
- * them never more than there are. So rows of even levels lie at the beginning of the tensor's memory, and those of odd ones
- * at its end: row p of level l, which has the rows begin .. end - 1 of V, at
+ * A tensor by levels, c[p, j] = f[p, j]*(c[placed[p], j] else 0), keeps the rows of two levels at a time. The rows of two
+ * levels are never more than the V rows of the tensor, so rows of even levels are at the beginning of its memory, and rows of
+ * odd levels at its end. Row p of level l, whose rows are begin .. end - 1, is at
  *
  *     p - begin + (l % 2) * (V - (end - begin))
  *
- * Rows of a level remain one after the other, and the memory between them is never touched. */
+ * The rows of a level are contiguous, and the memory between the two levels is never touched. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 #include "ir/element.h"
