@@ -12,11 +12,12 @@
  * before the block (after it, where iterations run down). The read iteration is a reduction axis,
  * as above, or an output axis, whose rows outside of the block are then in the product.
  *
- * The product's condition may not change within a block, or its loops could not be cut. Conditions
- * on the axis of iterations are widened to hold if they do for some iteration of the block, where all
- * reads stay in range; the sum takes the product under the original condition. (J. Dongarra, S.
- * Hammarling, D. Sorensen, "Block reduction of matrices to condensed forms"; as a loop
- * transformation, S. Carr, R. Lehoucq, "Compiler blockability of dense matrix factorizations".) */
+ * The product's condition may not change within a block, or its loops could not be cut.
+ * Conditions on the axis of iterations are widened to hold if they do for some iteration of the
+ * block, where all reads stay in range; the sum takes the product under the original condition.
+ * (J. Dongarra, S. Hammarling, D. Sorensen, "Block reduction of matrices to condensed forms"; as
+ * a loop transformation, S. Carr, R. Lehoucq, "Compiler blockability of dense matrix
+ * factorizations".) */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
