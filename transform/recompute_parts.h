@@ -9,10 +9,9 @@
 #include "transform/recompute_cuts.h"
 
 typedef struct { /* facts of a tensor */
-  uint32_t
-      /* definitions of the forward pass up to its last piece; 0: not of the forward pass, or stored
-       * for another reason, such as a result of the entry */
-      made;
+  /* definitions of the forward pass up to its last piece; 0: not of the forward pass, or stored
+   * for another reason, such as a result of the entry */
+  uint32_t made;
   bool read;    /* the backward pass reads it */
   bool saved;   /* read there, and not elementwise over other saved ones */
   bool fixed;   /* never recomputed */

@@ -36,10 +36,9 @@ typedef struct {
   neo_def id;
   neo_def_rec d;
   uint32_t axis; /* reduction axis along the iterations; UINT32_MAX: not known yet */
-  int64_t
-      /* the axis' start if negative, else 0; element r of the running sum has the term at first
-       * + r */
-      first;
+  /* the axis' start if negative, else 0; element r of the running sum has the term at first
+   * + r */
+  int64_t first;
   bool good;
 } sum_look;
 
