@@ -69,7 +69,7 @@ typedef struct neo_form {
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
   bool in_order;                     /* as neo_group.in_order */
-  NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
+  NEO_VEC(neo_form_access) accesses; /* accesses to each tensor that is read or written */
   /* Facts of the form, computed once: nested reductions (nested.h), and matches of schedules'
    * strategies (schedule/match.h). Null: not computed yet. */
   struct neo_nested_match *nested;

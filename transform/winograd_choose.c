@@ -141,8 +141,8 @@ typedef struct {
   uint32_t n_along;
   neo_winograd_direction best[NEO_WINOGRAD_DIRECTIONS];
   uint32_t n_best;
-  bool taps_first; /* of the best set */
-  double cost;     /* of the best set, or an upper bound */
+  bool taps_first; /* order of factors in the best set */
+  double cost;     /* cost of the best set, or an upper bound */
 } choice;
 
 static void find_matrices(direction *d) {

@@ -11,7 +11,7 @@
 #include "ir/needed.h"
 
 typedef struct
-{ /* of an item: tensors that are written under these conditions live in it from the first step to the last */
+{ /* of tensors in an item that are written under these conditions: its first and last step */
   neo_conditions when;
   int64_t first, last;
 } plan_life;

@@ -143,7 +143,7 @@ static void put_end(writer *w, const neo_rt_tensor *t, int which) {
   const int64_t *code = w->p->programs.at + row[which];
   bool zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END, any = false;
   for (int d = 0; d < t->rank; d++) {
-    int64_t by = w->p->programs.at[adds[d] + 1]; /* behind CONST */
+    int64_t by = w->p->programs.at[adds[d] + 1]; /* after CONST */
     if (!by)
       continue;
     neo_str_add(w->out, any ? " + " : "");

@@ -28,6 +28,6 @@ void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
  * linear. (drop_unit_axes.c) */
 void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,
                       neo_form_rewriter *also, void *ctx);
-uint32_t neo_form_most_axes(const neo_form *f); /* of one stage, shared ones included */
+uint32_t neo_form_most_axes(const neo_form *f); /* axes of one stage, shared ones included */
 /* x where it is finite, else 0; NaN stays. Subtracted before exponentials are taken. (stage.c) */
 neo_expr neo_finite_or_zero(neo_module *m, neo_expr x);

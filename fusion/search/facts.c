@@ -45,7 +45,7 @@ typedef struct {
   neo_map number; /* tensor -> read + 1 */
   NEO_VEC(fuse_read) reads;
   double *extent; /* by axis */
-  double work;    /* of the visited expressions */
+  double work;    /* work of the visited expressions */
   uint32_t size;
   uint64_t domain; /* axes of the surrounding loops; in a factor, those that it uses */
   bool factor;     /* in a factor of a product */

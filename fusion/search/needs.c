@@ -253,7 +253,7 @@ typedef NEO_VEC(neo_def) def_list;
 
 typedef struct {
   fuser *q;
-  follower f;        /* of the recurrence whose loops are shared */
+  follower f;        /* readers of the recurrence whose loops are shared */
   bool *joins;       /* by recurrence: may join */
   def_list *between; /* by recurrence: operands that depend on the shared one */
   uint32_t n;        /* number of recurrences */

@@ -193,7 +193,7 @@ static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {
   return &q->def[e.def].read[e.read];
 }
 neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k);
-neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis); /* of an output axis */
+neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis); /* extent of an output axis */
 /* The tensor that names a group in decisions: the first result of its first member. */
 neo_tensor fuse_group_tensor(const fuser *q, uint32_t g);
 
