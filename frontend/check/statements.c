@@ -243,7 +243,7 @@ static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
   int h = NEO_ERR(in, var->span, NEXT_TARGET, var->name.text,
                   "given whole here: its name stands alone");
   neo_diag_help(in->fe->diags, h, "its extents and type are those that it has %s",
-                arms ? "in the branches" : "behind 'from', or where it is collected");
+                arms ? "in the branches" : "after 'from', or where it is collected");
 }
 
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {

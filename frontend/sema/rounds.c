@@ -79,7 +79,7 @@ bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) {
   int h = NEO_ERR(in, s->word, MISPLACED, word, "in the block of a repeat, scan or while");
   if (in->rounds)
     neo_diag_help(in->fe->diags, h,
-                  "let the case give a value in every branch, and write '%s' behind it", word);
+                  "let the case give a value in every branch, and write '%s' after it", word);
   return false;
 }
 
@@ -138,7 +138,7 @@ static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) 
   for (size_t k = 0; k < r->collect.n; k++) {
     neo_collected *c = &r->collect.at[k];
     if (c->at.n != rounds && !r->failed) {
-      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some rounds only");
+      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some iterations only");
       r->failed = true;
     }
     if (c->now && c->carry >= 0)

@@ -375,7 +375,7 @@ bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
   if (++fe->spent <= fe->limit && !nodes)
     return true;
   int h = NEO_ERR(in, at, PROGRAM_TOO_LARGE, fe->limit);
-  neo_diag_help(fe->diags, h, "a call or a round of repeat is checked anew each time");
+  neo_diag_help(fe->diags, h, "a call or an iteration of repeat is checked anew each time");
   give_up(fe);
   return false;
 }
