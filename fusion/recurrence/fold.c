@@ -30,16 +30,16 @@
 typedef struct {
   const outliner *o;
   neo_tensor tensor;
-  const neo_order_step *loop[OUTLINE_FOLDS];   /* around its definition, the outermost first */
+  const neo_order_step *loop[OUTLINE_FOLDS];   /* loops around its definition, outermost first */
   const neo_order_member *made[OUTLINE_FOLDS]; /* the definition in each */
   uint32_t n_loops, level;                     /* level: of the loop that is asked about */
   bool by_level;                               /* its iterations are levels of rows */
   const outline_instance *x;                   /* at hand */
-  bool after;                                  /* the walk is after a band */
+  bool after;                                  /* the walk is past a band */
   bool good;
   int64_t n, n_apart;   /* slices that are needed: in place, or not */
-  bool reads_iteration; /* an instance reads what the same iteration makes */
-  int64_t head;         /* iterations that are computed before the first band */
+  bool reads_iteration; /* an instance reads results of its own iteration */
+  int64_t head;         /* iterations that run before the first band */
 } fold_look;
 
 static void need(fold_look *l, int64_t in_place, int64_t apart) {
@@ -87,7 +87,7 @@ static bool between(const outliner *o, const neo_order_step *loop, neo_expr firs
   return loop->down ? outline_distance(o, first, later, d) : outline_distance(o, later, first, d);
 }
 
-/* Where along its axis the element lies that is read. */
+/* The position of the read element along its axis. */
 static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   const outline_instance *x = l->x;
   const neo_order_member *own = x->iterations == 1 ? outline_member(l->loop[0], x->def) : NULL;
@@ -144,8 +144,9 @@ static bool is_in_loop(const fold_look *l, neo_expr read) {
   return is;
 }
 
-/* Is it read for the element of the same position in the iteration at hand, before that is written? A sum over an equation
- * of data may be added up where its result lies (codegen/lower/segment), before its end reads anything. */
+/* Is it read for the element of the same position in the current iteration, before that is written?
+ * A sum over an equation of data may be accumulated in its result (codegen/lower/segment), before
+ * its end reads anything. */
 static bool is_own(const fold_look *l, neo_expr read) {
   const outliner *o = l->o;
   const outline_instance *x = l->x;
@@ -179,9 +180,9 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   need(l, in_place && d && is_own(l, read) ? d : d + 1, d + 1);
 }
 
-/* ---- who makes it */
+/* ---- producers */
 
-/* Iterations that are computed at once must lie one after the other in memory. */
+/* Iterations that run at once must be contiguous in memory. */
 static void look_made(fold_look *l, bool outermost) {
   const outline_instance *x = l->x;
   uint32_t axis = l->made[0]->axis;
@@ -200,7 +201,7 @@ static void look_made(fold_look *l, bool outermost) {
   l->head += outermost && !l->level && !l->after ? x->iterations : 0;
 }
 
-/* outermost: it is in no band. */
+/* Walks the tree; outermost: in no band. */
 static void look_tree(fold_look *l, const neo_tree *t, bool outermost) {
   bool band = t->kind == NEO_TREE_BAND;
   if (t->kind == NEO_TREE_LEAF) {
@@ -291,7 +292,7 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
   }
 }
 
-/* ---- what is overwritten */
+/* ---- overwritten elements */
 
 typedef struct {
   fold_look reader;
@@ -347,7 +348,7 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
   bool is = false;
   if (x->iterations != 1 ||
-      p->iterations != 1) /* all that are made at once have slices of their own */
+      p->iterations != 1) /* iterations that run at once have their own slices */
     return false;
   for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
     is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));
