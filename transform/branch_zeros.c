@@ -334,8 +334,8 @@ void branches_ask_for_zeros(branches *b) {
 
 /* ---- sums over the iterations of a loop */
 
-/* Where a product may be other than zero. Terms that a condition makes zero need not be multiplied,
- * so one zero factor is enough. */
+/* Positions at which a product may be other than zero. Terms that a condition makes zero need not
+ * be multiplied, so one zero factor is enough. */
 static zero zero_of_product(zeros *z, neo_expr e) {
   neo_node n = *neo_expr_node(z->m, e);
   if (n.op == NEO_OP_NEG)

@@ -229,7 +229,7 @@ neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++) {
     neo_prover_at(p, m->defs.at[k].span);
-    if (!neo_def_is_levels(&m->defs.at[k])) /* its axes are slots of the tables */
+    if (!neo_def_is_levels(&m->defs.at[k])) /* its axes number slots of tables */
       definition(m, p, (neo_def){k});
   }
   neo_prover_free(p);

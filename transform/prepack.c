@@ -296,7 +296,7 @@ static neo_list axes_of(const prepacking *s, const placing *p) {
   return neo_list_new(m, axes, rank_of(p));
 }
 
-/* What an element of the layout is: W[k, 16*t + l] else 0. */
+/* The value of an element of the layout: W[k, 16*t + l] else 0. */
 static neo_expr element_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
   neo_expr index[MOST_RANK];

@@ -11,7 +11,7 @@
 #include "ir/needed.h"
 
 typedef struct
-{ /* of tensors in an item that are written under these conditions: its first and last step */
+{ /* steps of an item: the tensors written under these conditions are live from `first` to `last` */
   neo_conditions when;
   int64_t first, last;
 } plan_life;
