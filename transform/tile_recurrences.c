@@ -23,7 +23,7 @@
 #include "ir/define.h"
 #include "ir/order.h"
 #include "ir/product.h"
-#include "transform/rounds_outermost.h"
+#include "transform/iterations_outermost.h"
 #include "transform/transform.h"
 
 enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_FACTORS = 16, MOST_CONDITIONS = 32 };
@@ -374,7 +374,7 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
     NEO_PUSH(t->a, &t->all, t->loop.member[k]);
     (void)tile(t, &t->loop.member[k], true);
   }
-  neo_rounds_outermost(t->m, t->a, t->all.at, t->all.n);
+  neo_iterations_outermost(t->m, t->a, t->all.at, t->all.n);
 }
 
 neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) {

@@ -250,7 +250,7 @@ static neo_sym *owned_symbol(neo_inst *in, const char *full) {
   for (uint32_t k = 0; k < o->n_rounds && k < in->n_rounds; k++) {
     if (o->region[k] != in->round[k].region)
       break;
-    v.index[k] = neo_round_index(in, k);
+    v.index[k] = neo_iteration_index(in, k);
     v.rank--;
   }
   neo_sym *s = NEO_NEW(fe->arena, neo_sym);

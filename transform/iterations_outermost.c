@@ -1,5 +1,5 @@
-/* Dimension permutation for recurrences; see rounds_outermost.h. */
-#include "transform/rounds_outermost.h"
+/* Dimension permutation for recurrences; see iterations_outermost.h. */
+#include "transform/iterations_outermost.h"
 #include "ir/clone.h"
 #include "ir/define.h"
 #include "ir/layout.h"
@@ -166,7 +166,8 @@ static void move(rounds *s) {
   }
 }
 
-void neo_rounds_outermost(neo_module *m, neo_arena *a, const neo_order_member *member, size_t n) {
+void neo_iterations_outermost(neo_module *m, neo_arena *a, const neo_order_member *member,
+                              size_t n) {
   rounds s = {.m = m, .a = a, .member = member, .n = n};
   s.named = neo_named_tensors(m, a);
   replace_named(&s);

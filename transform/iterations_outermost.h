@@ -11,4 +11,5 @@
  * Lanes then run along i, and an iteration does not touch a cache line in each of many rows.
  * Temporaries that members read by rows of an iteration are permuted too; a result that users see
  * gets a definition that copies it. `n` members: the loop's, and added definitions. */
-void neo_rounds_outermost(neo_module *m, neo_arena *a, const neo_order_member *member, size_t n);
+void neo_iterations_outermost(neo_module *m, neo_arena *a, const neo_order_member *member,
+                              size_t n);
