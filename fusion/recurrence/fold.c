@@ -104,12 +104,17 @@ static neo_expr with_inner(const fold_look *l, uint32_t level, neo_expr outer, n
   return neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, outer, extent), inner);
 }
 
-/* The band of a single iteration has an index of one value. */
-static bool is_distance(const fold_look *l, neo_expr e, int64_t *d) {
+typedef struct {
+  int64_t least, most;
+} distance;
+
+/* The values of a distance, none of which is below 0: the index of a band of few iterations has few. */
+static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
   neo_facts none = {0};
-  int64_t most;
-  return outline_distance(l->o, e, outline_number(l->o, 0), d) ||
-         (neo_interval(l->o->p, &none, e, d, &most) && most == *d);
+  bool is = outline_distance(l->o, e, outline_number(l->o, 0), &d->most);
+  d->least = d->most;
+  is = is || neo_interval(l->o->p, &none, e, &d->least, &d->most);
+  return is && d->least >= 0;
 }
 
 /* Where along its axis the element lies that is read. */
@@ -125,7 +130,7 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
 
 /* How many iterations after that of the element that is read the reader runs, of loops first .. level as one. */
 static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_expr read,
-                        int64_t *d) {
+                        distance *d) {
   neo_expr sum = outline_number(l->o, 0), here;
   for (uint32_t k = first; k <= level; k++) {
     neo_expr delay = outline_number(l->o, l->made[k]->delay);
@@ -134,11 +139,11 @@ static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_
       return false;
     sum = with_inner(l, k, sum, between(l->o, l->loop[k], made, here));
   }
-  return is_distance(l, sum, d) && *d >= 0;
+  return is_distance(l, sum, d);
 }
 
 /* How many iterations before the loops' last one, which is that of the extents' ends. */
-static bool distance_from_end(const fold_look *l, neo_expr read, int64_t *d) {
+static bool distance_from_end(const fold_look *l, neo_expr read, distance *d) {
   neo_expr sum = outline_number(l->o, 0), one = outline_number(l->o, 1), here;
   for (uint32_t k = l->first; k <= l->level; k++) {
     uint32_t axis = l->made[k]->axis;
@@ -148,20 +153,21 @@ static bool distance_from_end(const fold_look *l, neo_expr read, int64_t *d) {
     if (l->first < l->level && is_at(l, k, &here)) /* in some of the loops */
       return false;
   }
-  return is_distance(l, sum, d) && *d >= 0;
+  return is_distance(l, sum, d);
 }
 
 /* How many levels lie between the row that is read and the reader's. */
-static bool level_distance(const fold_look *l, neo_expr read, int64_t *d) {
+static bool level_distance(const fold_look *l, neo_expr read, distance *d) {
   const outliner *o = l->o;
   const neo_order_member *reader = outline_member(l->loop[0], l->x->def);
   neo_expr at = neo_expr_arg(o->m, read, l->made[0]->axis);
   bool before;
   if (!reader || !l->x->level.first.i || !l->x->base[reader->axis].i)
     return false;
-  if (outline_distance(o, at, outline_position(o, l->x, reader->axis), d) && *d == 0)
+  int64_t rows;
+  if (outline_distance(o, at, outline_position(o, l->x, reader->axis), &rows) && rows == 0)
     return true;
-  *d = 1;
+  *d = (distance){1, 1};
   return outline_level_table(o, l->x, at, &before).i;
 }
 
@@ -177,10 +183,10 @@ static bool is_at_all(const fold_look *l, uint32_t first, uint32_t level) {
 
 /* Is the read of an element of the same iterations of all loops around those asked about, and does the reader run in these? */
 static bool is_in_loop(const fold_look *l, neo_expr read) {
-  int64_t d = 0;
+  distance d;
   bool is = is_at_all(l, l->first, l->level);
   for (uint32_t k = 0; k < l->first && is; k++)
-    is = distance_of(l, k, k, read, &d) && d == 0;
+    is = distance_of(l, k, k, read, &d) && d.most == 0;
   return is;
 }
 
@@ -209,7 +215,7 @@ static bool is_own(const fold_look *l, neo_expr read) {
 
 static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   fold_look *l = ctx;
-  int64_t d = 0;
+  distance d = {0, 0};
   (void)n_axes;
   if (neo_expr_node(l->o->m, read)->attr != l->tensor.i || !l->good)
     return;
@@ -222,8 +228,8 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = distance_from_end(l, read, &d);
   else
     l->good = !l->level && !l->after; /* all that was computed before is there */
-  l->reads_iteration = l->reads_iteration || (in_place && d == 0);
-  need(l, in_place && d && is_own(l, read) ? d : d + 1, d + 1);
+  l->reads_iteration = l->reads_iteration || (in_place && d.least == 0);
+  need(l, in_place && d.least && is_own(l, read) ? d.most : d.most + 1, d.most + 1);
 }
 
 /* ---- who makes it */
@@ -398,12 +404,13 @@ typedef struct {
 
 static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
   overwrite_look *l = ctx;
-  int64_t d;
+  distance d;
   (void)n_axes;
   if (neo_expr_node(l->reader.o->m, read)->attr != l->reader.tensor.i)
     return;
   l->reads = true;
-  l->is = l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) || d + l->later >= l->n;
+  l->is = l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) ||
+          d.most + l->later >= l->n;
 }
 
 /* How many iterations of the loops that are looked at p runs before x; false: it is no constant. */
@@ -416,7 +423,7 @@ static bool find_later(overwrite_look *l, const outline_instance *x, const outli
       return false;
     sum = with_inner(&l->reader, k, sum, between(o, l->reader.loop[k], of_p, of_x));
   }
-  return is_distance(&l->reader, sum, &l->later);
+  return outline_distance(o, sum, outline_number(o, 0), &l->later);
 }
 
 /* Are both in the same iterations of the loops in those looked at along which the storage is folded? */
