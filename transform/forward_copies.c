@@ -26,6 +26,7 @@ typedef struct {
   const uint32_t *number; /* of recurrences, by definition */
   neo_expr *value; /* of a tensor that is a copy, over the axes of its definition; 0: it is none */
   uint32_t *of;    /* by tensor: the number of its recurrence */
+  bool *outside;   /* by tensor: a definition outside of its recurrence reads it */
   neo_def reader;  /* at hand */
   neo_arena *a;
 } copies;
@@ -79,6 +80,12 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   return e;
 }
 
+/* A copy that others read is written where it is computed, in the loop, which may end early: it is a copy of what comes first in
+ * each of its runs, too. */
+static bool is_kept(const copies *c, neo_tensor t, neo_expr first) {
+  return c->outside[t.i] && c->of[neo_expr_node(c->m, first)->attr] == c->of[t.i];
+}
+
 /* The value of tensor t, if it is a copy of another tensor of its recurrence, or of what comes first. */
 static neo_expr copied(const copies *c, neo_tensor t) {
   neo_module *m = c->m;
@@ -94,7 +101,8 @@ static neo_expr copied(const copies *c, neo_tensor t) {
   if (n.op == NEO_OP_LOAD)
     return e;
   neo_expr arg[16], first = first_value(c, neo_expr_arg(m, e, n.arg.n - 1));
-  if (!is_constant(m, first) && !is_simple_read(m, first))
+  bool reads = !is_constant(m, first);
+  if (reads && (!is_simple_read(m, first) || is_kept(c, t, first)))
     return none;
   for (uint32_t k = 0; k + 1 < n.arg.n; k++)
     arg[k] = neo_expr_arg(m, e, k);
@@ -310,14 +318,26 @@ static void write_rotations(copies *c) {
   }
 }
 
+static void note_outside(void *ctx, neo_expr e) {
+  copies *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (neo_node_is_load(n) && c->number[c->reader.i] != c->of[n->attr])
+    c->outside[n->attr] = true;
+}
+
 static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
   neo_module *m = c->m;
   c->of = NEO_NEW_ARRAY(a, uint32_t, m->tensors.n);
+  c->outside = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   c->value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
   for (uint32_t k = 1; k < n_defs; k++) {
     neo_list out = neo_def_at(m, (neo_def){k})->out;
     for (uint32_t i = 0; i < out.n && c->number[k]; i++)
       c->of[neo_list_at(m, out, i)] = c->number[k];
+  }
+  for (uint32_t k = 1; k < n_defs; k++) {
+    c->reader.i = k;
+    neo_def_visit(m, c->reader, note_outside, c);
   }
   for (uint32_t t = 1; t < m->tensors.n; t++)
     c->value[t] = copied(c, (neo_tensor){t});
