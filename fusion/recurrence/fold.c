@@ -390,13 +390,13 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
   o->storage[t.i] = out;
 }
 
-void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order) {
-  outline_loops ending = outline_ending_loops(o, order);
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order,
+                          const outline_loops *ending) {
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
       if (neo_list_at(o->m, out, i) < o->n_tensors)
-        fold_tensor(o, t, order, &ending, (neo_tensor){neo_list_at(o->m, out, i)});
+        fold_tensor(o, t, order, ending, (neo_tensor){neo_list_at(o->m, out, i)});
   }
 }
 

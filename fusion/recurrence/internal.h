@@ -272,8 +272,10 @@ const outline_around *outline_block_around(const outliner *o);
 /* The row of an element of x in the block around; 0: not in a block. */
 neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 
+typedef NEO_VEC(const neo_order_step *) outline_loops;
 /* fold.c: folds the storage of tensors that are not needed outside. */
-void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order);
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order,
+                          const outline_loops *ending);
 /* The iteration of the loop that the instance is in; false: none, or several. */
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
@@ -312,7 +314,6 @@ neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instan
 void outline_add_stores(outliner *o);
 
 /* early_exit.c: the loops that may end early. */
-typedef NEO_VEC(const neo_order_step *) outline_loops;
 outline_loops outline_ending_loops(outliner *o, const neo_order_step *order);
 /* The tree with early exits, and guards, where iterations change nothing; o->storage is known. */
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);

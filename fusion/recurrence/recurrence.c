@@ -246,7 +246,8 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
     outline_add_def(&o, &steps, all[k]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
-  outline_fold_storage(&o, tree, &orders[best]);
+  outline_loops ending = outline_ending_loops(&o, &orders[best]);
+  outline_fold_storage(&o, tree, &orders[best], &ending);
   o.out->tree.root = outline_segments(&o, outline_early_exits(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);
