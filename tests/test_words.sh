@@ -133,6 +133,7 @@ autodiff
 base
 codegen
 frontend
+fusion/*.[ch]
 fusion/form
 fusion/search
 include
@@ -159,6 +160,7 @@ autodiff
 base
 codegen
 frontend
+fusion/*.[ch]
 fusion/form
 fusion/search
 include
