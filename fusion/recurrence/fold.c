@@ -343,8 +343,8 @@ static int64_t find_joined(fold_look *l, const neo_tree *tree, uint32_t first, c
   return 0;
 }
 
-/* Finds the folds; an element that replaces an operand is folded along the outermost loop, or all
- * as one, alone. */
+/* Finds the folds. If elements replace their operands, the only fold is along the outermost loop,
+ * or along all loops as one. */
 static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
   int64_t n[OUTLINE_FOLDS] = {0}, joined;
   bool inner = false;
