@@ -107,7 +107,8 @@ static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_te
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
                            uint32_t axis, neo_expr at, neo_tensor first) {
   neo_tensor t = {neo_expr_node(o->m, read)->attr};
-  return outline_is_by_level(&o->storage[t.i])
+  const outline_fold *f = fold_along(o, t, axis);
+  return f && f->n == OUTLINE_TWO_LEVELS
              ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at)
              : outline_cell(o, t, axis, at);
 }

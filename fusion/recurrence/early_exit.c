@@ -15,6 +15,12 @@ static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
   if (q->maker.i)
     outline_set_slices(o, q->alive, early_exit_loop(q), q->n + q->predicated);
   early_exit_note_last(q);
+  bool down = early_exit_loop(q)->down;
+  q->any = q->most = (neo_tensor){0};
+  if (q->batches)
+    q->any = early_exit_cell(q, "any", NEO_BOOL_T, down ? 0 : q->n + q->predicated);
+  if (q->batches && down)
+    q->most = early_exit_cell(q, "most", NEO_I64_T, 1);
   return early_exit_with_ends(q, early_exit_guarded(q, t));
 }
 

@@ -28,20 +28,40 @@ static place place_of(const early_exit *q, neo_expr read) {
   return p;
 }
 
-/* Is it of an iteration that ran, whatever it is: r < rounds[..]? */
+typedef struct {
+  const early_exit *q;
+  neo_tensor rounds;
+  const place *p;
+  neo_facts facts;
+  bool run;
+} run_look;
+
+/* Is it of an iteration before the end of one of the batch: r < rounds[..], which is at hand? */
+static void look_run(void *ctx, neo_expr e) {
+  run_look *l = ctx;
+  const early_exit *q = l->q;
+  neo_module *m = q->o->m;
+  const neo_node *n = neo_expr_node(m, e);
+  bool may = !l->run && n->op == NEO_OP_LOAD && n->attr == l->rounds.i;
+  for (uint32_t k = 0; k + 1 < q->n_loops && may; k++) {
+    int64_t d;
+    uint32_t axis = q->axis[k] - (q->axis[k] > early_exit_axis(q));
+    may = outline_distance(q->o, neo_expr_arg(m, e, axis), l->p->at[k], &d) && d == 0;
+  }
+  if (may && !(neo_expr_axes(m, e) >> l->facts.n_axes)) {
+    neo_expr goal = neo_op2(m, NEO_OP_LT, l->p->at[q->n_loops - 1], neo_cast(m, NEO_I64_T, e));
+    l->run = neo_prove(q->o->p, &l->facts, goal, NULL) == NEO_PROVED;
+  }
+}
+
+/* Is it of an iteration that ran, whatever it is? */
 static bool has_run(const early_exit *q, neo_tensor rounds, neo_def reader,
                     const neo_guarded_read *g, const place *p) {
-  neo_module *m = q->o->m;
   neo_axis_rec axes[OUTLINE_AXES];
-  neo_expr index[OUTLINE_FOLDS];
-  if (!rounds.i || !p->plain)
-    return false;
-  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
-    index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = p->at[k];
-  neo_expr ran = neo_load(m, rounds, index, q->n_loops - 1, neo_expr_node(m, g->read)->span);
-  neo_expr goal = neo_op2(m, NEO_OP_LT, p->at[q->n_loops - 1], neo_cast(m, NEO_I64_T, ran));
-  neo_facts facts = neo_guarded_read_facts(m, reader, g, axes);
-  return neo_prove(q->o->p, &facts, goal, NULL) == NEO_PROVED;
+  run_look l = {q, rounds, p, neo_guarded_read_facts(q->o->m, reader, g, axes), false};
+  if (rounds.i && p->plain)
+    neo_def_visit(q->o->m, reader, look_run, &l);
+  return l.run;
 }
 
 /* Does the condition fail in dead iterations: is it alive[.., r], of an element that was made at r
@@ -52,7 +72,7 @@ static bool tells_run(const early_exit *q, const place *p, neo_expr condition) {
   if (n->op == NEO_OP_AND)
     return tells_run(q, p, neo_expr_arg(m, condition, 0)) ||
            tells_run(q, p, neo_expr_arg(m, condition, 1));
-  bool tells = n->op == NEO_OP_LOAD && n->attr == q->alive.i && n->arg.n == q->n_loops;
+  bool tells = n->op == NEO_OP_LOAD && n->attr == q->alive.i;
   for (uint32_t k = 0; k < q->n_loops && tells; k++) {
     int64_t d;
     tells = outline_distance(q->o, neo_expr_arg(m, condition, q->axis[k]), p->at[k], &d) &&

@@ -21,8 +21,9 @@ bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
 
 neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x) {
   neo_expr at = {0};
-  (void)outline_iteration_of(q->o, q->loop[level], x, &at);
-  return at;
+  return outline_iteration_of(q->o, q->loop[level], x, &at)
+             ? at
+             : outline_range_in(q->loop[level], x)->lo;
 }
 
 neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
@@ -31,8 +32,8 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
   return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
 }
 
-/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1. */
-static neo_expr iteration_before(const early_exit *q, neo_expr at) {
+/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1: where it lies along the tensor's axis. */
+static neo_expr iteration_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr at) {
   const outliner *o = q->o;
   neo_module *m = o->m;
   neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
@@ -42,29 +43,30 @@ static neo_expr iteration_before(const early_exit *q, neo_expr at) {
   if (down)
     left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, q->n + 1));
   int64_t x;
-  neo_expr e = outline_cell(o, q->alive, early_exit_axis(q), down ? at : back);
+  neo_expr e = outline_cell(o, t, axis, down ? at : back);
   if (outline_distance(o, left, zero, &x))
     return x < 0 ? none : e;
   return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
 }
 
-static neo_tensor cells_of(const early_exit *q) {
-  neo_tensor cells = q->o->storage[q->alive.i].tensor;
-  return cells.i ? cells : q->alive;
-}
-
-/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. Of a loop
+/* (alive[.., r - n] else true), or of a batch any[r - n], where it lies in memory; r: the iteration that x is in. Of a loop
  * that runs down alive[.., r], but for the first n iterations. */
 static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
   neo_expr index[OUTLINE_FOLDS];
+  if (early_exit_is_batch(q, x)) {
+    uint32_t axis = outline_member(early_exit_loop(q), q->shape)->axis;
+    neo_expr at = early_exit_position(q, q->n_loops - 1, q->shape, x);
+    return early_exit_ask_cell(q, q->any, iteration_before(q, q->any, axis, at), x->rec.span);
+  }
   for (uint32_t k = 0; k < q->n_loops; k++) {
     neo_expr e = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
-    index[q->axis[k]] =
-        k + 1 == q->n_loops ? iteration_before(q, e) : outline_cell(q->o, q->alive, q->axis[k], e);
+    index[q->axis[k]] = k + 1 == q->n_loops ? iteration_before(q, q->alive, q->axis[k], e)
+                                            : outline_cell(q->o, q->alive, q->axis[k], e);
   }
   neo_expr always = neo_const_bool(m, true);
-  return neo_load_else(m, cells_of(q), index, q->n_loops, always, x->rec.span);
+  return neo_load_else(m, outline_memory_of(q->o, q->alive), index, q->n_loops, always,
+                       x->rec.span);
 }
 
 /* Does it hold in every case, as there is no earlier iteration? */
@@ -85,21 +87,32 @@ static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_
 /* Is it a guard with a condition of this loop? */
 static bool is_guard(const early_exit *q, const neo_tree *t) {
   const neo_node *n = t && t->kind == NEO_TREE_GUARD ? neo_expr_node(q->o->m, t->condition) : NULL;
-  return n && n->op == NEO_OP_LOAD_ELSE && n->attr == cells_of(q).i;
+  return n && n->op == NEO_OP_LOAD_ELSE &&
+         (n->attr == outline_memory_of(q->o, q->alive).i ||
+          (q->any.i && n->attr == outline_memory_of(q->o, q->any).i));
+}
+
+/* Adds an instance, under the condition if the leaf that it is added to is. */
+static void add_cell(const early_exit *q, neo_trees *to, bool skipped, neo_expr c,
+                     outline_instance *x) {
+  neo_trees one = {0};
+  outline_push(q->o, &one, x);
+  NEO_PUSH(q->o->a, to, skipped ? under(q, c, one.at[0]) : one.at[0]);
 }
 
 /* The number of the last iteration that ran is noted behind its condition. */
 static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   const outline_instance *x = outline_at(q->o, t);
-  neo_trees out = {0}, last = {0};
+  neo_trees out = {0};
   if (!outline_member(early_exit_loop(q), x->def))
     return t;
-  neo_expr c = runs_where(q, x);
-  NEO_PUSH(q->o->a, &out, q->skipped[x->def.i] ? under(q, c, t) : t);
-  if (q->last.i && x->def.i == q->maker.i && !x->added) {
-    outline_push(q->o, &last, early_exit_last_of(q, x));
-    NEO_PUSH(q->o->a, &out, under(q, c, last.at[0]));
-  }
+  neo_expr c = runs_where(q, x), at = early_exit_position(q, q->n_loops - 1, q->shape, x);
+  bool skipped = q->skipped[x->def.i], own = x->def.i == q->shape.i && !x->added;
+  NEO_PUSH(q->o->a, &out, skipped ? under(q, c, t) : t);
+  if (own && q->any.i && !early_exit_loop(q)->down && early_exit_is_batch(q, x))
+    add_cell(q, &out, skipped, c, early_exit_any_of(q, x));
+  if (own && q->last.i)
+    add_cell(q, &out, true, c, early_exit_in_cell(q, x, q->last, at));
   return neo_tree_sequence(q->o->a, &out);
 }
 
@@ -133,8 +146,7 @@ static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) 
 
 /* ---- loops that begin late */
 
-/* The trip counts, if the group reads them: they are in memory before it. */
-static neo_tensor counts_of(const early_exit *q) {
+neo_tensor early_exit_counts(const early_exit *q) {
   const outliner *o = q->o;
   neo_tensor rounds = neo_trip_count(o->m, q->alive, early_exit_axis(q)), *in;
   bool there = false;
@@ -173,8 +185,10 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   const outliner *o = q->o;
   neo_module *m = o->m;
   const outline_instance *x = any_instance(q, guard);
-  neo_tensor rounds = counts_of(q);
-  neo_expr index[OUTLINE_FOLDS], c = rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
+  neo_tensor rounds = early_exit_counts(q);
+  bool batch = early_exit_is_batch(q, x);
+  neo_expr index[OUTLINE_FOLDS];
+  neo_expr c = batch || rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
   neo_tree_band first = t->band, rest = t->band;
   int64_t always, all;
   neo_trees both = {0};
@@ -185,9 +199,10 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   if (!outline_distance(o, first.hi, first.lo, &always) ||
       (always > 0 && (!outline_distance(o, first.hi, rest.lo, &all) || all <= always)))
     return NULL;
-  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+  for (uint32_t k = 0; k + 1 < q->n_loops && !batch; k++)
     index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = early_exit_position(q, k, x->def, x);
-  neo_expr ran = neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
+  neo_expr ran = batch ? early_exit_ask_cell(q, q->most, (neo_expr){0}, x->rec.span)
+                       : neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
   rest.bound = neo_op2(m, NEO_OP_SUB, neo_cast(m, NEO_I64_T, ran), c);
   if (always > 0) {
     rest.hi = first.lo;

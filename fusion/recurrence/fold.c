@@ -134,13 +134,27 @@ static bool level_distance(const fold_look *l, neo_expr read, int64_t *d) {
 
 /* ---- reads */
 
+/* Is the read of an element of the iteration of loop `level` that the reader's own element is of? Of a range of iterations at
+ * once each element has its own. */
+static bool is_of_iteration(const fold_look *l, uint32_t level, neo_expr read) {
+  const outliner *o = l->o;
+  const neo_order_member *own = outline_member(l->loop[level], l->x->def), *made = l->made[level];
+  int64_t d = 0;
+  if (distance_of(l, level, read, &d))
+    return d == 0;
+  if (!own || !outline_range_in(l->loop[level], l->x))
+    return false;
+  neo_expr at = outline_position(o, l->x, own->axis);
+  return outline_distance(o, at, neo_expr_arg(o->m, read, made->axis), &d) &&
+         d + own->delay == made->delay;
+}
+
 /* Is the read of an element of the same iterations of all loops around that of `level`, and does the reader run in that? */
 static bool is_in_loop(const fold_look *l, neo_expr read) {
-  int64_t d = 0;
   neo_expr at;
   bool is = is_at(l, l->level, &at);
   for (uint32_t k = 0; k < l->level && is; k++)
-    is = distance_of(l, k, read, &d) && d == 0;
+    is = is_of_iteration(l, k, read);
   return is;
 }
 
@@ -171,10 +185,10 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = level_distance(l, read, &d);
   else if (in)
     l->good = distance_of(l, l->level, read, &d);
-  else if (l->x->iterations == 0 || l->x->iterations == 1)
+  else if (l->level || l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
-    l->good = !l->level && !l->after; /* all that was computed before is there */
+    l->good = !l->after; /* all that was computed before is there */
   l->reads_iteration = l->reads_iteration || (in_place && d == 0);
   need(l, in_place && d && is_own(l, read) ? d : d + 1, d + 1);
 }
@@ -187,9 +201,9 @@ static void look_made(fold_look *l, bool outermost) {
   uint32_t axis = l->made[0]->axis;
   neo_expr at;
   int64_t first;
-  bool one = true;
-  for (uint32_t k = 0; k <= l->level; k++)
-    one = one && is_at(l, k, &at);
+  bool one = is_at(l, l->level, &at);
+  for (uint32_t k = 0; k < l->level && one; k++)
+    one = is_at(l, k, &at) || outline_range_in(l->loop[k], x);
   if (l->by_level) {
     l->good = x->level.first.i && x->base[axis].i;
   } else if (!one) {
@@ -251,14 +265,12 @@ static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out)
     add_fold(l, 0, l->o->hoist_block, out);
     return;
   }
-  if (find_slices(l, tree, 0, true) && l->n_apart == 2) {
-    out->fold[out->n_folds++] = (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0]};
-    return;
-  }
   for (uint32_t k = 1; k < l->n_loops; k++)
     if (find_slices(l, tree, k, false))
       add_fold(l, k, l->n_apart, &inner);
-  if (find_slices(l, tree, 0, false))
+  if (find_slices(l, tree, 0, true) && l->n_apart == 2)
+    out->fold[out->n_folds++] = (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0]};
+  else if (find_slices(l, tree, 0, false))
     add_fold(l, 0, l->reads_iteration || inner.n_folds ? l->n_apart : l->n, out);
   for (uint32_t k = 0; k < inner.n_folds; k++)
     out->fold[out->n_folds++] = inner.fold[k];
