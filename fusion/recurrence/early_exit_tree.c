@@ -92,28 +92,25 @@ static bool is_guard(const early_exit *q, const neo_tree *t) {
           (q->any.i && n->attr == outline_memory_of(q->o, q->any).i));
 }
 
-/* Adds an instance, under the condition if the leaf that it is added to is. */
-static void add_cell(const early_exit *q, neo_trees *to, bool skipped, neo_expr c,
-                     outline_instance *x) {
-  neo_trees one = {0};
-  outline_push(q->o, &one, x);
-  NEO_PUSH(q->o->a, to, skipped ? under(q, c, one.at[0]) : one.at[0]);
-}
-
-/* The number of the last iteration that ran is noted behind its condition. */
+/* What cells say of an iteration is written behind its condition; the number of the last one that ran
+ * only if it runs. */
 static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   const outline_instance *x = outline_at(q->o, t);
-  neo_trees out = {0};
+  neo_trees in = {0}, last = {0};
   if (!outline_member(early_exit_loop(q), x->def))
     return t;
   neo_expr c = runs_where(q, x), at = early_exit_position(q, q->n_loops - 1, q->shape, x);
   bool skipped = q->skipped[x->def.i], own = x->def.i == q->shape.i && !x->added;
-  NEO_PUSH(q->o->a, &out, skipped ? under(q, c, t) : t);
+  NEO_PUSH(q->o->a, &in, t);
   if (own && q->any.i && !early_exit_loop(q)->down && early_exit_is_batch(q, x))
-    add_cell(q, &out, skipped, c, early_exit_any_of(q, x));
+    outline_push(q->o, &in, early_exit_any_of(q, x));
   if (own && q->last.i)
-    add_cell(q, &out, true, c, early_exit_in_cell(q, x, q->last, at));
-  return neo_tree_sequence(q->o->a, &out);
+    outline_push(q->o, skipped ? &in : &last, early_exit_in_cell(q, x, q->last, at));
+  if (skipped)
+    return under(q, c, neo_tree_sequence(q->o->a, &in));
+  for (size_t k = 0; k < last.n; k++)
+    NEO_PUSH(q->o->a, &in, under(q, c, last.at[k]));
+  return neo_tree_sequence(q->o->a, &in);
 }
 
 /* Neighbours with the same condition are under one guard: it is read before anything of them runs.
