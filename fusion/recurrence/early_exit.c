@@ -43,6 +43,12 @@ const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, co
     outside[k] = o->stored[k];
   q.outside = outside;
   q.n_needed = neo_needed_defs(o->m, true, o->a, &q.needed);
+  q.readers = NEO_NEW_ARRAY(o->a, early_exit_defs, o->m->tensors.n + 1);
+  for (size_t k = 0; k < q.n_needed; k++) {
+    neo_tensor *in;
+    for (size_t i = neo_def_reads(o->m, q.needed[k], o->a, &in); i-- > 0;)
+      NEO_PUSH(o->a, &q.readers[in[i].i], q.needed[k]);
+  }
   q.steers = neo_steering_tensors(o->m, q.needed, q.n_needed, o->a);
   return exit_loops(&q, order, t);
 }

@@ -36,12 +36,16 @@
 #pragma once
 #include "fusion/recurrence/internal.h"
 
+typedef NEO_VEC(neo_def) early_exit_defs;
+enum { HANDS_UNKNOWN, HANDS_ON, HANDS_NOT }; /* whether a definition hands elements on */
+
 typedef struct {
   outliner *o;
   const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one ends early */
   uint32_t n_loops;
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
+  early_exit_defs *readers; /* of them, by tensor */
   /* By tensor: an index is made of it, which is read where a select does not take it, too. */
   const bool *steers;
   const bool *outside; /* by tensor: it is needed outside of the group */
@@ -52,6 +56,9 @@ typedef struct {
   /* By tensor: others than iterations of the loop read it, and not only that of the last one; they
    * read the one of the last iteration. */
   bool *read_after, *read_last;
+  /* By definition: whether to who asks for iterations that ran alone; which of its axes are along
+   * the loops. */
+  uint8_t *hands, *hand_axis;
   int64_t n;       /* dead iterations that run */
   bool *skipped;   /* by definition: dead iterations skip it */
   bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
