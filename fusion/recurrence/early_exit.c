@@ -19,6 +19,9 @@ static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
   q->any = q->most = (neo_tensor){0};
   if (q->batches)
     q->any = early_exit_cell(q, "any", NEO_BOOL_T, down ? 0 : q->n + q->predicated);
+  q->unneeded = NULL;
+  if (q->batches && down)
+    early_exit_find_unneeded(q);
   if (q->batches && down)
     q->most = early_exit_cell(q, "most", NEO_I64_T, 1);
   return early_exit_with_ends(q, early_exit_guarded(q, t));

@@ -59,10 +59,11 @@ typedef struct {
   /* By definition: whether to who asks for iterations that ran alone; which of its axes are along
    * the loops. */
   uint8_t *hands, *hand_axis;
-  int64_t n;       /* dead iterations that run */
-  bool *skipped;   /* by definition: dead iterations skip it */
-  bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
-  bool fills;      /* alive is false where nothing ran is read */
+  int64_t n;      /* dead iterations that run */
+  bool *skipped;  /* by definition: dead iterations skip it */
+  bool *unneeded; /* by definition: nobody needs its elements of dead iterations; null: not asked */
+  bool *ends;     /* by definition: all of its elements are stored, and the last one is read */
+  bool fills;     /* alive is false where nothing ran is read */
   bool predicated; /* leaves ask: the loop does not end */
   bool batches;    /* some instances are of batches (early_exit_batch.c) */
   /* Cells of a run: the last iteration that ran; does one of a batch run in an iteration, and in how many; 0: nobody asks. */
@@ -91,8 +92,11 @@ bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e);
 /* Is the member's element, in a dead iteration, what it was in the one before? */
 bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x);
 
-/* ---- early_exit_reads.c: finds q->read_after and q->read_last. */
+/* ---- early_exit_reads.c */
+/* Finds q->read_after and q->read_last. */
 void early_exit_find_readers(early_exit *q);
+/* Finds q->unneeded. */
+void early_exit_find_unneeded(early_exit *q);
 
 /* ---- early_exit_members.c: finds q->skipped; false: nothing is. */
 bool early_exit_find_skipped(early_exit *q, const neo_tree *t);

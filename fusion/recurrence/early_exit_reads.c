@@ -144,7 +144,8 @@ static bool hands_on(hand_look *l, neo_def d, const place *p) {
   uint32_t axis[OUTLINE_FOLDS];
   bool on = rec.out.n == 1 && !rec.out_map.n && !q->steers[t.i] && !q->read_after[t.i] &&
             neo_tensor_at(m, t)->pieces.n == 1 && neo_tensor_at(m, t)->role == NEO_ROLE_TEMP &&
-            q->hands[d.i] != HANDS_NOT && !outline_member(early_exit_loop(q), d) &&
+            q->hands[d.i] != HANDS_NOT &&
+            (early_exit_loop(q)->down || !outline_member(early_exit_loop(q), d)) &&
             find_axes(q, &rec, p, axis);
   for (uint32_t k = 0; k < q->n_loops && on && q->hands[d.i] == HANDS_ON; k++)
     on = axis[k] == q->hand_axis[d.i * OUTLINE_FOLDS + k];
@@ -248,4 +249,20 @@ void early_exit_find_readers(early_exit *q) {
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (m->tensors.at[t].init.i)
       note_reader(q, rounds, stored, m->tensors.at[t].init);
+}
+
+void early_exit_find_unneeded(early_exit *q) {
+  const neo_order_step *loop = early_exit_loop(q);
+  neo_module *m = q->o->m;
+  neo_tensor rounds = neo_trip_count(m, q->alive, early_exit_axis(q));
+  q->unneeded = NEO_NEW_ARRAY(q->o->a, bool, m->defs.n);
+  for (uint32_t i = 0; i < loop->n_members; i++) {
+    place p = {.plain = true};
+    for (uint32_t k = 0; k < q->n_loops; k++) {
+      const neo_order_member *own = outline_member(q->loop[k], loop->member[i].def);
+      p.at[k] = neo_axis_ref(m, own->axis);
+      p.plain = p.plain && !own->delay;
+    }
+    q->unneeded[loop->member[i].def.i] = hands_on_all(q, rounds, loop->member[i].def, &p);
+  }
 }

@@ -32,16 +32,18 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
   return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
 }
 
-/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1: where it lies along the tensor's axis. */
-static neo_expr iteration_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr at) {
+/* Iteration `at` - n, or of a loop that runs down `at`, if there are n before it, else -1: where it lies along the tensor's
+ * axis. */
+static neo_expr iteration_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr at,
+                                 int64_t n) {
   const outliner *o = q->o;
   neo_module *m = o->m;
   neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
   bool down = early_exit_loop(q)->down;
-  neo_expr back = neo_op2(m, NEO_OP_SUB, at, outline_number(o, q->n));
+  neo_expr back = neo_op2(m, NEO_OP_SUB, at, outline_number(o, n));
   neo_expr end = neo_tensor_extent(m, q->alive, early_exit_axis(q)), left = back;
   if (down)
-    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, q->n + 1));
+    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, n + 1));
   int64_t x;
   neo_expr e = outline_cell(o, t, axis, down ? at : back);
   if (outline_distance(o, left, zero, &x))
@@ -49,24 +51,30 @@ static neo_expr iteration_before(const early_exit *q, neo_tensor t, uint32_t axi
   return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
 }
 
-/* (alive[.., r - n] else true), or of a batch any[r - n], where it lies in memory; r: the iteration that x is in. Of a loop
- * that runs down alive[.., r], but for the first n iterations. */
-static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
+/* (alive[.., r - back] else true), or of a batch any[r - back], where it lies in memory; r: the iteration that x is in. Of a
+ * loop that runs down alive[.., r], but for the first `back` iterations. */
+static neo_expr ran_before(const early_exit *q, const outline_instance *x, int64_t back) {
   neo_module *m = q->o->m;
   neo_expr index[OUTLINE_FOLDS];
   if (early_exit_is_batch(q, x)) {
     uint32_t axis = outline_member(early_exit_loop(q), q->shape)->axis;
     neo_expr at = early_exit_position(q, q->n_loops - 1, q->shape, x);
-    return early_exit_ask_cell(q, q->any, iteration_before(q, q->any, axis, at), x->rec.span);
+    at = iteration_before(q, q->any, axis, at, back);
+    return early_exit_ask_cell(q, q->any, at, x->rec.span);
   }
   for (uint32_t k = 0; k < q->n_loops; k++) {
     neo_expr e = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
-    index[q->axis[k]] = k + 1 == q->n_loops ? iteration_before(q, q->alive, q->axis[k], e)
+    index[q->axis[k]] = k + 1 == q->n_loops ? iteration_before(q, q->alive, q->axis[k], e, back)
                                             : outline_cell(q->o, q->alive, q->axis[k], e);
   }
   neo_expr always = neo_const_bool(m, true);
   return neo_load_else(m, outline_memory_of(q->o, q->alive), index, q->n_loops, always,
                        x->rec.span);
+}
+
+/* As it is asked where dead iterations are skipped. */
+static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
+  return ran_before(q, x, q->n);
 }
 
 /* Does it hold in every case, as there is no earlier iteration? */
@@ -80,16 +88,60 @@ static bool holds_always(const neo_module *m, neo_expr condition) {
 
 /* ---- guards */
 
-static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_tree *t) {
-  return holds_always(q->o->m, condition) ? t : neo_tree_guard(q->o->a, condition, t);
-}
-
 /* Is it a guard with a condition of this loop? */
 static bool is_guard(const early_exit *q, const neo_tree *t) {
   const neo_node *n = t && t->kind == NEO_TREE_GUARD ? neo_expr_node(q->o->m, t->condition) : NULL;
   return n && n->op == NEO_OP_LOAD_ELSE &&
          (n->attr == outline_memory_of(q->o, q->alive).i ||
           (q->any.i && n->attr == outline_memory_of(q->o, q->any).i));
+}
+
+/* Neighbours with the same condition are under one guard: it is read before anything of them runs.
+ */
+static const neo_tree *joined(const early_exit *q, const neo_trees *all) {
+  neo_arena *a = q->o->a;
+  neo_trees out = {0}, run = {0};
+  neo_expr condition = {0};
+  const neo_tree *flat = neo_tree_sequence(a, all);
+  if (flat->kind != NEO_TREE_SEQUENCE)
+    return flat;
+  for (size_t k = 0; k <= flat->children.n; k++) {
+    const neo_tree *one = k < flat->children.n ? flat->children.at[k] : NULL;
+    bool joins = is_guard(q, one);
+    if (run.n && (!joins || one->condition.i != condition.i)) {
+      NEO_PUSH(a, &out, neo_tree_guard(a, condition, neo_tree_sequence(a, &run)));
+      run = (neo_trees){0};
+    }
+    if (joins) {
+      condition = one->condition;
+      NEO_PUSH(a, &run, one->children.at[0]);
+    } else if (one) {
+      NEO_PUSH(a, &out, one);
+    }
+  }
+  return neo_tree_sequence(a, &out);
+}
+
+/* The tree in dead iterations that run: without what nobody needs there. */
+static const neo_tree *needed_alone(const early_exit *q, const neo_tree *t) {
+  neo_arena *a = q->o->a;
+  neo_trees in = {0};
+  for (size_t k = 0; k < t->children.n; k++)
+    NEO_PUSH(a, &in, needed_alone(q, t->children.at[k]));
+  if (t->kind == NEO_TREE_SEQUENCE)
+    return joined(q, &in);
+  if (t->kind == NEO_TREE_BAND)
+    return neo_tree_of_band(a, t->band, in.at[0]);
+  if (t->kind == NEO_TREE_GUARD)
+    return neo_tree_guard(a, t->condition, in.at[0]);
+  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(q->o, t) : NULL;
+  bool needed = !x || !q->unneeded || !q->unneeded[x->def.i];
+  return needed ? t : neo_tree_guard(a, ran_before(q, x, 0), t);
+}
+
+static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_tree *t) {
+  return holds_always(q->o->m, condition) ? needed_alone(q, t)
+                                          : neo_tree_guard(q->o->a, condition, t);
 }
 
 /* What cells say of an iteration is written behind its condition; the number of the last one that ran
@@ -113,32 +165,11 @@ static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   return neo_tree_sequence(q->o->a, &in);
 }
 
-/* Neighbours with the same condition are under one guard: it is read before anything of them runs.
- */
 static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
-  neo_arena *a = q->o->a;
-  neo_trees all = {0}, out = {0}, run = {0};
-  neo_expr condition = {0};
+  neo_trees all = {0};
   for (size_t k = 0; k < t->children.n; k++)
-    NEO_PUSH(a, &all, early_exit_guarded(q, t->children.at[k]));
-  const neo_tree *flat = neo_tree_sequence(a, &all);
-  if (flat->kind != NEO_TREE_SEQUENCE)
-    return flat;
-  for (size_t k = 0; k <= flat->children.n; k++) {
-    const neo_tree *one = k < flat->children.n ? flat->children.at[k] : NULL;
-    bool joins = is_guard(q, one);
-    if (run.n && (!joins || one->condition.i != condition.i)) {
-      NEO_PUSH(a, &out, neo_tree_guard(a, condition, neo_tree_sequence(a, &run)));
-      run = (neo_trees){0};
-    }
-    if (joins) {
-      condition = one->condition;
-      NEO_PUSH(a, &run, one->children.at[0]);
-    } else if (one) {
-      NEO_PUSH(a, &out, one);
-    }
-  }
-  return neo_tree_sequence(a, &out);
+    NEO_PUSH(q->o->a, &all, early_exit_guarded(q, t->children.at[k]));
+  return joined(q, &all);
 }
 
 /* ---- loops that begin late */
@@ -203,7 +234,7 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   rest.bound = neo_op2(m, NEO_OP_SUB, neo_cast(m, NEO_I64_T, ran), c);
   if (always > 0) {
     rest.hi = first.lo;
-    NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, first, guard->children.at[0]));
+    NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, first, needed_alone(q, guard->children.at[0])));
   }
   NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, rest, guard));
   return neo_tree_sequence(o->a, &both);
