@@ -88,7 +88,7 @@ neo_tensor early_exit_cell(early_exit *q, const char *what, neo_type type, int64
     bool own = k + 1 == q->n_loops;
     extent[axis_of(q, k)->axis] = neo_tensor_extent(m, q->alive, q->axis[k]).i;
     if (!own || n)
-      r.fold[r.n_folds++] = (outline_fold){axis_of(q, k)->axis, own ? n : 1, q->loop[k]};
+      r.fold[r.n_folds++] = (outline_fold){axis_of(q, k)->axis, own ? n : 1, q->loop[k], false};
   }
   t.extent = neo_list_new(m, extent, n_out);
   neo_tensor cell = neo_tensor_add(m, t);
