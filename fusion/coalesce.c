@@ -469,7 +469,7 @@ void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profi
                            neo_grouping *all) {
   coalescer x = {.m = m, .a = a, .profile = profile, .all = all};
   x.p = neo_prover_new(m);
-  x.profile = profile ? profile : &neo_machine_named("x86-64-v3")->profile;
+  x.profile = neo_profile_or_usual(profile);
   x.fixed = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.split = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.writers = NEO_NEW_ARRAY(a, group_list, m->tensors.n + 1);

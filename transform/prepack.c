@@ -40,6 +40,7 @@
  * it does not, and reads W through it, which is W again. Definitions that both kinds need exist
  * twice afterwards ("packed." before the name), as after transform/specialize.c. */
 #include "base/hash.h"
+#include "base/machine.h"
 #include "ir/call_invariant.h"
 #include "ir/clone.h"
 #include "ir/component.h"
@@ -47,7 +48,7 @@
 #include "ir/product.h"
 #include "transform/transform.h"
 
-enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
+enum { MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 enum { LEAST_LINES = 4 }; /* side by side, where a tensor is read as it is */
@@ -142,9 +143,9 @@ static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uin
 }
 
 /* Are sizes known, is it large enough to matter, and small enough to exist twice? */
-static bool is_worth(const neo_module *m, placing *p) {
+static bool is_worth(const neo_module *m, const neo_pass_target *target, placing *p) {
   int64_t x, bytes = neo_type_bytes(neo_tensor_type(m, p->from));
-  p->lanes = LINE_BYTES / bytes;
+  p->lanes = neo_profile_or_usual(target->profile)->line_bytes / bytes;
   for (uint32_t k = 0; k < p->rank; k++) {
     if (!neo_expr_is_int(m, neo_tensor_extent(m, p->from, k), &x) || x < 1 || x > MOST_BYTES)
       return false;
@@ -186,7 +187,7 @@ static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, p
       !neo_tensor_is_call_invariant(&s->invariants, p->from))
     return false;
   p->column = column_of(m, p->load, p->rank, axis);
-  if (p->column == p->rank || !is_worth(m, p))
+  if (p->column == p->rank || !is_worth(m, s->target, p))
     return false;
   sort_dimensions(m, d, p);
   p->rounded = !s->target->gpu_threads && is_rounded(m, factor, p->load);

@@ -18,6 +18,7 @@
  * this unless it is asked for. It pays where a round has few elements and there are many rounds.
  * (P. Kogge, H. Stone, "A parallel algorithm for the efficient solution of a general class of recurrence
  * equations"; G. Blelloch, "Prefix sums and their applications".) */
+#include "base/machine.h"
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/order.h"
@@ -27,7 +28,6 @@ enum {
   MOST_REACH = 4,
   MOST_RANK = 15,
   LEAST_ROUNDS = 256,
-  LINE = 16, /* elements of a line of a cache, at most */
   FULL = 128 /* elements of a round that keep the lanes of a core busy */
 };
 
@@ -138,7 +138,8 @@ static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
       width_of(x) >= full)
     return 0;
   int64_t blocks = full / width_of(x), block = (rounds + blocks - 1) / blocks;
-  return (block / LINE | 1) * LINE;
+  int64_t line = neo_profile_or_usual(target->profile)->line_bytes / neo_type_bytes(NEO_F32_T);
+  return (block / line | 1) * line;
 }
 
 /* ---- coefficients */

@@ -74,14 +74,15 @@ static void lower_by_strategy(lowering *l) {
   }
 }
 
-neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
-                     neo_kernel **out, neo_str *why) {
+neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s,
+                     const neo_machine *machine, neo_arena *a, neo_kernel **out, neo_str *why) {
   neo_segment by_keys; /* where it is found the form knows which axes have no loops */
   if (s->strategy == NEO_STRATEGY_SEGMENT)
     (void)neo_segment_of(m, g, &by_keys);
   neo_collapsed x = neo_collapsed_of(m, neo_group_form(m, g), s);
-  lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
+  lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .machine = machine, .why = why, .f = x.f};
   l.lanes = (lane_axes){-1, -1, -1, 1, false};
+  l.line_bytes = machine->profile.line_bytes;
   l.original = x.f;
   l.n_fused = 1;
   l.k = neo_kernel_new(a, g->name);

@@ -13,7 +13,7 @@ static void begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options 
   q->program = of->program;
   q->consumers_join = o && o->consumers_join;
   q->recurrences = o ? o->recurrences : (neo_loop_options){0};
-  q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
+  q->profile = neo_profile_or_usual(o ? o->profile : NULL);
   q->caches = neo_fuse_caches(o) && !of->program;
   fuse_facts(q);
   fuse_make_groups(q);

@@ -12,7 +12,6 @@ enum {
   LIKELY_BYTES = 2 << 20, /* in a usual call, of a result that may be as large as that */
   LONG_OPS = 8,           /* operations of a map, for each tensor */
   LONG_STEPS = 16,        /* steps of a sum */
-  LINE_BYTES = 64,
 };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t, neo_expr elements) {
@@ -129,14 +128,16 @@ static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedul
 
 /* Does the kernel write whole lines at a time? A tile writes some adjacent vectors of a row, then those of other
  * rows. */
-static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
+static bool whole_lines(neo_module *m, const neo_group *g, const neo_machine *machine,
+                        const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));
-  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= LINE_BYTES;
+  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= machine->profile.line_bytes;
 }
 
-bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_machine *machine,
+                          const neo_schedule *s) {
   return fits_from(m, g, s, most_bytes, PAYS_BYTES) &&
          fits_from(m, g, s, likely_bytes, LIKELY_BYTES) && !computes_longer(m, g, s) &&
-         whole_lines(m, g, s);
+         whole_lines(m, g, machine, s);
 }

@@ -170,7 +170,8 @@ static void a_run_belongs_to_one_unit(void **state) {
     neo_schedule s = neo_schedule_plain();
     s.loops.unit_axes = 1;
     assert_true(neo_form_row_block(neo_group_form(m, &g.groups.at[0])));
-    assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &made, &why), NEO_OK);
+    assert_int_equal(
+        neo_lower(m, &g.groups.at[0], &s, neo_machine_named("x86-64-v3"), &a, &made, &why), NEO_OK);
     assert_true(neo_lx_is_int(made->units, &n));
     assert_int_equal(n, units[k]);
     neo_arena_free(&a);

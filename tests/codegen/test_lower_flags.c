@@ -48,7 +48,8 @@ static bool tests_blocks(int rows, const char *at) {
     const neo_group *g = &groups.groups.at[k];
     neo_schedule s = neo_schedule_default(m, g, neo_machine_named("x86-64-v4"));
     neo_kernel *kernel;
-    assert_int_equal(neo_lower(m, g, &s, &a, &kernel, &why), NEO_OK);
+    assert_int_equal(neo_lower(m, g, &s, neo_machine_named("x86-64-v4"), &a, &kernel, &why),
+                     NEO_OK);
     assert_int_equal(neo_kernel_verify(kernel, &why), NEO_OK);
     neo_kernel_print(kernel, &out);
   }

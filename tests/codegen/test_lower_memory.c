@@ -26,7 +26,7 @@ static void lower_all(lowered *x, const char *rest) {
     const neo_group *g = &x->groups.groups.at[k];
     neo_schedule s = neo_schedule_default(m, g, neo_machine_named("x86-64-v3"));
     neo_kernel *kernel;
-    assert_int_equal(neo_lower(m, g, &s, a, &kernel, &why), NEO_OK);
+    assert_int_equal(neo_lower(m, g, &s, neo_machine_named("x86-64-v3"), a, &kernel, &why), NEO_OK);
     assert_int_equal(neo_kernel_verify(kernel, &why), NEO_OK);
     neo_kernel_print(kernel, &out);
   }

@@ -146,6 +146,8 @@ typedef struct lowering {
   const neo_group *g;
   const neo_form *f;
   const neo_schedule *s;
+  const neo_machine *machine;
+  int64_t line_bytes; /* a cache line of it */
   lane_axes lanes;
   neo_prover *p;
   neo_str *why;

@@ -14,7 +14,6 @@
 #include "schedule/extent.h"
 
 enum {
-  LINE_BYTES = 64,
   LEAST_BYTES = 4 << 20, /* size of a tensor; smaller ones stay in a cache */
   LEAST_ROW = 64,
   MOST_ROW = 256 << 10, /* elements */
@@ -178,7 +177,7 @@ void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, 
       continue;
     neo_map_get(&l->buf_of, all[k].tensor.i, &buf);
     neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, PREFETCH_DISTANCE)), l->depth);
-    for (int64_t i = 0; i < t->cols * t->width; i += LINE_BYTES / bytes) {
+    for (int64_t i = 0; i < t->cols * t->width; i += l->line_bytes / bytes) {
       neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
       neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);
     }

@@ -1,0 +1,27 @@
+#!/bin/sh
+# One fact stands in one place. A number or a name that a table has is not written again in the
+# sources: each block below names the table and the pattern of a copy.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+cd "$NEO_SOURCE_DIR"
+
+folders="base ir frontend autodiff transform fusion schedule codegen runtime tools/pipeline tools/neoc
+tools/tune tools/measure tools/cache tools/library"
+
+# not_again TABLE PATTERN FOLDER...: no source but the table has a match outside of comments.
+not_again() {
+  table=$1 pattern=$2
+  shift 2
+  find "$@" -name '*.[ch]' | while read -r f; do
+    sed -e 's:/\*.*\*/::' -e 's:/\*.*::' -e '/^ \*/d' -e 's:^.*\*/::' "$f" |
+      grep -nE "$pattern" | sed "s:^:$f\: :" || true
+  done >"$work/again"
+  [ ! -s "$work/again" ] || fail "$table says it already" "$work/again"
+}
+
+# shellcheck disable=SC2086
+{
+  # bytes of a cache line
+  not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b' $folders
+}
+exit "$status"
