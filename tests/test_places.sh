@@ -23,5 +23,7 @@ not_again() {
 {
   # bytes of a cache line
   not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b' $folders
+  # the features of a GPU's level
+  not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]' $folders
 }
 exit "$status"

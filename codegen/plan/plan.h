@@ -115,7 +115,7 @@ typedef struct {
   const neo_plan_tree *tree_of_group; /* of recurrences: the tree that replaces the kernel */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
-  const neo_machine *machine; /* of a GPU's kernels; null: sm_90a */
+  const neo_machine *machine; /* of the kernels */
   bool gpu,
       waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
   neo_grids grids;
