@@ -26,4 +26,15 @@ not_again() {
   # the features of a GPU's level
   not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]' $folders
 }
+
+# Strategies: a name is known to the strategy's own folders alone, shared code asks for columns.
+grep -rnoE 'NEO_STRATEGY_[A-Z_]+' schedule codegen fusion transform tools --include='*.[ch]' |
+  while IFS=: read -r f line name; do
+    own=$(printf %s "${name#NEO_STRATEGY_}" | tr 'A-Z' 'a-z')
+    case $f:$own in
+    */"$own"/*:* | schedule/schedule.h:) ;;
+    *) echo "$f: $line: $name" ;;
+    esac
+  done >"$work/named"
+[ ! -s "$work/named" ] || fail "schedule/strategy.def has a column, or lacks one, for what these ask" "$work/named"
 exit "$status"

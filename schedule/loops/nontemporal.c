@@ -71,8 +71,7 @@ static bool lanes_run_along(const neo_form *f, const neo_stage *s, int64_t v, ui
 
 bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
   const neo_form *f = neo_group_form(m, g);
-  if (s->loops.axis_n >= 0 || s->strategy == NEO_STRATEGY_SEGMENT ||
-      s->strategy == NEO_STRATEGY_KEYED_SCAN || s->strategy == NEO_STRATEGY_SCAN ||
+  if (s->loops.axis_n >= 0 || neo_strategy_body_of(s->strategy) == NEO_BODY_PASS ||
       s->loops.block_k || s->loops.pack)
     return false;
   if (in_place(m, g, t))

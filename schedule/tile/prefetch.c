@@ -141,8 +141,7 @@ uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_machine *
   neo_contraction c;
   int64_t v = s->loops.vector_axis;
   if (v < 0 || v >= (int64_t)f->axes.n || s->loops.fused > 1 || s->loops.pairs ||
-      s->strategy == NEO_STRATEGY_SEGMENT || s->strategy == NEO_STRATEGY_KEYED_SCAN ||
-      s->strategy == NEO_STRATEGY_SCAN || neo_schedule_steps_first(s) ||
+      neo_strategy_body_of(s->strategy) == NEO_BODY_PASS || neo_schedule_steps_first(s) ||
       !neo_contraction_of(m, f, &c))
     return 0;
   finder x = {.m = m, .f = f, .s = s, .stage = &f->stages.at[c.stage], .out = out};

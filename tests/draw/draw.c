@@ -3,7 +3,7 @@
 #include "base/random.h"
 
 static bool (*const draws[])(const neo_space *x, uint64_t *seed, neo_schedule *out) = {
-#define X(id, name, family, gpu, meaning) draw_##name,
+#define X(id, name, family, body, keyed, prefetches, meaning) draw_##name,
 #include "schedule/strategy.def"
 #undef X
 };

@@ -201,6 +201,11 @@ typedef struct lowering {
   const neo_lx *acc_value; /* the value of ACC 0, if it is in no register; else null */
 } lowering;
 
+/* Lowers what is inside of all leading loops of a kernel with loops, for rows [range[0], range[1])
+ * and columns [range[2], range[3]). level: the number of these loops. */
+typedef void neo_lower_inside(lowering *l, neo_block *in, int32_t level,
+                              const neo_lx *const *range);
+
 /* ---- lower/common/index.c */
 /* Records a failure; neo_lower returns the first one. */
 void neo_lower_fail(lowering *l, const char *what);

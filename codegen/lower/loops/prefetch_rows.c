@@ -69,8 +69,7 @@ static void find_in(finder *c, const neo_stage *s) {
 
 static bool is_plain(const lowering *l) {
   return !l->n_packs && !l->n_prefetches && !l->matrix.on && l->s->loops.tile_m == 1 &&
-         l->s->loops.fused == 1 &&
-         (l->s->strategy == NEO_STRATEGY_LOOPS || l->s->strategy == NEO_STRATEGY_TILE) &&
+         l->s->loops.fused == 1 && neo_strategy_body_of(l->s->strategy) == NEO_BODY_TILES &&
          !l->s->loops.block_k;
 }
 
