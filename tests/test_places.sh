@@ -8,33 +8,41 @@ cd "$NEO_SOURCE_DIR"
 folders="base ir frontend autodiff transform fusion schedule codegen runtime tools/pipeline tools/neoc
 tools/tune tools/measure tools/cache tools/library"
 
-# not_again TABLE PATTERN FOLDER...: no source but the table has a match outside of comments.
+# The sources without comments, each line with its place.
+# shellcheck disable=SC2086
+find $folders -name '*.[ch]' -exec awk '
+  FNR == 1 { inside = 0 }
+  {
+    line = $0
+    gsub(/\/\*[^*]*\*\//, "", line)
+    if (inside) {
+      if (!sub(/^.*\*\//, "", line)) next
+      inside = 0
+    }
+    if (sub(/\/\*.*/, "", line)) inside = 1
+    if (line ~ /[^ ]/) print FILENAME ": " FNR ": " line
+  }' {} + >"$work/sources"
+
+# not_again TABLE PATTERN [FOLDER]: no source has a match.
 not_again() {
-  table=$1 pattern=$2
-  shift 2
-  find "$@" -name '*.[ch]' | while read -r f; do
-    sed -e 's:/\*.*\*/::' -e 's:/\*.*::' -e '/^ \*/d' -e 's:^.*\*/::' "$f" |
-      grep -nE "$pattern" | sed "s:^:$f\: :" || true
-  done >"$work/again"
-  [ ! -s "$work/again" ] || fail "$table says it already" "$work/again"
+  grep -E "^${3:-}" "$work/sources" | grep -E -- "$2" >"$work/again" || return 0
+  fail "$1 says it already" "$work/again"
 }
 
-# shellcheck disable=SC2086
-{
-  # bytes of a cache line
-  not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b' $folders
-  # the features of a GPU's level
-  not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]' $folders
-}
+# bytes of a cache line
+not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b'
+# the features of a GPU's level
+not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]'
 
 # Strategies: a name is known to the strategy's own folders alone, shared code asks for columns.
-grep -rnoE 'NEO_STRATEGY_[A-Z_]+' schedule codegen fusion transform tools --include='*.[ch]' |
-  while IFS=: read -r f line name; do
-    own=$(printf %s "${name#NEO_STRATEGY_}" | tr 'A-Z' 'a-z')
-    case $f:$own in
+grep -E '^(schedule|codegen|fusion|transform|tools)/' "$work/sources" | grep -E 'NEO_STRATEGY_[A-Z_]+' |
+  while read -r place; do
+    name=${place#*NEO_STRATEGY_}
+    own=$(printf %s "${name%%[!A-Z_]*}" | tr 'A-Z' 'a-z')
+    case ${place%%:*}:$own in
     */"$own"/*:* | schedule/schedule.h:) ;;
-    *) echo "$f: $line: $name" ;;
+    *) echo "$place" ;;
     esac
   done >"$work/named"
-[ ! -s "$work/named" ] || fail "schedule/strategy.def has a column, or lacks one, for what these ask" "$work/named"
+[ ! -s "$work/named" ] || fail "schedule/strategy.def has, or lacks, a column that these ask for" "$work/named"
 exit "$status"

@@ -554,13 +554,12 @@ static void move(images *s) {
     transpose_filters(s, (neo_def){d});
 }
 
-neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  images s = {.m = m, .a = &scratch, .gpu = target->gpu_threads != 0};
-  neo_map_init(&s.transposed, &scratch);
+neo_status neo_pass_channels_last(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  images s = {.m = m, .a = pass->a, .gpu = pass->target->gpu_threads != 0};
+  neo_map_init(&s.transposed, pass->a);
   find_images(&s);
   if (choose(&s))
     move(&s);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

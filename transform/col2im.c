@@ -381,22 +381,18 @@ static void add_up(col2im_sum *x, neo_tensor t) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
+neo_status neo_pass_col2im(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_tensor t;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose products would need their order */
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
-    col2im_sum x = {.m = m, .prover = p};
-    neo_prover_at(p, m->defs.at[k].span);
-    if (recurs[k] || !match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
+  for (uint32_t k = 1; k < pass->n_defs && m->store == NEO_PRECISION_F32; k++) {
+    col2im_sum x = {.m = m, .prover = pass->p};
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (pass->number[k] || !match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) ||
+        !pays(&x))
       continue;
     order_axes(&x);
     if (define_product(&x, &t))
       add_up(&x, t);
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return NEO_OK;
 }

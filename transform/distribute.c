@@ -85,18 +85,14 @@ static void take_out(distribution *x, neo_def id) {
   neo_reduction_replace(m, id, neo_load_own(m, neo_partial_define(m, &p), d.span));
 }
 
-neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  (void)neo_all_recurrences(m, &scratch, &number);
-  for (uint32_t k = 1; k < n_defs; k++) {
+neo_status neo_pass_distribute(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
     neo_def_rec d = *neo_def_at(m, (neo_def){k});
-    distribution x = {.m = m, .number = number, .own = number[k]};
-    if (number[k] && d.reducer == NEO_RED_SUM && !needs(&x, &d) && is_product(&x, &d) &&
+    distribution x = {.m = m, .number = pass->number, .own = pass->number[k]};
+    if (pass->number[k] && d.reducer == NEO_RED_SUM && !needs(&x, &d) && is_product(&x, &d) &&
         has_terms(m, &d))
       take_out(&x, (neo_def){k});
   }
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

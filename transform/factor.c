@@ -623,17 +623,11 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole)
     sum_of_part(&p, left | out, &x);
 }
 
-neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch);
-  uint32_t n = (uint32_t)m->defs.n;
+neo_status neo_pass_factor(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */
-    neo_prover_at(p, m->defs.at[k].span);
-    definition(m, p, (neo_def){k}, k < n && recurs[k]);
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    definition(m, pass->p, (neo_def){k}, k < pass->n_defs && pass->number[k]);
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return NEO_OK;
 }

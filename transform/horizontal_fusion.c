@@ -537,30 +537,28 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
   neo_prover_free(p);
 }
 
-neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  merger q = {.m = m, .a = &scratch, .kept = neo_map_in(&scratch), .sliced = neo_map_in(&scratch)};
-  neo_map_init(&q.depth, &scratch);
-  neo_map_init(&q.users, &scratch);
-  neo_entry_sets_find(m, &scratch, &q.users);
+neo_status neo_pass_horizontal_fusion(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  merger q = {.m = m, .a = pass->a, .kept = neo_map_in(pass->a), .sliced = neo_map_in(pass->a)};
+  neo_map_init(&q.depth, pass->a);
+  neo_map_init(&q.users, pass->a);
+  neo_entry_sets_find(m, pass->a, &q.users);
   neo_tensors roots = roots_of(&q);
   neo_def *order;
-  size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);
+  size_t n = neo_module_topo(m, roots.at, roots.n, pass->a, &order, NULL);
   NEO_VEC(defs) whole = {0}, reductions = {0};
   find_conditions(&q, order, n);
   for (size_t k = 0; k < n; k++) {
     /* Before its own depth is known, so that a read of the definition itself does not count. */
     uint64_t part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION), at = set_depth(&q, order[k]);
     while (whole.n <= at) {
-      NEO_PUSH(&scratch, &whole, (defs){0});
-      NEO_PUSH(&scratch, &reductions, (defs){0});
+      NEO_PUSH(pass->a, &whole, (defs){0});
+      NEO_PUSH(pass->a, &reductions, (defs){0});
     }
-    NEO_PUSH(&scratch, &whole.at[at], order[k]);
-    NEO_PUSH(&scratch, &reductions.at[part], order[k]);
+    NEO_PUSH(pass->a, &whole.at[at], order[k]);
+    NEO_PUSH(pass->a, &reductions.at[part], order[k]);
   }
   for (size_t k = 0; k < whole.n; k++)
     level(&q, &whole.at[k], &reductions.at[k]);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

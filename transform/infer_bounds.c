@@ -155,13 +155,11 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
     neo_def_rewrite(m, (neo_def){k}, move_reads, b);
 }
 
-neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *named = neo_named_tensors(m, &scratch);
-  const bool *recurrent = neo_recurrent_defs(m, &scratch);
-  bounds b = {.m = m, .prover = neo_prover_new(m)};
-  b.read = NEO_NEW_ARRAY(&scratch, box, m->tensors.n);
+neo_status neo_pass_infer_bounds(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  const bool *named = neo_named_tensors(m, pass->a);
+  bounds b = {.m = m, .prover = pass->p};
+  b.read = NEO_NEW_ARRAY(pass->a, box, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     for (uint32_t k = 0; k < MOST_RANK; k++)
       b.read[t].lo[k] = INT64_MAX;
@@ -169,10 +167,8 @@ neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
     look_at(&b, (neo_def){k});
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     neo_def d = only_def(m, (neo_tensor){t});
-    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}, recurrent[d.i]))
+    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}, pass->number[d.i]))
       shrink(&b, (neo_tensor){t}, d);
   }
-  neo_prover_free(b.prover);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -272,22 +272,20 @@ static void embed_all(levels *s) {
   }
 }
 
-neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  levels s = {
-      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  bool *is_init = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
-  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
+neo_status neo_pass_levels(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  levels s = {.m = m, .a = pass->a, .n_defs = pass->n_defs, .n_tensors = (uint32_t)m->tensors.n};
+  bool *is_init = NEO_NEW_ARRAY(pass->a, bool, s.n_defs);
   for (uint32_t t = 1; t < s.n_tensors; t++)
     is_init[neo_tensor_at(m, (neo_tensor){t})->init.i] = true;
-  s.number = number;
-  s.of = NEO_NEW_ARRAY(&scratch, levels_tensor, s.n_tensors);
-  s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
-  s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
-  s.p = n_found ? neo_prover_new(m) : NULL;
-  s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
-  if (n_found && find(&s, n_found)) {
-    if (target->batch_kinds)
+  s.number = pass->number;
+  s.of = NEO_NEW_ARRAY(pass->a, levels_tensor, s.n_tensors);
+  s.vertex = NEO_NEW_ARRAY(pass->a, levels_graph **, s.n_defs);
+  s.leveled = NEO_NEW_ARRAY(pass->a, bool, pass->n_recurrences + 1);
+  s.p = pass->p;
+  s.least_work = pass->target->tile_rounds ? 1 : LEAST_WORK;
+  if (pass->n_recurrences && find(&s, pass->n_recurrences)) {
+    if (pass->target->batch_kinds)
       levels_find_keys(&s);
     levels_name_owners(&s, is_init);
     spread_all(&s, is_init);
@@ -299,7 +297,5 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     levels_read_there(&s);
     embed_all(&s);
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -201,23 +201,21 @@ static void find_narrow(store *s, neo_arena *a) {
       neo_map_set(&s->narrow, t, 1);
 }
 
-static void store_narrow(neo_module *m) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  store s = {.m = m, .exact = neo_map_in(&scratch), .narrow = neo_map_in(&scratch)};
-  find_narrow(&s, &scratch);
+static void store_narrow(neo_module *m, neo_arena *a) {
+  store s = {.m = m, .exact = neo_map_in(a), .narrow = neo_map_in(a)};
+  find_narrow(&s, a);
   for (uint32_t d = 1; d < m->defs.n && s.narrow.n; d++) {
     neo_def_rewrite(m, (neo_def){d}, read_narrow, &s);
     write_narrow(&s, (neo_def){d});
   }
   for (size_t k = 0; k < s.narrow.n; k++)
     m->tensors.at[s.narrow.key[k]].type = NEO_BF16_T;
-  neo_arena_free(&scratch);
 }
 
-neo_status neo_pass_mixed_precision(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+neo_status neo_pass_mixed_precision(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   if (m->store == NEO_PRECISION_BF16)
-    store_narrow(m);
+    store_narrow(m, pass->a);
   bool rounds = m->math == NEO_PRECISION_BF16 || m->math == NEO_PRECISION_TF32;
   for (uint32_t d = 1; rounds && d < m->defs.n; d++)
     round_operands(m, (neo_def){d});

@@ -225,14 +225,12 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
     write(&j, d);
 }
 
-neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
+neo_status neo_pass_normalize_loops(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   for (uint32_t k = 1; k < m->defs.n; k++) {
-    neo_prover_at(p, m->defs.at[k].span);
+    neo_prover_at(pass->p, m->defs.at[k].span);
     if (!neo_def_is_levels(&m->defs.at[k])) /* its axes say what is in a slot */
-      definition(m, p, (neo_def){k});
+      definition(m, pass->p, (neo_def){k});
   }
-  neo_prover_free(p);
   return NEO_OK;
 }

@@ -496,13 +496,12 @@ static void lay_out(prepacking *s) {
       read_packed(s, of[k], &p);
 }
 
-neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  prepacking s = {.m = m, .target = target, .a = &scratch, .packed = neo_map_in(&scratch)};
+neo_status neo_pass_prepack(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  prepacking s = {.m = m, .target = pass->target, .a = pass->a, .packed = neo_map_in(pass->a)};
   find_blocks(&s);
   lay_out(&s);
   find_blocks(&s); /* of copies, too */
   lay_out_steps(&s);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

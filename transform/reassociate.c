@@ -501,22 +501,17 @@ static void reassociate(recurrence *x, const neo_pass_target *target, const neo_
   define_whole(x, define_blocks(x, define_starts(x, sums, &f)));
 }
 
-neo_status neo_pass_reassociate(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
-  neo_prover *p = n_found ? neo_prover_new(m) : NULL;
-  uint32_t *members = NEO_NEW_ARRAY(&scratch, uint32_t, n_found + 1);
-  for (uint32_t k = 1; k < n_defs; k++)
-    members[number[k]]++;
-  for (uint32_t k = 1; k < n_defs; k++) {
-    recurrence x = {.m = m, .p = p};
+neo_status neo_pass_reassociate(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  uint32_t *members = NEO_NEW_ARRAY(pass->a, uint32_t, pass->n_recurrences + 1);
+  for (uint32_t k = 1; k < pass->n_defs; k++)
+    members[pass->number[k]]++;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    recurrence x = {.m = m, .p = pass->p};
     neo_order_step loop;
-    if (number[k] && members[number[k]] == 1 &&
-        neo_order_find(p, &(neo_def){k}, 1, &scratch, &loop, NULL))
-      reassociate(&x, target, &loop);
+    if (pass->number[k] && members[pass->number[k]] == 1 &&
+        neo_order_find(pass->p, &(neo_def){k}, 1, pass->a, &loop, NULL))
+      reassociate(&x, pass->target, &loop);
   }
-  neo_prover_free(p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

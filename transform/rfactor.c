@@ -375,14 +375,13 @@ static void reduce_parts(const split *x, neo_tensor parts) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor(neo_module *m, const neo_pass_target *target) {
-  neo_prover *p = neo_prover_new(m);
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
-    split x = {.m = m, .gpu_threads = target->gpu_threads};
-    neo_prover_at(p, m->defs.at[k].span);
-    if (match(&x, p, (neo_def){k}) && choose_parts(&x))
+neo_status neo_pass_rfactor(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    split x = {.m = m, .gpu_threads = pass->target->gpu_threads};
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (match(&x, pass->p, (neo_def){k}) && choose_parts(&x))
       reduce_parts(&x, define_parts(&x));
   }
-  neo_prover_free(p);
   return NEO_OK;
 }

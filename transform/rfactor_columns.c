@@ -183,11 +183,11 @@ static void sum_parts(const columns *x, neo_tensor part) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor_columns(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
+neo_status neo_pass_rfactor_columns(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
     columns x = {.m = m};
-    if (match(&x, (neo_def){k}) && rows_are_reduced(&x, n))
+    if (match(&x, (neo_def){k}) && rows_are_reduced(&x, pass->n_defs))
       sum_parts(&x, define_parts(&x));
   }
   return NEO_OK;

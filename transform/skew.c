@@ -369,27 +369,26 @@ static void skew_recurrence(skewing *s, const neo_def *own, size_t n) {
     move(s, own[k], &x[k]);
 }
 
-neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  skewing s = {
-      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
-  s.least = target->tile_rounds ? 1 : LEAST_EXTENT;
-  s.of = NEO_NEW_ARRAY(&scratch, skew, s.n_tensors);
-  s.moved = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
-  s.p = n_found ? neo_prover_new(m) : NULL;
-  for (uint32_t r = 1; r <= n_found; r++) {
+neo_status neo_pass_skew(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  skewing s = {.m = m,
+               .a = pass->a,
+               .p = pass->p,
+               .n_defs = pass->n_defs,
+               .n_tensors = (uint32_t)m->tensors.n};
+  s.least = pass->target->tile_rounds ? 1 : LEAST_EXTENT;
+  s.of = NEO_NEW_ARRAY(pass->a, skew, s.n_tensors);
+  s.moved = NEO_NEW_ARRAY(pass->a, bool, s.n_defs);
+  for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;
-    const neo_def *own = neo_recurrence_members(number, s.n_defs, r, &scratch, &n);
+    const neo_def *own = neo_recurrence_members(pass->number, s.n_defs, r, pass->a, &n);
     skew_recurrence(&s, own, n);
   }
-  for (uint32_t k = 1; k < s.n_defs && n_found; k++) {
+  for (uint32_t k = 1; k < s.n_defs; k++) {
     s.inside = s.moved[k];
     neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
     if (s.moved[k])
       neo_embed_def(s.p, (neo_def){k});
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -322,11 +322,11 @@ static void write_as_condition(neo_module *m, neo_def id) {
   *neo_def_at(m, id) = d;
 }
 
-neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
+neo_status neo_pass_sparse_rows(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def *defs;
-  rows x = {.m = m, .a = &scratch, .gpu = target->gpu_threads};
-  x.n = neo_needed_defs(m, false, &scratch, &defs);
+  rows x = {.m = m, .a = pass->a, .gpu = pass->target->gpu_threads};
+  x.n = neo_needed_defs(m, false, pass->a, &defs);
   x.defs = defs;
   leave_recurrences(&x);
   for (size_t k = 0; k < x.n; k++) {
@@ -334,10 +334,9 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
     if (!is_candidate(m, defs[k]))
       continue;
     neo_tensor t = neo_def_out(m, defs[k], 0);
-    neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* with touched */
+    neo_def *asks = NEO_NEW_ARRAY(pass->a, neo_def, m->tensors.n + 1); /* with touched */
     if (all_ask(&x, t, asks))
       rewrite(&x, defs[k], t, asks);
   }
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

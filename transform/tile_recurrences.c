@@ -374,20 +374,16 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
   neo_rounds_outermost(t->m, t->a, t->all.at, t->all.n);
 }
 
-neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
-  tiling t = {.m = m, .a = &scratch, .number = number};
-  t.rounds = target->tile_rounds ? target->tile_rounds : ROUNDS;
-  t.least = target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
-  t.p = n_found ? neo_prover_new(m) : NULL;
-  for (uint32_t r = 1; r <= n_found; r++) {
+neo_status neo_pass_tile_recurrences(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  tiling t = {.m = m, .a = pass->a, .number = pass->number};
+  t.rounds = pass->target->tile_rounds ? pass->target->tile_rounds : ROUNDS;
+  t.least = pass->target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
+  t.p = pass->p;
+  for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;
-    const neo_def *own = neo_recurrence_members(number, n_defs, r, &scratch, &n);
+    const neo_def *own = neo_recurrence_members(pass->number, pass->n_defs, r, pass->a, &n);
     tile_recurrence(&t, own, n);
   }
-  neo_prover_free(t.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -157,20 +157,16 @@ static void bound_sum(sum *s) {
   }
 }
 
-neo_status neo_pass_trip_counts(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch;
+neo_status neo_pass_trip_counts(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def *defs;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  size_t n = neo_needed_defs(m, true, &scratch, &defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, m->defs.n);
-  (void)neo_recurrences(m, defs, n, &scratch, number);
-  sum s = {.m = m, .p = neo_prover_new(m), .number = number};
+  size_t n = neo_needed_defs(m, true, pass->a, &defs);
+  uint32_t *number = NEO_NEW_ARRAY(pass->a, uint32_t, m->defs.n);
+  (void)neo_recurrences(m, defs, n, pass->a, number);
+  sum s = {.m = m, .p = pass->p, .number = number};
   for (size_t k = 0; k < n; k++) {
     s.id = defs[k];
     bound_sum(&s);
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

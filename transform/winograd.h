@@ -3,4 +3,4 @@
 #include "transform/transform.h"
 
 /* Does what neo_pass_winograd does; with `always`, wherever it is possible, whatever it costs. */
-neo_status neo_winograd(neo_module *m, bool always);
+neo_status neo_winograd(const neo_pass_context *pass, bool always);

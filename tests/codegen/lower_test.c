@@ -397,7 +397,7 @@ void lower_check(const char *text, const lower_options *o) {
   if (neo_module_check(m, &why) != NEO_OK)
     fail_msg("%s", neo_str_text(&why));
   m->math = o->narrow ? NEO_PRECISION_BF16 : o->split ? NEO_PRECISION_3XTF32 : m->math;
-  if (o->narrow && neo_pass_mixed_precision(m, &(neo_pass_target){0}) != NEO_OK)
+  if (o->narrow && neo_pass_call(m, &(neo_pass_target){0}, neo_pass_mixed_precision) != NEO_OK)
     fail();
   if (lower_check_module(&a, m, o, &why)) {
     fprintf(stderr, "%s\n", neo_str_text(&why)); /* cmocka cuts */
