@@ -1,12 +1,11 @@
 /* See define.h. */
 #include "ir/define.h"
 #include "ir/clone.h"
+#include "ir/limits.h"
 #include <assert.h>
 
-enum { MOST_RANK = 64 };
-
 static neo_tensor temporary(neo_module *m, const neo_temp *x, const neo_def_rec *r) {
-  uint32_t extent[MOST_RANK];
+  uint32_t extent[NEO_DEF_AXES];
   const neo_tensor_rec *like = neo_tensor_at(m, x->like);
   neo_tensor_rec t = {.role = NEO_ROLE_TEMP,
                       .type = (uint8_t)x->type,
@@ -15,7 +14,7 @@ static neo_tensor temporary(neo_module *m, const neo_temp *x, const neo_def_rec 
                       .below = x->below,
                       .span = r->span,
                       .in = like->in};
-  assert(r->n_out <= MOST_RANK);
+  assert(r->n_out <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < r->n_out; k++)
     extent[k] = neo_def_axis(m, r, k)->hi.i;
   t.name = neo_tensor_fresh_name(m, x->prefix, neo_name_text(m->names, like->name));
@@ -45,9 +44,9 @@ neo_tensor neo_partial_define(neo_module *m, const neo_partial *x) {
 }
 
 neo_expr neo_load_own(neo_module *m, neo_tensor t, neo_span span) {
-  neo_expr at[MOST_RANK];
+  neo_expr at[NEO_DEF_AXES];
   uint32_t rank = neo_tensor_rank(m, t);
-  assert(rank <= MOST_RANK);
+  assert(rank <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < rank; k++)
     at[k] = neo_axis_ref(m, k);
   return neo_load(m, t, at, rank, span);

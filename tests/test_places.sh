@@ -31,6 +31,8 @@ not_again() {
 
 # bytes of a cache line
 not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b'
+# lengths of arrays of axes, dimensions and factors
+not_again ir/limits.h '\b(MOST|MAX)_(AXES|RANK|FACTORS) *=' '(ir|frontend|autodiff|transform|fusion|schedule|codegen)/'
 # the features of a GPU's level
 not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]'
 

@@ -6,9 +6,14 @@
  *   checkpoint_sums.c     sums over the rounds
  *   checkpoint_slices.c   what is read at one round */
 #pragma once
+#include "ir/limits.h"
 #include "ir/order.h"
 
-enum { CHECKPOINT_MOST_LAG = 8, CHECKPOINT_MOST_RANK = 14, CHECKPOINT_MOST_AXES = 60 };
+enum {
+  CHECKPOINT_MOST_LAG = 8,
+  CHECKPOINT_RANK = NEO_TENSOR_RANK - 2, /* two loops of chunks have an axis each */
+  CHECKPOINT_AXES = NEO_DEF_AXES - 4     /* and their definitions some more */
+};
 
 typedef enum {
   CHECKPOINT_WHOLE, /* it is left as it is */
@@ -38,8 +43,8 @@ typedef struct { /* definitions that share a loop over chunks */
 
 typedef struct { /* a tensor of some elements of another one */
   neo_tensor of, part;
-  bool first; /* of edges: the first slices of chunks; else the last ones */
-  neo_expr one[CHECKPOINT_MOST_RANK + 2]; /* by dimension: the element that it has alone; 0: all */
+  bool first;                        /* of edges: the first slices of chunks; else the last ones */
+  neo_expr one[CHECKPOINT_RANK + 2]; /* by dimension: the element that it has alone; 0: all */
 } checkpoint_part;
 
 typedef struct {

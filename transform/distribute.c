@@ -12,10 +12,11 @@
  * or one of few terms, stays where it is. */
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
-enum { MOST_FACTORS = 16, LEAST_TERMS = 4 };
+enum { LEAST_TERMS = 4 };
 
 typedef struct {
   neo_module *m;
@@ -51,9 +52,9 @@ static bool needs(distribution *x, const neo_def_rec *d) {
 
 /* Is it a sum over two factors at least that read tensors? */
 static bool is_product(distribution *x, const neo_def_rec *d) {
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0, reads = 0;
-  if (!neo_product_factors(x->m, neo_list_expr(x->m, d->body, 0), factor, &n, MOST_FACTORS))
+  if (!neo_product_factors(x->m, neo_list_expr(x->m, d->body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   for (uint32_t k = 0; k < n; k++) {
     x->read = false;

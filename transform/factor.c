@@ -47,13 +47,18 @@
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/keyed_axes.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
 #include "transform/embed.h"
 #include "transform/transform.h"
 #include <math.h>
 
-enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16, MOST_SCALE = 24 };
+enum {
+  SETS_OF_FACTORS = 12, /* all sets of a product's factors are tried */
+  MOST_REDUCED = 6,
+  MOST_SCALE = 24
+};
 
 typedef struct {
   neo_module *m;
@@ -64,9 +69,9 @@ typedef struct {
   double extent[64];
   uint64_t outs, reds; /* axes */
   neo_expr term;       /* the product of these: */
-  neo_expr factor[MOST_FACTORS];
-  uint64_t uses[MOST_FACTORS]; /* axes of a factor */
-  double cost[MOST_FACTORS];
+  neo_expr factor[SETS_OF_FACTORS];
+  uint64_t uses[SETS_OF_FACTORS]; /* axes of a factor */
+  double cost[SETS_OF_FACTORS];
   uint32_t inverse; /* factors that the others are divided by */
   uint32_t n;
   bool negative;
@@ -88,7 +93,7 @@ static void add_cost(void *ctx, neo_expr e) {
 }
 
 static bool add_factor(product *p, neo_expr e, double cost) {
-  if (p->n == MOST_FACTORS)
+  if (p->n == SETS_OF_FACTORS)
     return false;
   cost_ctx c = {p->m, cost};
   neo_expr_visit(p->m, e, add_cost, &c);
@@ -114,7 +119,7 @@ static bool add_factors(product *p, neo_expr e) {
            add_factors(p, neo_list_expr(p->m, n.arg, 1));
   neo_expr by = n.op == NEO_OP_DIV ? neo_list_expr(p->m, n.arg, 1) : (neo_expr){0};
   if (by.i && !(neo_expr_axes(p->m, by) & p->reds) && (!p->r.as_written || is_constant(p, by))) {
-    if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == MOST_FACTORS)
+    if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == SETS_OF_FACTORS)
       return false;
     p->inverse |= 1u << p->n;
     return add_factor(p, by, neo_op_additions(NEO_OP_DIV));
@@ -149,7 +154,7 @@ static bool match(product *p, neo_def d) {
   p->r = *neo_def_at(m, d);
   bool plain = p->r.reducer == NEO_RED_SUM && p->r.body.n == 1 && p->r.out.n == 1 &&
                !p->r.out_map.n && p->r.axes.n - p->r.n_out <= MOST_REDUCED &&
-               p->r.axes.n <= MOST_AXES && p->r.axes.n > p->r.n_out;
+               p->r.axes.n <= NEO_PATTERN_AXES && p->r.axes.n > p->r.n_out;
   if (!plain)
     return false;
   p->outs = (1ull << p->r.n_out) - 1;
@@ -329,7 +334,7 @@ static bool left_stands(const product *p, const part *x, uint32_t left) {
 }
 
 static neo_expr available_part(const product *p, const part *x, uint32_t candidates) {
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[SETS_OF_FACTORS];
   neo_sum_query q = {.reader = p->def, .axis = p->axis, .in = x->in, .factor = factor};
   for (uint32_t k = 0; k < p->n; k++)
     if (x->chosen >> k & 1)

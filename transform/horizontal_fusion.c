@@ -26,14 +26,13 @@
  * [.., t, j]): neighbouring axes are then one in the kernel. */
 #include "base/hash.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/needed.h"
 #include "ir/out_map.h"
 #include "transform/entry_sets.h"
 #include "transform/structure.h"
 #include "transform/transform.h"
 #include <assert.h>
-
-enum { MOST_AXES = 24, MOST_RANK = 16 }; /* of a definition; of a tensor, as the verifier has it */
 
 typedef struct { /* tensor -> slice `at` of tensor `in` along its dimension `dim` */
   neo_tensor in;
@@ -112,9 +111,9 @@ static neo_expr resolve(void *ctx, neo_module *m, neo_expr e) {
   merger *q = ctx;
   const neo_node n = *neo_expr_node(m, e);
   uint64_t at;
-  neo_expr arg[MOST_AXES];
+  neo_expr arg[NEO_PATTERN_AXES];
   bool load = neo_node_is_load(&n);
-  if (!load || !neo_map_get(&q->sliced, n.attr, &at) || n.arg.n + 1 > MOST_AXES)
+  if (!load || !neo_map_get(&q->sliced, n.attr, &at) || n.arg.n + 1 > NEO_PATTERN_AXES)
     return e;
   slice s = q->slices.at[at];
   for (uint32_t k = 0; k < s.dim; k++)
@@ -293,7 +292,7 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
 }
 
 static neo_expr element_of(merger *q, neo_tensor all, uint32_t dim, int64_t at) {
-  neo_expr index[MOST_AXES];
+  neo_expr index[NEO_PATTERN_AXES];
   uint32_t rank = neo_tensor_rank(q->m, all);
   for (uint32_t k = 0; k < rank; k++)
     index[k] = k == dim ? neo_const_i64(q->m, at) : neo_axis_ref(q->m, k - (k > dim));
@@ -344,8 +343,8 @@ static void merge_bucket(merger *q, candidates *b, neo_structure_part part) {
 
 static bool mergeable(merger *q, neo_def d) {
   const neo_def_rec *r = neo_def_at(q->m, d);
-  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == MOST_RANK ||
-      r->axes.n + 1 >= MOST_AXES)
+  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == NEO_TENSOR_RANK ||
+      r->axes.n + 1 >= NEO_PATTERN_AXES)
     return false;
   const neo_tensor_rec *t = neo_tensor_at(q->m, neo_list_tensor(q->m, r->out, 0));
   return t->role == NEO_ROLE_TEMP && t->pieces.n == 1 &&

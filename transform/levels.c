@@ -17,12 +17,13 @@
  * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
 #include "transform/levels_parts.h"
 #include "transform/transform.h"
 
-enum { LEAST_WORK = 8, MOST_AXES = 63 };
+enum { LEAST_WORK = 8 };
 
 /* ---- recurrences */
 
@@ -36,7 +37,7 @@ static bool is_dim(const levels *s, const neo_def_rec *d, uint32_t axis) {
  * tensor, all of them for every vertex. */
 static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   const neo_module *m = s->m;
-  bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
+  bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < NEO_SET_AXES;
   for (uint32_t k = 0; k < d->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, d->out, k));
     can = t->role == NEO_ROLE_TEMP && (t->pieces.n == 1 || d->out.n == 1);
@@ -88,7 +89,7 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
 
 static void set_vertex(levels *s, neo_def d, uint32_t axis, levels_graph *g) {
   if (!s->vertex[d.i])
-    s->vertex[d.i] = NEO_NEW_ARRAY(s->a, levels_graph *, MOST_AXES + 1);
+    s->vertex[d.i] = NEO_NEW_ARRAY(s->a, levels_graph *, NEO_SET_AXES + 1);
   s->vertex[d.i][axis] = g;
 }
 

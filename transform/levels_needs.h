@@ -3,9 +3,9 @@
  * Private to these. */
 #pragma once
 #include "ir/guarded_read.h"
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
 
-enum { LEVELS_MOST_AXES = 64 };
 /* Sets of places: those of leaves, of level 1, of levels behind. */
 enum { LEVELS_LEAF = 1, LEVELS_FIRST = 2, LEVELS_LATER = 4, LEVELS_OTHER = 6, LEVELS_ALL = 7 };
 

@@ -5,21 +5,22 @@
  *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
 #include "ir/clone.h"
 #include "ir/comparison.h"
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
 
-enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+enum { MOST_CONJUNCTS = 8 };
 
 typedef struct {
   levels *s;
   neo_def_rec d;
-  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
-  bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> what it is in the order */
+  bool gone[NEO_DEF_AXES];   /* axes of the reduction in whose place a list is run through */
   levels_graph *graph;       /* of the list; null: there is none */
   const levels_index *index; /* whose parents are listed */
   uint32_t vertex;           /* the axis whose parents they are */
   /* By axis in the order, which runs through the list of a vertex: its edges, and the place of that vertex. */
-  const levels_index *list[MOST_AXES];
-  neo_expr row[MOST_AXES];
+  const levels_index *list[NEO_DEF_AXES];
+  neo_expr row[NEO_DEF_AXES];
   neo_expr left; /* conditions but the equation; 0: none */
   /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
   neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
@@ -190,7 +191,7 @@ static neo_expr written(const writing *w, neo_expr e) {
 }
 
 static neo_list written_list(const writing *w, neo_list l) {
-  uint32_t id[MOST_AXES];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < l.n; k++)
     id[k] = written(w, neo_list_expr(w->s->m, l, k)).i;
   return neo_list_new(w->s->m, id, l.n);
@@ -371,7 +372,7 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
 static neo_list written_axes(const writing *w) {
   levels *s = w->s;
   neo_module *m = s->m;
-  uint32_t id[MOST_AXES + 1], n = 0;
+  uint32_t id[NEO_DEF_AXES + 1], n = 0;
   for (uint32_t k = 0; k < w->d.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &w->d, k);
     if (k == w->d.n_out && w->graph) {

@@ -20,10 +20,9 @@
  * element by element (gradients of weights, their sums), and recurrences, whose errors would grow with the
  * rounds. */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
-
-enum { MOST_FACTORS = 16 };
 
 /* Has tf32 all values of it, or bf16? */
 static bool is_narrow_type(const neo_module *m, neo_type t) {
@@ -43,7 +42,7 @@ static neo_expr rounded(neo_module *m, neo_expr e) {
 /* ---- operands of contractions */
 
 typedef struct {
-  neo_expr at[MOST_FACTORS];
+  neo_expr at[NEO_PRODUCT_FACTORS];
   uint32_t n;
 } factors;
 
@@ -69,9 +68,9 @@ static void round_operands(neo_module *m, neo_def d) {
   factors f = {.n = 0};
   if (r.reducer != NEO_RED_SUM || r.body.n != 1 || r.n_out >= 63)
     return;
-  neo_expr body = neo_list_expr(m, r.body, 0), to[MOST_FACTORS];
+  neo_expr body = neo_list_expr(m, r.body, 0), to[NEO_PRODUCT_FACTORS];
   if (neo_expr_type(m, body) != NEO_F32_T ||
-      !neo_product_factors(m, body, f.at, &f.n, MOST_FACTORS))
+      !neo_product_factors(m, body, f.at, &f.n, NEO_PRODUCT_FACTORS))
     return;
   for (uint32_t k = 0; k < f.n; k++) {
     to[k] = f.at[k];

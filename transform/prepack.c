@@ -45,10 +45,11 @@
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
-enum { MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
+enum { PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 enum { LEAST_LINES = 4 }; /* side by side, where a tensor is read as it is */
@@ -56,10 +57,10 @@ enum { LEAST_LINES = 4 }; /* side by side, where a tensor is read as it is */
 typedef struct { /* a read that is laid out */
   neo_expr load;
   neo_tensor from;
-  uint32_t rank, column;        /* column: dimension with the last output axis */
-  uint32_t order[MOST_RANK];    /* the other dimensions as they stand in the layout; */
-  uint32_t n_outer;             /* so many before the tile, the rest inside */
-  int64_t lanes, extent, bytes; /* of a tile; of the column's dimension; of the tensor */
+  uint32_t rank, column;           /* column: dimension with the last output axis */
+  uint32_t order[NEO_TENSOR_RANK]; /* the other dimensions as they stand in the layout; */
+  uint32_t n_outer;                /* so many before the tile, the rest inside */
+  int64_t lanes, extent, bytes;    /* of a tile; of the column's dimension; of the tensor */
   bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
   int64_t paired;      /* extent of that dimension */
 } placing;
@@ -109,7 +110,7 @@ static int inner_axis(const neo_module *m, const neo_def_rec *d, neo_expr index)
 }
 
 static void sort_dimensions(const neo_module *m, const neo_def_rec *d, placing *p) {
-  int key[MOST_RANK];
+  int key[NEO_TENSOR_RANK];
   uint32_t n = 0;
   p->n_outer = 0;
   for (uint32_t k = 0; k < p->rank; k++) {
@@ -183,7 +184,7 @@ static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, p
     return false;
   p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
   p->rank = neo_tensor_rank(m, p->from);
-  if (p->rank < 2 || p->rank + 2 > MOST_RANK ||
+  if (p->rank < 2 || p->rank + 2 > NEO_TENSOR_RANK ||
       !neo_tensor_is_call_invariant(&s->invariants, p->from))
     return false;
   p->column = column_of(m, p->load, p->rank, axis);
@@ -217,13 +218,14 @@ static double rows_of(const neo_module *m, const neo_def_rec *d, neo_expr factor
 static bool place(prepacking *s, neo_def id, placing *p) {
   neo_module *m = s->m;
   const neo_def_rec d = *neo_def_at(m, id);
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0;
   if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
       d.out_map.n || neo_tensor_at(m, neo_list_tensor(m, d.out, 0))->pieces.n != 1 ||
       s->invariants.def[id.i])
     return false;
-  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
+  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, NEO_PRODUCT_FACTORS) ||
+      n < 2)
     return false;
   uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
   bool shared = false;
@@ -285,8 +287,8 @@ static void extents_of(const prepacking *s, const placing *p, neo_expr *extent) 
 
 static neo_list axes_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
-  uint32_t axes[MOST_RANK + 2];
-  neo_expr extent[MOST_RANK + 2];
+  uint32_t axes[NEO_TENSOR_RANK + 2];
+  neo_expr extent[NEO_TENSOR_RANK + 2];
   extents_of(s, p, extent);
   for (uint32_t k = 0; k < rank_of(p); k++) {
     neo_axis_rec x = {.lo = neo_const_i64(m, 0), .hi = extent[k]};
@@ -301,7 +303,7 @@ static neo_list axes_of(const prepacking *s, const placing *p) {
 /* What an element of the layout is: W[k, 16*t + l] else 0. */
 static neo_expr element_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
-  neo_expr index[MOST_RANK];
+  neo_expr index[NEO_TENSOR_RANK];
   neo_span span = neo_tensor_at(m, p->from)->span;
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[p->order[k]] = neo_axis_ref(m, position(p, k));
@@ -346,7 +348,7 @@ static neo_tensor packed_of(prepacking *s, const placing *p) {
 
 static void read_packed(prepacking *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
-  neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
+  neo_expr index[NEO_TENSOR_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
   neo_expr lanes = neo_const_i64(m, p->lanes);
   neo_tensor t = packed_of(s, p);
   for (uint32_t k = 0; k + 1 < p->rank; k++)

@@ -25,6 +25,7 @@
  *     partial.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
  *     G[i: 64, j: 576] = sum[s: 28] partial.G[s, i, j] */
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -35,15 +36,14 @@ enum {
   MOST_PARTS = 4096,
   LEAST_PART = 1 << 7, /* points of a part */
   RANGES = 16,
-  MOST_AXES = 16
 };
 
 typedef struct {
   neo_module *m;
   neo_def def;
   neo_def_rec r;
-  neo_axis_rec axis[MOST_AXES];
-  double extent[MOST_AXES];
+  neo_axis_rec axis[NEO_PATTERN_AXES];
+  double extent[NEO_PATTERN_AXES];
   double points;        /* of the reduction */
   double outs;          /* results */
   uint32_t part;        /* the axis that parts come from */
@@ -156,7 +156,7 @@ static bool match(split *x, neo_prover *p, neo_def d) {
   x->outs = 1;
   x->def = d;
   x->r = *neo_def_at(m, d);
-  if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= MOST_AXES ||
+  if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= NEO_PATTERN_AXES ||
       x->r.axes.n == x->r.n_out)
     return false;
   x->points = 1;
@@ -296,7 +296,7 @@ static uint32_t moved_axis(const split *x, uint32_t k, const neo_expr *by) {
  * axis k has become. */
 static neo_list axes_of_parts(const split *x, neo_expr *by) {
   neo_module *m = x->m;
-  uint32_t ids[MOST_AXES + 1], at = parts_at(x), n = 0;
+  uint32_t ids[NEO_PATTERN_AXES + 1], at = parts_at(x), n = 0;
   neo_expr inner = neo_axis_ref(m, range_at(x));
   for (uint32_t k = 0; k < x->r.n_out; k++) {
     n += n == at;
@@ -324,7 +324,7 @@ static neo_reducer reducer_of(const split *x) {
 
 static neo_tensor define_parts(const split *x) {
   neo_module *m = x->m;
-  neo_expr by[MOST_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
+  neo_expr by[NEO_PATTERN_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
   neo_partial p = {.prefix = "partial", .of = x->def, .reducer = reducer_of(x)};
   p.axes = axes_of_parts(x, by);
   p.n_out = x->r.n_out + 1;
@@ -356,8 +356,8 @@ static void finish_mean(const split *x, neo_def_rec *r) {
 static void reduce_parts(const split *x, neo_tensor parts) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
-  neo_expr index[MOST_AXES], unused;
-  uint32_t ids[MOST_AXES], n = x->r.n_out;
+  neo_expr index[NEO_PATTERN_AXES], unused;
+  uint32_t ids[NEO_PATTERN_AXES], n = x->r.n_out;
   uint32_t at = parts_at(x);
   for (uint32_t k = 0, from = 0; k <= n; k++)
     index[k] = neo_axis_ref(m, k == at ? n : from++);

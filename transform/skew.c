@@ -17,11 +17,12 @@
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/element.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "transform/embed.h"
 #include "transform/transform.h"
 
-enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
+enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16 };
 
 typedef struct
 { /* of a tensor that gets a skewed one: round = lane_by*lane + dropped_by*dropped + shift */
@@ -113,7 +114,7 @@ static void look_read(void *ctx, neo_expr e) {
 static bool can_move(const skewing *s, neo_def d) {
   const neo_module *m = s->m;
   const neo_def_rec *r = neo_def_at(m, d);
-  bool can = !r->out_map.n && r->axes.n <= MOST_AXES && r->n_out <= MOST_RANK;
+  bool can = !r->out_map.n && r->axes.n <= NEO_SET_AXES && r->n_out <= NEO_TENSOR_RANK;
   for (uint32_t k = 0; k < r->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, r->out, k));
     can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i;

@@ -26,9 +26,10 @@
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/guarded_read.h"
+#include "ir/limits.h"
 #include "transform/transform.h"
 
-enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+enum { MOST_CONJUNCTS = 8 };
 
 typedef struct {
   neo_module *m;
@@ -152,8 +153,8 @@ static bool all_ask(const rows *x, neo_tensor t, neo_def *asks) {
 static neo_tensor define_touched(const rows *x, neo_def id, neo_tensor t) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id), r = {.n_out = 1, .reducer = NEO_RED_ANY, .span = d.span};
-  uint32_t axes[MOST_AXES], n = 0;
-  neo_expr by[MOST_AXES] = {{0}}, yes = neo_const_bool(m, true);
+  uint32_t axes[NEO_DEF_AXES], n = 0;
+  neo_expr by[NEO_DEF_AXES] = {{0}}, yes = neo_const_bool(m, true);
   for (uint32_t k = 0; k < d.axes.n; k++) {
     if (k > 0 && k < d.n_out)
       continue;
@@ -219,7 +220,7 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   neo_tensor answer = n.op == NEO_OP_LOAD ? r->answer[n.attr] : (neo_tensor){0};
   if (n.op != NEO_OP_LOAD || (n.attr != r->from.i && !answer.i))
     return e;
-  neo_expr at[MOST_AXES];
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
   neo_expr is = neo_load(m, r->touched, at, 1, n.span);

@@ -20,12 +20,13 @@
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "ir/product.h"
 #include "transform/rounds_outermost.h"
 #include "transform/transform.h"
 
-enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_FACTORS = 16, MOST_CONDITIONS = 32 };
+enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_CONDITIONS = 32 };
 
 typedef struct {
   neo_module *m;
@@ -86,10 +87,10 @@ static void look_read(void *ctx, neo_expr e) {
 /* Is it a sum of products of two tensors at least, that reads its recurrence at one round? */
 static bool is_product(candidate *c) {
   neo_module *m = c->t->m;
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0, reads = 0;
   if (c->d.reducer != NEO_RED_SUM || c->d.out_map.n || c->d.body.n != 1 ||
-      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, MOST_FACTORS))
+      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   c->good = true;
   for (uint32_t k = 0; k < n; k++) {

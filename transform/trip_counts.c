@@ -10,11 +10,10 @@
  * the loop itself has no more terms. A sum that alive is made of has it before it is counted, and
  * stays. */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "ir/trip_count.h"
 #include "transform/transform.h"
-
-enum { MOST_AXES = 64 };
 
 typedef struct {
   neo_module *m;
@@ -32,7 +31,7 @@ typedef struct {
 
 /* Is rounds[index] in range wherever the axis has a position? */
 static bool is_in_range(const sum *s, neo_tensor rounds, const neo_expr *index) {
-  neo_axis_rec axes[MOST_AXES];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = {axes, s->axis, NULL, 0};
   bool is = true;
   for (uint32_t k = 0; k < s->axis; k++)
@@ -54,9 +53,9 @@ static void look_alive(void *ctx, neo_expr e) {
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, e);
   neo_tensor alive = {n.attr};
-  neo_expr index[MOST_AXES];
+  neo_expr index[NEO_DEF_AXES];
   uint32_t along = 0;
-  if (s->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n > MOST_AXES)
+  if (s->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n > NEO_DEF_AXES)
     return;
   while (along < n.arg.n && neo_list_at(m, n.arg, along) != neo_axis_ref(m, s->axis).i)
     along++;
@@ -121,7 +120,7 @@ static neo_expr ran(void *ctx, neo_module *m, neo_expr e) {
 
 static void bound(sum *s) {
   neo_module *m = s->m;
-  uint32_t id[MOST_AXES];
+  uint32_t id[NEO_DEF_AXES];
   neo_def_rec d = s->d;
   neo_axis_rec axis = *neo_def_axis(m, &d, s->axis);
   const neo_node *alive = neo_expr_node(m, s->alive);
@@ -144,7 +143,7 @@ static void bound(sum *s) {
 
 static void bound_sum(sum *s) {
   s->d = *neo_def_at(s->m, s->id);
-  if (s->d.reducer != NEO_RED_SUM || s->d.body.n != 1 || s->d.axes.n > MOST_AXES)
+  if (s->d.reducer != NEO_RED_SUM || s->d.body.n != 1 || s->d.axes.n > NEO_DEF_AXES)
     return;
   for (s->axis = s->d.n_out; s->axis < s->d.axes.n; s->axis++) {
     neo_expr body = neo_list_expr(s->m, s->d.body, 0);
