@@ -74,11 +74,15 @@ const char *neo_fuse_kind_text(neo_fuse_kind k);
 
 /* How recurrences become loops; all 0: as pays. */
 typedef struct {
-  uint32_t tile_rounds; /* what can be hoisted into a recurrence's group is, in blocks of so many rounds, for tests;
+  uint32_t
+      tile_rounds; /* what can be hoisted into a recurrence's group is, in blocks of so many rounds, for tests;
                            0: where it pays, and as many as pay */
-  bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
-  const neo_conditions *needed; /* of whoever forms groups: at which points definitions are needed, by id (ir/needed.h) */
-  bool predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */
+  bool
+      blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
+  const neo_conditions *
+      needed; /* of whoever forms groups: at which points definitions are needed, by id (ir/needed.h) */
+  bool
+      predicated; /* no loop ends early: kernels ask whether their iteration changes anything, as on GPUs */
 } neo_loop_options;
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
@@ -106,10 +110,7 @@ uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in 
 struct neo_decisions; /* decision.h */
 /* Groups the definitions that the entries and inits need, by the best reward first (search/search.h says
  * which). *decisions (may be null) gets the moves that were made and, at the end, those between
- * neighbours that were refused (fusion/decision.h), in the arena. */
-neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
-                    struct neo_decisions *decisions) NEO_MUST_CHECK;
-/* The same with options; null: the defaults. */
+ * neighbours that were refused (fusion/decision.h), in the arena. o: null for the defaults. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          struct neo_decisions *decisions) NEO_MUST_CHECK;
 /* Definitions as a program of their own, whose results are the roots. What it reads of others is there before. */
@@ -121,9 +122,6 @@ typedef struct {
   const neo_conditions
       *when; /* of each definition: where its results are needed; null: all that reach a root are */
 } neo_program;
-/* Groups what the roots need: nothing is cached between calls, and no initial values are made. */
-neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
-                            const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 
 /* The group of a definition of the kind LEVELS, its one member; `wanted`, by tensor: somebody reads it, or an entry
  * returns it. */

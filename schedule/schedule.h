@@ -100,8 +100,6 @@ neo_param_kind neo_param_kind_of(neo_param k);
 neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
 /* The value of that parameter; for a schedule without it the value in the column `absent`. */
 int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
-/* Threads of a block; 0: the strategy has no thread blocks. */
-int64_t neo_schedule_threads(const neo_schedule *s);
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
 /* The columns of strategy.def. */
 neo_strategy_body neo_strategy_body_of(neo_strategy s);

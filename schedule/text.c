@@ -114,10 +114,6 @@ int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind) {
   return k < NEO_PARAMS ? s->at[k] : absent[kind];
 }
 
-int64_t neo_schedule_threads(const neo_schedule *s) {
-  return neo_schedule_value(s, NEO_PARAM_THREADS);
-}
-
 /* ---- schedules */
 
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {

@@ -22,7 +22,8 @@ static bool meet(const neo_plan *p, int32_t a, int32_t b) {
   const neo_rt_buf *x = &p->bufs.at[p->args.at[a]], *y = &p->bufs.at[p->args.at[b]];
   if (x->mem != y->mem)
     return false;
-  if (x->mem == NEO_RT_MEM_CALLER) /* the caller's tensors overlap only if they are the same tensor */
+  if (x->mem ==
+      NEO_RT_MEM_CALLER) /* the caller's tensors overlap only if they are the same tensor */
     return x->offset == y->offset;
   return x->offset < y->offset + y->size_bytes && y->offset < x->offset + x->size_bytes;
 }
@@ -128,7 +129,8 @@ static interval value_of(const neo_plan *p, const neo_lx *e) {
   }
 }
 
-int64_t plan_most_blocks(const plan_steps *s, int32_t i) {
+/* The most blocks of a kernel's step, for any sizes and any iteration. */
+static int64_t most_blocks(const plan_steps *s, int32_t i) {
   const neo_plan_kernel *k = &s->p->kernels.at[plan_step(s, i)->arg];
   int64_t units = value_of(s->p, k->kernel->units).hi;
   return units == INT64_MAX ? units : (units + k->block_units - 1) / k->block_units;
@@ -155,7 +157,7 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   int32_t k = r->n++;
   assert(k < PLAN_MOST_ITEMS && "a run has few items");
   r->item[k] = item;
-  r->lone[k] = inner ? plan_run_is_lone(inner) : plan_most_blocks(s, item) <= 1;
+  r->lone[k] = inner ? plan_run_is_lone(inner) : most_blocks(s, item) <= 1;
   r->level[k] = r->phase[k] = 0;
   place_item(s, r, k);
   r->levels = r->level[k] >= r->levels ? r->level[k] + 1 : r->levels;

@@ -114,7 +114,7 @@ static char *kernel_of(const char *text, const char *schedule) {
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   assert_true(neo_schedule_parse(schedule, &s));
   neo_str why, out;
   neo_str_init(&why, &a);
