@@ -385,7 +385,7 @@ neo_status neo_pass_skew(const neo_pass_context *pass) {
     const neo_def *own = neo_recurrence_members(pass->number, s.n_defs, r, pass->a, &n);
     skew_recurrence(&s, own, n);
   }
-  for (uint32_t k = 1; k < s.n_defs; k++) {
+  for (uint32_t k = 1; k < s.n_defs && pass->n_recurrences; k++) {
     s.inside = s.moved[k];
     neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
     if (s.moved[k])
