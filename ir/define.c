@@ -29,13 +29,28 @@ neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r) {
   return t;
 }
 
+neo_def_rec neo_def_derived(const neo_module *m, neo_def of) {
+  const neo_def_rec *d = neo_def_at(m, of);
+  return (neo_def_rec){.span = d->span, .origin = d->origin ? d->origin : of.i};
+}
+
+void neo_equation_define(neo_module *m, neo_def of, neo_tensor t, neo_list axes, neo_expr value) {
+  neo_def_rec r = neo_def_derived(m, of);
+  neo_tensor_at(m, t)->pieces = (neo_list){0};
+  r.n_out = axes.n;
+  r.axes = axes;
+  r.out = neo_list_one(m, t.i);
+  r.finish = neo_list_one(m, value.i);
+  neo_def_add(m, r, true);
+}
+
 neo_tensor neo_partial_define(neo_module *m, const neo_partial *x) {
-  neo_def_rec of = *neo_def_at(m, x->of);
-  neo_def_rec r = {.reducer = (uint8_t)x->reducer, .n_out = x->n_out, .span = of.span};
+  neo_def_rec of = *neo_def_at(m, x->of), r = neo_def_derived(m, x->of);
+  r.reducer = (uint8_t)x->reducer;
+  r.n_out = x->n_out;
   r.as_written = of.as_written;
   neo_type type = neo_expr_type(m, x->body);
   neo_temp t = {.prefix = x->prefix, .like = {neo_list_at(m, of.out, 0)}, .type = type};
-  r.origin = of.origin ? of.origin : x->of.i;
   r.axes = x->axes;
   r.where = x->where;
   r.body = neo_list_one(m, x->body.i);

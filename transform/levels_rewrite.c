@@ -5,6 +5,7 @@
  *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
 #include "ir/clone.h"
 #include "ir/comparison.h"
+#include "ir/define.h"
 #include "ir/limits.h"
 #include "transform/levels_parts.h"
 
@@ -418,10 +419,8 @@ static void add_tensor(levels *s, uint32_t t) {
 static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, uint32_t t) {
   neo_module *m = s->m;
   const levels_tensor *x = &s->of[t];
-  neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
   uint32_t id[LEVELS_RANK];
   neo_expr at[LEVELS_RANK];
-  copy.origin = d->origin ? d->origin : origin.i;
   for (uint32_t k = 0; k < d->n_out; k++) {
     neo_axis_rec axis = *neo_def_axis(m, d, k);
     axis.lo = levels_int(s, 0);
@@ -430,10 +429,8 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
     at[k] = neo_axis_ref(m, k);
   }
   at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
-  copy.axes = neo_list_new(m, id, d->n_out);
-  copy.out = neo_list_one(m, t);
-  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
-  neo_def_add(m, copy, true);
+  neo_equation_define(m, origin, (neo_tensor){t}, neo_list_new(m, id, d->n_out),
+                      neo_load(m, x->to, at, d->n_out, d->span));
 }
 
 /* A tensor of several definitions gets one copy: the first definition adds it. */

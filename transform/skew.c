@@ -16,6 +16,7 @@
  * revisited".) */
 #include "ir/clone.h"
 #include "ir/component.h"
+#include "ir/define.h"
 #include "ir/element.h"
 #include "ir/limits.h"
 #include "ir/order.h"
@@ -267,17 +268,13 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
 static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
-  neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
   neo_expr at[64];
-  copy.origin = d->origin ? d->origin : origin.i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_axis_ref(m, k);
   at[0] = round_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
-  copy.axes = neo_list_first(d->axes, d->n_out);
-  copy.out = neo_list_one(m, t.i);
-  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
-  neo_def_add(m, copy, true);
+  neo_equation_define(m, origin, t, neo_list_first(d->axes, d->n_out),
+                      neo_load(m, x->to, at, d->n_out, d->span));
 }
 
 /* The skewed tensor in place of t as the definition's result. */
@@ -296,7 +293,6 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   r.name = neo_tensor_fresh_name(m, "skewed", neo_name_text(m->names, r.name));
   r.pieces = neo_list_one(m, id.i);
   r.partial = true;
-  neo_tensor_at(m, t)->pieces = (neo_list){0};
   return neo_tensor_add(m, r);
 }
 
