@@ -5,17 +5,25 @@
 /* ---- dependences */
 
 static int32_t args_of(const neo_rt_step *s) {
-  if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS) ? 1 : 0;
-  return s->n;
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return args;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 0;
 }
 
-static bool writes(const neo_rt_step *s, int32_t arg) {
-  if (s->op == NEO_RT_STEP_LOOP)
-    return false;
-  if (s->op == NEO_RT_STEP_COPY)
-    return arg == 0;
-  return !s->n_written || arg >= s->n - s->n_written;
+static bool writes(const neo_rt_step *s, int32_t k) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return writes;
+#include "base/steps.def"
+#undef STEP
+  }
+  return true;
 }
 
 static bool meet(const neo_plan *p, int32_t a, int32_t b) {
