@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the code of a level may use. */
+/* Features of a level's code. */
 enum {
   NEO_GPU_ASYNC = 1,     /* asynchronous copies into shared memory, conversion to tf32 */
   NEO_GPU_WAITS = 2,     /* kernels that wait for earlier ones (programmatic dependent launch) */

@@ -17,7 +17,7 @@ enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 
 /* The distance of data that different threads write, in the programs of this project: at least a
  * cache line of each processor in machine.def. */
-enum { NEO_APART_BYTES = 64 };
+enum { NEO_PADDING_BYTES = 64 };
 
 /* The way in which a cache line of a tensor arrives: in one stream, in streams that begin anew with
  * each tile, or alone. THROUGHPUT is the time that must pass before the next line can arrive, even

@@ -33,14 +33,14 @@ typedef struct {
   uint32_t chunk_rounds;
 } neo_pass_target;
 
-/* What the runner hands to a pass. */
+/* A pass and what the runner hands to it. */
 typedef struct {
   neo_module *m;
   const neo_pass_target *target;
   neo_arena *a; /* scratch, which ends with the pass */
   neo_prover *p;
   uint32_t n_defs;        /* definitions when the pass begins */
-  const uint32_t *number; /* of the recurrence of each of these, from 1 on; 0: it is in none */
+  const uint32_t *number; /* numbers of their recurrences, from 1 on; 0: none */
   uint32_t n_recurrences;
 } neo_pass_context;
 

@@ -17,7 +17,7 @@ typedef enum {
   NEO_STRATEGIES
 } neo_strategy;
 
-/* What a strategy's kernels do inside of their outer loops. */
+/* The body of a strategy's kernels, inside of their outer loops. */
 typedef enum {
   NEO_BODY_TILES,  /* register tiles, in blocks */
   NEO_BODY_PAIRS,  /* tiles of pairs of bf16 */

@@ -29,7 +29,7 @@
 enum { SPIN_PAUSES = 20000, CROWDED_PAUSES = 100, YIELD_AFTER = 500, YIELD_EVERY = 50 };
 
 typedef struct { /* a word that threads wait on, alone in its cache line */
-  _Alignas(NEO_APART_BYTES) _Atomic uint32_t word;
+  _Alignas(NEO_PADDING_BYTES) _Atomic uint32_t word;
   _Atomic uint32_t sleepers;
 } waitable;
 
@@ -43,7 +43,7 @@ struct neo_rt_pool {
   waitable start;   /* number of the region; a change starts it */
   waitable left;    /* workers, except the caller, that have not finished the region */
   waitable barrier; /* generation of the barrier */
-  _Alignas(NEO_APART_BYTES) _Atomic uint32_t arrived;
+  _Alignas(NEO_PADDING_BYTES) _Atomic uint32_t arrived;
   neo_rti_job *job; /* null: stop. Written before `start` changes */
   void *user;
   int64_t waited_ns; /* caller's waiting time in this region, beyond short waits */
@@ -233,11 +233,11 @@ neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool 
   if (threads < 0 || threads > NEO_RTI_MAX_THREADS)
     return NEO_ARGUMENT;
   size_t bytes = sizeof(neo_rt_pool) + (size_t)threads * sizeof(worker);
-  void *raw = alloc.resize(alloc.ctx, NULL, bytes + NEO_APART_BYTES);
+  void *raw = alloc.resize(alloc.ctx, NULL, bytes + NEO_PADDING_BYTES);
   if (!raw)
     return NEO_MEMORY;
-  neo_rt_pool *p =
-      (neo_rt_pool *)(((uintptr_t)raw + NEO_APART_BYTES - 1) & ~(uintptr_t)(NEO_APART_BYTES - 1));
+  neo_rt_pool *p = (neo_rt_pool *)(((uintptr_t)raw + NEO_PADDING_BYTES - 1) &
+                                   ~(uintptr_t)(NEO_PADDING_BYTES - 1));
   __builtin_memset(p, 0, bytes);
   p->alloc = alloc;
   p->raw = raw;

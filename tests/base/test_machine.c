@@ -28,7 +28,7 @@ static void every_row_says_all_that_is_asked(void **state) {
       assert_true(p->threads > 0 && m->sm.lanes > 0 && m->sm.threads >= p->threads);
     else
       assert_true(m->core.units > 0 && m->core.issue > 0 && m->l2_bytes > m->l1_bytes &&
-                  p->line_bytes <= NEO_APART_BYTES);
+                  p->line_bytes <= NEO_PADDING_BYTES);
   }
 }
 

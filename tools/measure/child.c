@@ -190,10 +190,10 @@ static void run_plain(child *c) {
 
 static void read_part(void *user, int32_t worker, int32_t n) {
   const measure_job *j = ((const child *)user)->j;
-  size_t lines = j->between_bytes / NEO_APART_BYTES;
+  size_t lines = j->between_bytes / NEO_PADDING_BYTES;
   size_t lo = lines * (size_t)worker / (size_t)n, hi = lines * (size_t)(worker + 1) / (size_t)n;
   for (size_t k = lo; k < hi; k++)
-    (void)*(const volatile char *)(j->between + k * NEO_APART_BYTES);
+    (void)*(const volatile char *)(j->between + k * NEO_PADDING_BYTES);
 }
 
 /* Returns the time in nanoseconds. */
