@@ -1,39 +1,40 @@
-/* Copies in recurrences: who reads a copy reads what it is of.
+/* Copy propagation in recurrences: readers of a copy read its source.
  *
  *     H[t, j] = (N[t-1, j] else first[j])
  *     N[t, j] = tanh(x[t, j] + sum[k] H[t, k]*U[k, j])
  *     ->
  *     N[t, j] = tanh(x[t, j] + sum[k] (N[t-1, k] else first[k])*U[k, j])
  *
- * Carries of `scan` and `while` are written as such copies (frontend/sema/loops.c). Without them a round
- * moves no data, and one tensor less is in memory. A copy of a copy reads one round more, so that chains of
- * carries (`next a = b, b = n`) move nothing either; carries that only change places repeat their first values:
+ * Carries of `scan` and `while` are such copies (frontend/sema/loops.c). Without them an iteration
+ * moves no data and one tensor less is stored. A copy of a copy reads one more iteration back, so
+ * chains of carries (`next a = b, b = n`) move nothing either. Carries that only rotate repeat
+ * their first values:
  *
  *     A[t, j] = (B[t-1, j] else a[j]),  B[t, j] = (A[t-1, j] else b[j])
  *     ->  A[t, j] = select(t%2 == 0, a[j], b[j]),  B[t, j] = select(t%2 == 0, b[j], a[j])
  *
- * Outside of recurrences a copy whose first values are not 0 is still read as it is: there it is written
- * once, and its readers would ask at each element whether it is a first one. */
+ * Readers outside of the recurrence read a copy whose first values are not 0 unchanged: it is
+ * written once, and they would test each element for being a first one. */
 #include "ir/component.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
-enum { MOST_COPIES = 8 }; /* of copies */
+enum { MOST_COPIES = 8 }; /* length of a chain */
 
 typedef struct {
   neo_module *m;
   neo_prover *p;
-  const uint32_t *number; /* of recurrences, by definition */
-  neo_expr *value; /* of a tensor that is a copy, over the axes of its definition; 0: it is none */
-  uint32_t *of;    /* by tensor: the number of its recurrence */
+  const uint32_t *number; /* recurrences, by definition */
+  neo_expr *value; /* by tensor: the value of a copy over the axes of its definition; 0: no copy */
+  uint32_t *of;    /* by tensor: its recurrence */
   bool *outside;   /* by tensor: a definition outside of its recurrence reads it */
-  neo_def reader;  /* at hand */
+  neo_def reader;  /* current reader */
   neo_arena *a;
 } copies;
 
-/* ---- what is a copy */
+/* ---- finding copies */
 
-/* The definition of all of a tensor, whose elements it computes one by one; null: there is none. */
+/* The elementwise definition of a whole tensor; null: there is none. */
 static const neo_def_rec *plain_def(const neo_module *m, neo_tensor t, uint32_t *id) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1)
@@ -58,7 +59,7 @@ static bool is_simple_read(neo_module *m, neo_expr e) {
   return simple;
 }
 
-/* A tensor of one constant is that constant, and an element of a copy is that of what is copied. */
+/* The element with constants of constant tensors and sources of copies in place. */
 static neo_expr first_value(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   for (int k = 0; k < MOST_COPIES; k++) {
@@ -80,13 +81,12 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   return e;
 }
 
-/* A copy that others read is written where it is computed, in the loop, which may end early: it is a copy of what comes first in
- * each of its runs, too. */
+/* Readers outside of the recurrence need the copy in memory. The loop, which may end early, then writes it, and reads it. */
 static bool is_kept(const copies *c, neo_tensor t, neo_expr first) {
   return c->outside[t.i] && c->of[neo_expr_node(c->m, first)->attr] == c->of[t.i];
 }
 
-/* The value of tensor t, if it is a copy of another tensor of its recurrence, or of what comes first. */
+/* The value of tensor t, if it copies a tensor of its recurrence or an earlier one. */
 static neo_expr copied(const copies *c, neo_tensor t) {
   neo_module *m = c->m;
   neo_expr none = {0};
@@ -109,18 +109,18 @@ static neo_expr copied(const copies *c, neo_tensor t) {
   return neo_load_else(m, (neo_tensor){n.attr}, arg, n.arg.n - 1, first, n.span);
 }
 
-/* ---- who reads it */
+/* ---- readers */
 
-/* May what is in no recurrence read the value itself? In loops first rounds are apart. */
+/* May a reader outside of the recurrence read the value? Loops peel their first iterations. */
 static bool is_for_others(const copies *c, neo_expr read, neo_expr value) {
   const neo_node *n = neo_expr_node(c->m, value);
   if (n->op == NEO_OP_LOAD || !neo_expr_axes(c->m, neo_expr_arg(c->m, read, 0)))
-    return true; /* one round asks once */
+    return true; /* one iteration tests once */
   return n->op == NEO_OP_LOAD_ELSE &&
          neo_expr_is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }
 
-/* The tensor that t is a copy of, element by element; 0: of none. */
+/* The tensor that t copies element by element; 0: none. */
 static neo_tensor whole_of(const copies *c, neo_tensor t) {
   neo_module *m = c->m;
   neo_tensor none = {0};
@@ -138,7 +138,7 @@ static neo_tensor whole_of(const copies *c, neo_tensor t) {
   return from;
 }
 
-/* A read that asks whether the element is there asks the same of the tensor that is copied. */
+/* Makes a test for an element of a copy one for its source. */
 static neo_expr forward_else(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   neo_node n = *neo_expr_node(m, e);
@@ -151,7 +151,7 @@ static neo_expr forward_else(const copies *c, neo_expr e) {
   return neo_load_else(m, from, arg, n.arg.n - 1, arg[n.arg.n - 1], n.span);
 }
 
-/* Is the element there that is read? 0: always. */
+/* The condition that the element exists; 0: always. */
 static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
@@ -175,7 +175,7 @@ static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
   return is;
 }
 
-/* What is read of a copy, as `value` of the definition that the copy is. */
+/* The read of a copy, as its `value` at that position. */
 static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr value) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
@@ -222,7 +222,7 @@ static bool reads_copy(const neo_module *m, neo_expr e, const void *c) {
   return is_read_of_copy(c, e);
 }
 
-/* The value of t, which may be a copy of copies, as reads of what is none; 0: it is not found. */
+/* The value of copy t without reads of copies; 0: a circle of copies. */
 static neo_expr resolved(copies *c, neo_tensor t) {
   neo_expr value = c->value[t.i];
   c->reader = neo_tensor_piece(c->m, t, 0);
@@ -239,9 +239,8 @@ static neo_expr resolved(copies *c, neo_tensor t) {
   return (neo_expr){0};
 }
 
-/* Finds the values of all copies. Copies that read each other in a circle, as a carry of a loop in a loop that begins with what it
- * was at the end of the iteration before, are resolved after one of them stays as it is, which is one of few axes: in the
- * outermost loop. */
+/* The values of all copies. Nested loops can make a circle of copies: a carry begins with its own last value of the iteration
+ * before. A copy of least rank, in an outer loop, then stays a tensor. */
 static neo_expr *resolve(copies *c, neo_arena *a) {
   neo_module *m = c->m;
   for (;;) {
@@ -259,10 +258,10 @@ static neo_expr *resolve(copies *c, neo_arena *a) {
   }
 }
 
-/* ---- carries that change places */
+/* ---- rotating carries */
 
-/* The tensor that t has the elements of in the round before, in the same places, with *first in round 0; 0:
- * there is none. */
+/* The tensor whose previous iteration t equals, element by element, with *first in iteration 0; 0:
+ * none. */
 static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
   neo_module *m = c->m;
   neo_tensor none = {0};
@@ -282,7 +281,7 @@ static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
   return same && !(neo_expr_axes(m, *first) & 1) ? from : none;
 }
 
-/* The value of a tensor in a cycle of carries: their first values, one after the other; 0: it is in none. */
+/* The value of a tensor in a cycle of carries: their first values in turn; 0: it is in none. */
 static neo_expr rotated(const copies *c, neo_tensor t) {
   enum { MOST = 8 };
   neo_module *m = c->m;
@@ -302,7 +301,7 @@ static neo_expr rotated(const copies *c, neo_tensor t) {
   return value;
 }
 
-/* Gives the definitions of such carries these values: they are part of no recurrence then. */
+/* Writes these values; the definitions leave the recurrence. */
 static void write_rotations(copies *c) {
   neo_module *m = c->m;
   uint32_t n = (uint32_t)m->tensors.n, id;

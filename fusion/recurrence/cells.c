@@ -84,7 +84,7 @@ neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, const neo_
                            : neo_op2(o->m, NEO_OP_MOD, p, outline_number(o, r->fold[k].n));
 }
 
-/* Where the rows begin .. end - 1 of a level begin along the tensor's axis. */
+/* The position in memory of the first row of a level with rows begin .. end - 1. */
 static neo_expr begin_of(const outliner *o, neo_tensor t, uint32_t axis, neo_expr level,
                          neo_expr begin, neo_expr end) {
   neo_expr all = neo_tensor_extent(o->m, t, axis);
@@ -92,7 +92,7 @@ static neo_expr begin_of(const outliner *o, neo_tensor t, uint32_t axis, neo_exp
   return neo_op2(o->m, NEO_OP_MUL, neo_op2(o->m, NEO_OP_MOD, level, outline_number(o, 2)), free);
 }
 
-/* The first row of the level, which may be none that there is. */
+/* The first row of the level, which may be beyond the last one. */
 static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tensor first,
                          neo_expr level) {
   neo_module *m = o->m;
@@ -100,7 +100,8 @@ static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tenso
   return neo_cast(m, NEO_I64_T, neo_load_else(m, first, &level, 1, none, x->rec.span));
 }
 
-/* Where row `at`, as written, lies, which x reads as `row`. `first`: what stands for x->level.first. */
+/* The position in memory of row `at`, as written, which x reads as `row`. `first`: the copy of
+ * x->level.first. */
 static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_tensor t,
                             uint32_t axis, neo_tensor first, neo_expr row, neo_expr at) {
   neo_expr one = outline_number(o, 1);
@@ -163,7 +164,7 @@ neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instan
 
 /* ---- stores of the tree */
 
-/* Where rows of a level lie is no matter of the row alone. */
+/* The position of a row of levels does not depend on the row alone. */
 void outline_add_stores(outliner *o) {
   neo_module *m = o->m;
   for (uint32_t t = 1; t < o->n_tensors; t++) {

@@ -1,5 +1,5 @@
-/* The loops that end early (early_exit.h), those in other loops first: what they skip is then in
- * iterations that may be skipped, too.
+/* Loops with an early exit (early_exit.h), inner loops first, so that iterations that may be
+ * skipped include what inner loops skip.
  *
  *     band t                                     band t in 0..T
  *       band r                        ->           exit unless alive.t[t - n]

@@ -1,6 +1,6 @@
-/* The tree with exits and guards (early_exit.h). Each leaf that is skipped gets a guard; guards of
- * one condition, which is one iteration's, are joined; and a band whose whole iteration is under
- * one ends early:
+/* The tree with exits and guards (early_exit.h). Each skipped leaf gets a guard; adjacent guards
+ * with the condition of one iteration are joined; and a band whose whole iteration is under one
+ * guard exits early:
  *
  *     band r              band r                     band r                         band r
  *       leaf alive[r]       guard c: leaf alive[r]     guard c: alive[r], h[r]        exit unless c
@@ -69,7 +69,7 @@ static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   return neo_load_else(m, cells_of(q), index, q->n_loops, always, x->rec.span);
 }
 
-/* Does it hold in every case, as there is no earlier iteration? */
+/* Does it always hold, since there is no earlier iteration? */
 static bool holds_always(const neo_module *m, neo_expr condition) {
   bool always = false;
   int64_t at;
@@ -105,8 +105,8 @@ static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   return neo_tree_sequence(q->o->a, &out);
 }
 
-/* Neighbours with the same condition are under one guard: it is read before anything of them runs.
- */
+/* Joins neighbours with the same condition under one guard, which is read before any of them
+ * runs. */
 static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   neo_trees all = {0}, out = {0}, run = {0};
@@ -166,8 +166,8 @@ static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
   return is && !early_exit_uses_index(m, c, band->index) ? c : (neo_expr){0};
 }
 
-/* The band as two: the first n iterations of the loop, which always run, then those that are not dead; null: it is not
- * known which they are.
+/* Splits the band: the first n iterations of the loop, which always run, then those
+ * that are not dead; null: not known which they are.
  *
  *     band r in 0..L down: guard c: h[r]   ->   band r in L-n..L down: h[r]
  *                                               band r in 0..L-n below rounds[t] down: guard c: h[r] */
@@ -199,14 +199,14 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   return neo_tree_sequence(o->a, &both);
 }
 
-/* A guard around all that runs in the band is around it, where its condition is of an iteration
- * around; else, where it fails the band ends. */
+/* Moves a guard around the whole band's body out of the band, if its condition is of an outer
+ * iteration; else the band exits where the condition fails. */
 static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   const neo_tree *in = early_exit_guarded(q, t->children.at[0]), *first = NULL;
   neo_trees out = {0};
   if (in->kind == NEO_TREE_SEQUENCE && in->children.n == 2 &&
-      in->children.at[0]->kind == NEO_TREE_EXIT) { /* of a loop in this one */
+      in->children.at[0]->kind == NEO_TREE_EXIT) { /* an inner loop's */
     first = in->children.at[0];
     NEO_PUSH(a, &out, first);
   }

@@ -40,16 +40,16 @@ typedef struct {
   const outliner *o;
   const outline_loops *ending; /* loops that may end early */
   neo_tensor tensor;
-  const neo_order_step *loop[OUTLINE_FOLDS];   /* around its definition, the outermost first */
+  const neo_order_step *loop[OUTLINE_FOLDS];   /* loops around its definition, outermost first */
   const neo_order_member *made[OUTLINE_FOLDS]; /* the definition in each */
   uint32_t n_loops, first, level;              /* the loops asked about, which count as one */
   bool by_level;                               /* its iterations are levels of rows */
   const outline_instance *x;                   /* at hand */
-  bool after;                                  /* the walk is after a band */
+  bool after;                                  /* the walk is past a band */
   bool good;
   int64_t n, n_apart;   /* slices that are needed: in place, or not */
-  bool reads_iteration; /* an instance reads what the same iteration makes */
-  int64_t head;         /* iterations that are computed before the first band */
+  bool reads_iteration; /* an instance reads results of its own iteration */
+  int64_t head;         /* iterations that run before the first band */
 } fold_look;
 
 static void need(fold_look *l, int64_t in_place, int64_t apart) {
@@ -117,7 +117,7 @@ static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
   return is && d->least >= 0;
 }
 
-/* Where along its axis the element lies that is read. */
+/* The position of the read element along its axis. */
 static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   const outline_instance *x = l->x;
   const neo_order_member *own = x->iterations == 1 ? outline_member(l->loop[0], x->def) : NULL;
@@ -197,8 +197,9 @@ static bool is_along(const fold_look *l, uint32_t axis) {
   return is;
 }
 
-/* Is it read for the element of the same position in the iteration at hand, before that is written? A sum over an equation
- * of data may be added up where its result lies (codegen/lower/segment), before its end reads anything. */
+/* Is it read for the element of the same position in the current iteration, before that is written?
+ * A sum over an equation of data may be accumulated in its result (codegen/lower/segment), before
+ * its end reads anything. */
 static bool is_own(const fold_look *l, neo_expr read) {
   const outliner *o = l->o;
   const outline_instance *x = l->x;
@@ -232,9 +233,9 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   need(l, in_place && d.least && is_own(l, read) ? d.most : d.most + 1, d.most + 1);
 }
 
-/* ---- who makes it */
+/* ---- producers */
 
-/* Iterations that are computed at once must lie one after the other in memory. */
+/* Iterations that run at once must be contiguous in memory. */
 static void look_made(fold_look *l, bool outermost) {
   const outline_instance *x = l->x;
   uint32_t axis = l->made[0]->axis;
@@ -249,7 +250,7 @@ static void look_made(fold_look *l, bool outermost) {
   l->head += outermost && !l->first && !l->after ? x->iterations : 0;
 }
 
-/* outermost: it is in no band. */
+/* Walks the tree; outermost: in no band. */
 static void look_tree(fold_look *l, const neo_tree *t, bool outermost) {
   bool band = t->kind == NEO_TREE_BAND;
   if (t->kind == NEO_TREE_LEAF) {
@@ -383,17 +384,17 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
   o->storage[t.i] = out;
 }
 
-void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order) {
-  outline_loops ending = outline_ending_loops(o, order);
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order,
+                          const outline_loops *ending) {
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
       if (neo_list_at(o->m, out, i) < o->n_tensors)
-        fold_tensor(o, t, order, &ending, (neo_tensor){neo_list_at(o->m, out, i)});
+        fold_tensor(o, t, order, ending, (neo_tensor){neo_list_at(o->m, out, i)});
   }
 }
 
-/* ---- what is overwritten */
+/* ---- overwritten elements */
 
 typedef struct {
   fold_look reader;
@@ -467,7 +468,7 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
   bool is = false;
   if (x->iterations != 1 ||
-      p->iterations != 1) /* all that are made at once have slices of their own */
+      p->iterations != 1) /* iterations that run at once have their own slices */
     return false;
   for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
     is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));
