@@ -56,7 +56,9 @@ def symbols(paths):
 
 
 def main(arguments):
-    source_of = {path: source for source, path in objects(arguments[-1]).items()}
+    own = os.path.abspath(arguments[-1]).startswith(ROOT)  # it may have objects of sources that are gone
+    source_of = {path: source for source, path in objects(arguments[-1]).items()
+                 if not own or os.path.exists(os.path.join(ROOT, source))}
     defined, used = symbols(source_of)
     users = collections.defaultdict(set)
     for path, names in used.items():
