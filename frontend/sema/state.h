@@ -20,10 +20,11 @@
 #include "base/map.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
-enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
+enum { NEO_MAX_RANK = NEO_TENSOR_RANK, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
 
 typedef struct neo_fe neo_fe;
 typedef struct neo_inst neo_inst;
