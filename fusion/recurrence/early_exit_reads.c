@@ -134,7 +134,7 @@ static bool reads_run(hand_look *l, neo_def reader, neo_tensor t, const uint32_t
 }
 
 /* Does the definition, of another loop or of none, hand an element on to who asks for iterations that ran alone, by itself
- * or by others?
+ * or by others? One of none runs for all iterations, of a batch whether they ran or not.
  *
  *     y[t, r] = (h[t, r - 1] else u[t]),     G = sum[t, r: 0 .. rounds[t]] y[t, r]*d[t, r] */
 static bool hands_on(hand_look *l, neo_def d, const place *p) {
@@ -144,9 +144,10 @@ static bool hands_on(hand_look *l, neo_def d, const place *p) {
   neo_tensor t = {neo_list_at(m, rec.out, 0)};
   uint32_t axis[OUTLINE_FOLDS];
   bool recurs = q->recurrence[d.i] != 0;
-  bool on = (recurs || rec.reducer == NEO_RED_NONE) && rec.out.n == 1 && !rec.out_map.n &&
-            !q->steers[t.i] && !q->read_after[t.i] && neo_tensor_at(m, t)->pieces.n == 1 &&
-            neo_tensor_at(m, t)->role == NEO_ROLE_TEMP && q->hands[d.i] != HANDS_NOT &&
+  bool on = (recurs || (!q->batches && rec.reducer == NEO_RED_NONE)) && rec.out.n == 1 &&
+            !rec.out_map.n && !q->steers[t.i] && !q->read_after[t.i] &&
+            neo_tensor_at(m, t)->pieces.n == 1 && neo_tensor_at(m, t)->role == NEO_ROLE_TEMP &&
+            q->hands[d.i] != HANDS_NOT &&
             (early_exit_loop(q)->down || !outline_member(early_exit_loop(q), d)) &&
             find_axes(q, &rec, p, axis);
   for (uint32_t k = 0; k < q->n_loops && on && q->hands[d.i] == HANDS_ON; k++)
