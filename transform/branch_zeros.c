@@ -19,7 +19,7 @@ typedef struct {
   neo_arena *a;
   zero *of;              /* zeros, by tensor */
   const bool *recurrent; /* in a recurrence, by definition */
-  uint64_t loops;        /* axes of the definition at hand */
+  uint64_t loops;        /* axes of the current definition */
   neo_def at;            /* current definition */
 } zeros;
 

@@ -81,7 +81,8 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   return e;
 }
 
-/* Readers outside of the recurrence need the copy in memory. The loop, which may end early, then writes it, and reads it. */
+/* Readers outside of the recurrence need the copy in memory. The loop, which may exit early, then
+ * writes it, and reads it. */
 static bool is_kept(const copies *c, neo_tensor t, neo_expr first) {
   return c->outside[t.i] && c->of[neo_expr_node(c->m, first)->attr] == c->of[t.i];
 }
@@ -222,7 +223,7 @@ static bool reads_copy(const neo_module *m, neo_expr e, const void *c) {
   return is_read_of_copy(c, e);
 }
 
-/* The value of copy t without reads of copies; 0: a circle of copies. */
+/* The value of copy t without reads of copies; 0: a cycle of copies. */
 static neo_expr resolved(copies *c, neo_tensor t) {
   neo_expr value = c->value[t.i];
   c->reader = neo_tensor_piece(c->m, t, 0);
@@ -239,8 +240,8 @@ static neo_expr resolved(copies *c, neo_tensor t) {
   return (neo_expr){0};
 }
 
-/* The values of all copies. Nested loops can make a circle of copies: a carry begins with its own last value of the iteration
- * before. A copy of least rank, in an outer loop, then stays a tensor. */
+/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own last
+ * value of the iteration before. A copy of least rank, in an outer loop, then stays a tensor. */
 static neo_expr *resolve(copies *c, neo_arena *a) {
   neo_module *m = c->m;
   for (;;) {

@@ -1,13 +1,15 @@
-/* Storage of folded tensors. A tensor whose axis fold.c folds to n elements is stored in a smaller one; position r along the
- * axis is element r % n of it:
+/* Circular buffers: storage of folded tensors. A tensor whose axis fold.c folds to n elements is
+ * stored in a smaller one, with position r of the axis in its element r % n:
  *
  *     h[r, j] = f(h[r - 1, j])     ->     folded[r % 2, j] = f(folded[(r - 1) % 2, j])
  *
- * Axes of extents S and R that are folded together have n cells for both, and position s, r is element (s*R + r) % n.
+ * Axes of extents S and R that are folded together have n cells for both, with position s, r in
+ * (s*R + r) % n.
  *
- * A tensor by levels, c[p, j] = f[p, j]*(c[placed[p], j] else 0), keeps the rows of two levels at a time. The rows of two
- * levels are never more than the V rows of the tensor, so rows of even levels are at the beginning of its memory, and rows of
- * odd levels at its end. Row p of level l, whose rows are begin .. end - 1, is at
+ * A tensor in level order, c[p, j] = f[p, j]*(c[placed[p], j] else 0), stores the rows of two
+ * levels. Two levels never have more than the V rows of the tensor, so rows of even levels are at
+ * the beginning of its memory, and rows of odd levels at its end. Row p of level l, whose rows are
+ * begin .. end - 1, is at
  *
  *     p - begin + (l % 2) * (V - (end - begin))
  *
@@ -51,7 +53,7 @@ neo_tensor outline_memory_of(const outliner *o, neo_tensor t) {
 
 /* ---- positions */
 
-/* The fold along the axis; n_folds: there is none. */
+/* The fold along the axis; n_folds: none. */
 static uint32_t fold_along(const outline_storage *r, uint32_t axis) {
   uint32_t k = 0;
   while (k < r->n_folds && r->fold[k].axis != axis)
@@ -59,7 +61,7 @@ static uint32_t fold_along(const outline_storage *r, uint32_t axis) {
   return k;
 }
 
-/* The position along fold k's axis, and along those that are joined with it. */
+/* The position along fold k's axis, and along the axes joined with it. */
 static neo_expr position_along(const outliner *o, neo_tensor t, uint32_t k, const neo_expr *at) {
   neo_module *m = o->m;
   const outline_fold *fold = o->storage[t.i].fold;
@@ -132,7 +134,7 @@ neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_exp
              : outline_cell(o, t, axis, at);
 }
 
-/* Where the instance's elements begin along the axis. */
+/* The beginning of the instance's elements along the axis. */
 static neo_expr begin_along(const outliner *o, const outline_instance *x, uint32_t axis) {
   neo_out_dim map = neo_out_map_at(o->m, x->rec.out_map, axis);
   if (!x->fixed[axis] && !x->base[axis].i)

@@ -1,5 +1,5 @@
-/* Storage folding (as Halide's): of a tensor that nobody outside needs as many slices are enough, along a loop's axis, as
- * iterations that its readers reach back, and one for the iteration at hand:
+/* Storage folding (as Halide's): a tensor that is not needed outside stores along a loop's axis
+ * only as many slices as iterations that its readers reach back, and the current one:
  *
  *   band t in 0..T                                   store u [1, 2, N] at (d0 % 1, d1 % 2, d2)
  *     band r in 0..R                                 store h [2, N] at (d0 % 2, d1)
@@ -8,43 +8,46 @@
  *                     # h[t - 1], h[t - 2]               leaf u[t, r]
  *                                                      leaf h[t]
  *
- * (How many iterations a value lives: the occupancy vectors of D. Wilde and S. Rajopadhye, along one axis.) Each loop around
- * a definition is asked by itself, the outermost first:
+ * (Lifetimes in iterations: the occupancy vectors of D. Wilde and S. Rajopadhye, along one axis.)
+ * Each loop around a definition is examined alone, the outermost first:
  *
- * - who reads in the same iterations of the loops around it reads elements of a constant number of iterations before;
- * - who reads after it reads those of the last iterations. These stay until the next iteration of the loop around that has
- *   the same slice, and such reads need one of their own there;
- * - iterations of the outermost loop that are made at once, as positions of an axis, are the first ones, and find all
- *   that was made before.
+ * - readers in the same iterations of the outer loops read elements of a constant number of
+ * iterations before;
+ * - readers after the loop read the last iterations. Their slices live until the outer loop's next
+ * iteration with the same slice, and such reads need one of their own there;
+ * - iterations of the outermost loop that run at once, as positions of an axis, are the first ones,
+ * and find all earlier elements.
  *
- * What is written in an iteration is in the place of what the one before could read last, so the order within an iteration
- * does not matter. Where elements that far back are only read for the element that takes their place, as h[t - 2, i] for
- * h[t, i], and nothing else of the iteration reads what is written, one slice less is enough: an element is read before it is
- * replaced. What is computed so is not computed again: who reads it is in another segment (segments.c).
+ * An iteration overwrites the slice that the one before read last, so the order within an iteration
+ * does not matter. If elements that far back are only read for the element that replaces them, as
+ * h[t - 2, i] for h[t, i], and nothing else of the iteration reads the new one, one slice less is
+ * enough: an element is read before it is replaced. Such a value is not recomputed: its readers are
+ * in another segment (segments.c).
  *
- * Loops in one another of which each starts from the values that the iteration before ended with count as one loop, whose
- * iterations are those of the innermost one, where that needs fewer slices:
+ * Nested loops each of which starts from the last values of the iteration before count as one loop,
+ * whose iterations are those of the innermost one, if that needs fewer slices:
  *
  *   band s in 0..S                                       store n at ((d0*R + d1) % 2, d2)
  *     band r in 0..R                                ->
  *       leaf n[s, r]  # reads n[s, r - 1], n[s - 1, R - 1]
  *
- * An outer loop that may end early is none of them: what is in the cells then depends on the iteration that ran last.
+ * Outer loops with an early exit are excluded: the contents of the cells then depend on the last
+ * iteration that ran.
  *
- * Of rows in levels (levels.c) an iteration is a level. Two are enough where rows are read in their own level and the next
- * one alone (neo_rows_are_chains). Of what is hoisted for blocks of iterations (hoist.c) one block is there.
- * Where elements lie then, cells.c says. */
+ * For rows in level order (levels.c) an iteration is a level. Two are enough if rows are read in
+ * their own level and the next one alone (neo_rows_are_chains). Of hoisted definitions (hoist.c)
+ * one block is stored. cells.c has the positions of elements. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
   const outliner *o;
-  const outline_loops *ending; /* loops that may end early */
+  const outline_loops *ending; /* loops with an early exit */
   neo_tensor tensor;
   const neo_order_step *loop[OUTLINE_FOLDS];   /* loops around its definition, outermost first */
-  const neo_order_member *made[OUTLINE_FOLDS]; /* the definition in each */
-  uint32_t n_loops, first, level;              /* the loops asked about, which count as one */
+  const neo_order_member *made[OUTLINE_FOLDS]; /* the member of each */
+  uint32_t n_loops, first, level;              /* the examined loops, which count as one */
   bool by_level;                               /* its iterations are levels of rows */
-  const outline_instance *x;                   /* at hand */
+  const outline_instance *x;                   /* current instance */
   bool after;                                  /* the walk is past a band */
   bool good;
   int64_t n, n_apart;   /* slices that are needed: in place, or not */
@@ -91,13 +94,13 @@ static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
   return l->x->iterations == 1;
 }
 
-/* How many iterations of the loop lie between two. */
+/* The iterations of the loop between two. */
 static neo_expr between(const outliner *o, const neo_order_step *loop, neo_expr first,
                         neo_expr later) {
   return loop->down ? outline_difference(o, first, later) : outline_difference(o, later, first);
 }
 
-/* Adds iterations of loop `level` to those of the loops around it, in iterations of loop `level`. */
+/* Outer iterations and those of loop `level`, in iterations of loop `level`. */
 static neo_expr with_inner(const fold_look *l, uint32_t level, neo_expr outer, neo_expr inner) {
   neo_module *m = l->o->m;
   neo_expr extent = neo_tensor_extent(m, l->tensor, l->made[level]->axis);
@@ -108,7 +111,7 @@ typedef struct {
   int64_t least, most;
 } distance;
 
-/* The values of a distance, none of which is below 0: the index of a band of few iterations has few. */
+/* The values of a distance, none below 0: the index of a band of few iterations has few. */
 static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
   neo_facts none = {0};
   bool is = outline_distance(l->o, e, outline_number(l->o, 0), &d->most);
@@ -128,7 +131,7 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
 }
 
-/* How many iterations after that of the element that is read the reader runs, of loops first .. level as one. */
+/* The iterations from the read element to the reader, with loops first .. level as one. */
 static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_expr read,
                         distance *d) {
   neo_expr sum = outline_number(l->o, 0), here;
@@ -142,7 +145,7 @@ static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_
   return is_distance(l, sum, d);
 }
 
-/* How many iterations before the loops' last one, which is that of the extents' ends. */
+/* The iterations between the read element and the loops' last one, at the extents' ends. */
 static bool distance_from_end(const fold_look *l, neo_expr read, distance *d) {
   neo_expr sum = outline_number(l->o, 0), one = outline_number(l->o, 1), here;
   for (uint32_t k = l->first; k <= l->level; k++) {
@@ -156,7 +159,7 @@ static bool distance_from_end(const fold_look *l, neo_expr read, distance *d) {
   return is_distance(l, sum, d);
 }
 
-/* How many levels lie between the row that is read and the reader's. */
+/* The levels between the read row and the reader's. */
 static bool level_distance(const fold_look *l, neo_expr read, distance *d) {
   const outliner *o = l->o;
   const neo_order_member *reader = outline_member(l->loop[0], l->x->def);
@@ -307,7 +310,7 @@ static bool is_hoisted(const outliner *o, neo_def d) {
   return false;
 }
 
-/* The largest number of positions along the axis of loop `level`; 0: it is not known. */
+/* The most positions along the axis of loop `level`; 0: unknown. */
 static int64_t most_along(const fold_look *l, uint32_t level) {
   neo_facts none = {0};
   int64_t lo, hi;
@@ -327,7 +330,8 @@ static bool may_end_early(const fold_look *l, uint32_t level) {
   return may;
 }
 
-/* May loops first .. last count as one? All elements of an inner loop's axis are made before the next iteration around it. */
+/* May loops first .. last count as one? All elements of an inner loop's axis are made before the
+ * next outer iteration. */
 static bool may_join(const fold_look *l, uint32_t first, uint32_t last) {
   bool may = true;
   for (uint32_t k = first + 1; k <= last && may; k++)
@@ -336,12 +340,13 @@ static bool may_join(const fold_look *l, uint32_t first, uint32_t last) {
   return may;
 }
 
-/* The slices that are needed, in place only where no other fold is along the axis of a loop. */
+/* The slices that are needed; in place only if no other fold is along the axis of a loop. */
 static int64_t slices(const fold_look *l, bool alone) {
   return alone && !l->first && !l->reads_iteration ? l->n : l->n_apart;
 }
 
-/* Finds loops first .. *last that need fewer slices as one than the n[k] of each, 0 for all, and how many; 0: none do. */
+/* Finds loops first .. *last that as one need fewer slices than the n[k] of each (0: all), and how
+ * many; 0: none. */
 static int64_t find_joined(fold_look *l, const neo_tree *tree, uint32_t first, const int64_t *n,
                            uint32_t *last) {
   for (*last = l->n_loops - 1; *last > first; --*last) {
@@ -357,7 +362,8 @@ static int64_t find_joined(fold_look *l, const neo_tree *tree, uint32_t first, c
   return 0;
 }
 
-/* What is in place of the element that it is computed of is folded along the outermost loop alone, or all of them as one. */
+/* Finds the folds. If elements replace their operands, the only fold is along the outermost loop,
+ * or along all loops as one. */
 static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
   int64_t n[OUTLINE_FOLDS] = {0}, joined;
   bool inner = false;
@@ -416,8 +422,8 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 
 typedef struct {
   fold_look reader;
-  int64_t n;     /* slices along the outermost loop, or it and those that count as one with it */
-  int64_t later; /* iterations after that of the reader, in which it is written */
+  int64_t n;     /* slices along the outermost loop, or the loops joined with it */
+  int64_t later; /* iterations from the reader's to that of the write */
   bool reads, is;
 } overwrite_look;
 
@@ -432,7 +438,7 @@ static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
       l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) || d.most + l->later >= l->n;
 }
 
-/* How many iterations of the loops that are looked at p runs before x; false: it is no constant. */
+/* The iterations of the examined loops from p to x; false: not a constant. */
 static bool find_later(overwrite_look *l, const outline_instance *x, const outline_instance *p) {
   const outliner *o = l->reader.o;
   neo_expr sum = between(o, l->reader.loop[0], p->iteration, x->iteration), of_x, of_p;
@@ -445,7 +451,7 @@ static bool find_later(overwrite_look *l, const outline_instance *x, const outli
   return outline_distance(o, sum, outline_number(o, 0), &l->later);
 }
 
-/* Are both in the same iterations of the loops in those looked at along which the storage is folded? */
+/* Are both in the same iterations of the examined loops that the storage is folded along? */
 static bool are_together(const overwrite_look *l, const outline_storage *r,
                          const outline_instance *x, const outline_instance *p) {
   const outliner *o = l->reader.o;
@@ -478,7 +484,7 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
   outline_reads(o, p, look_overwritten, &l);
   if (!l.later && (l.reads || makes) && !are_together(&l, r, x, p))
     return true;
-  if (!l.n || (p != x && p->def.i == x->def.i && !l.later)) /* parts have own elements */
+  if (!l.n || (p != x && p->def.i == x->def.i && !l.later)) /* parts have disjoint elements */
     return false;
   return l.is || (l.later >= l.n && makes);
 }

@@ -71,8 +71,8 @@ typedef struct {     /* iterations of a loop, or positions along an axis */
 
 typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
-  int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are there (cells.c) */
-  const neo_order_step *order; /* the loop along whose iterations they are */
+  int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are stored (cells.c) */
+  const neo_order_step *order; /* the loop of these iterations */
   bool joined;                 /* one cell: the next fold counts positions along both axes */
 } outline_fold;
 
@@ -269,9 +269,9 @@ neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo
 
 /* The expression of instance x by facts of kinds of rows; its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
-/* The outermost block around; null: there is none. */
+/* The outermost block around; null: none. */
 const outline_around *outline_block_around(const outliner *o);
-/* The row of an element of x in the block around; 0: it is in none. */
+/* The row of an element of x in the block around; 0: not in a block. */
 neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 
 typedef NEO_VEC(const neo_order_step *) outline_loops;
@@ -314,10 +314,11 @@ void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, i
 neo_tensor outline_memory_of(const outliner *o, neo_tensor t);
 /* The position along the axis, in memory, of the element at the positions `at`. */
 neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, const neo_expr *at);
-/* The same of what instance x reads, written `at`. `first`: of rows in levels, what stands for x->level.first. */
+/* The same for a read of instance x, written `at`. `first`: for rows in level order, the copy of
+ * x->level.first. */
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
                            uint32_t axis, const neo_expr *at, neo_tensor first);
-/* Where the instance's elements begin in memory. */
+/* The beginning of the instance's elements in memory. */
 neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);

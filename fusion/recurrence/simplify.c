@@ -69,7 +69,7 @@ static neo_expr only_term(const outliner *o, const neo_def_rec *r) {
               : (neo_expr){0};
 }
 
-/* Has a reduction axis no positions, wherever the others are? */
+/* Is a reduction axis empty for all positions of the others? */
 static bool has_empty_range(simplifier *s, const neo_def_rec *r) {
   for (uint32_t k = r->n_out; k < r->axes.n; k++) {
     const neo_axis_rec *axis = neo_def_axis(s->o->m, r, k);
