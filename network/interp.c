@@ -323,14 +323,17 @@ static neo_status check_finished(const neo_net_interp *p, neo_str *why) {
   return NEO_OK;
 }
 
-neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) {
+neo_status neo_net_interp_deliver(neo_net_interp *p, neo_str *why) {
   neo_status status = NEO_OK;
   while (p->queue.n && !status) {
     message m = take(p);
     status = deliver(p, &m, why);
   }
-  if (!status)
-    status = check_finished(p, why);
+  return status ? status : check_finished(p, why);
+}
+
+neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) {
+  neo_status status = neo_net_interp_deliver(p, why);
   for (uint32_t k = 0; k < p->n->actors.n && !status; k++)
     if (least_answered(p, k))
       status = update(p, k, why);

@@ -34,8 +34,10 @@ void neo_net_interp_every(neo_net_interp *p, uint32_t instances);
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed);
 /* Sends the inputs of an instance, without delivering them. */
 void neo_net_interp_send(neo_net_interp *p, const neo_net_instance *x);
-/* Delivers messages until none is on its way, and carries out the updates that are left. NEO_RANGE
- * and NEO_STATE are as neo_interp_run; NEO_INTERNAL: an answer is missing. */
+/* Delivers messages until none is on its way. NEO_RANGE and NEO_STATE are as neo_interp_run;
+ * NEO_INTERNAL: an answer is missing. */
+neo_status neo_net_interp_deliver(neo_net_interp *p, neo_str *why) NEO_MUST_CHECK;
+/* The same, and carries out the updates that are left: a barrier. */
 neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) NEO_MUST_CHECK;
 /* The loss of the k-th instance since the interpreter was made. Null: it is not known yet. */
 const neo_values *neo_net_interp_loss(const neo_net_interp *p, size_t k);

@@ -78,6 +78,12 @@ static bool check_out(const verifier *v, uint32_t k, const neo_net_port *p) {
   return true;
 }
 
+static bool check_copies(const verifier *v, uint32_t k) {
+  const neo_net_node *node = &v->n->nodes.at[k];
+  bool good = node->kind != NEO_NET_BCAST || (node->in.n == 1 && node->out.n > 0);
+  return good || fail(v, "node", k, "makes copies of one message for one reader or more");
+}
+
 static bool check_entries(const verifier *v, uint32_t k) {
   const neo_net_node *node = &v->n->nodes.at[k];
   const neo_module *m = module_of(v, node);
@@ -85,7 +91,7 @@ static bool check_entries(const verifier *v, uint32_t k) {
   if (moves != !m)
     return fail(v, "node", k, "its kind has no actor, or needs one");
   if (moves)
-    return true;
+    return check_copies(v, k);
   if (node->forward >= m->entries.n)
     return fail(v, "node", k, "has no forward entry");
   if (node->backward != NEO_NET_NONE && (node->backward >= m->entries.n || !node->out.n))
