@@ -28,7 +28,8 @@ static void copy_node(void *ctx, neo_expr e) {
   }
   if (neo_node_is_load(&n))
     attr = neo_import_tensor(x, (neo_tensor){n.attr}).i;
-  neo_expr made = neo_node_intern(x->to, (neo_op)n.op, (neo_type)n.type, attr, arg, n.arg.n, n.span);
+  neo_expr made =
+      neo_node_intern(x->to, (neo_op)n.op, (neo_type)n.type, attr, arg, n.arg.n, n.span);
   neo_map_set(&x->exprs, e.i, made.i);
 }
 

@@ -148,7 +148,8 @@ static bool is_param(const cutter *c, neo_tensor t) {
 
 typedef struct {
   const cutter *c;
-  bool param, operand, lookup; /* reads a parameter; anything else; a parameter at indices of data */
+  bool param, operand,
+      lookup; /* reads a parameter; anything else; a parameter at indices of data */
 } uses;
 
 static void note_use(void *ctx, neo_expr e) {

@@ -48,12 +48,12 @@ enum { NEO_NET_NONE = UINT32_MAX };
 /* A port. In the controller and in kinds that move rows there are no tensors of a module; `back`
  * then only says whether the answer has a payload, for which any tensor but 0 stands. */
 typedef struct {
-  uint32_t name;     /* name id of the model's tensor; 0: messages are empty and only start a node */
-  neo_tensor value;  /* in: the INPUT of the actor's module; out: what `forward` returns */
-  neo_tensor back;   /* in: the adjoint that `backward` returns; out: the INPUT that takes it; 0: the
+  uint32_t name;    /* name id of the model's tensor; 0: messages are empty and only start a node */
+  neo_tensor value; /* in: the INPUT of the actor's module; out: what `forward` returns */
+  neo_tensor back;  /* in: the adjoint that `backward` returns; out: the INPUT that takes it; 0: the
                         answer is empty */
-  bool gradient;     /* the answer has a payload */
-  uint32_t edge;     /* the port's one edge */
+  bool gradient;    /* the answer has a payload */
+  uint32_t edge;    /* the port's one edge */
 } neo_net_port;
 typedef NEO_VEC(neo_net_port) neo_net_ports;
 
@@ -62,11 +62,11 @@ typedef struct {
   uint32_t actor;             /* NEO_NET_NONE: of none */
   uint32_t forward, backward; /* entries of the actor's module; NEO_NET_NONE: nothing to compute */
   neo_net_ports in, out;
-  neo_tensor loss; /* LOSS: what `forward` returns, of the actor's module */
+  neo_tensor loss;  /* LOSS: what `forward` returns, of the actor's module */
   double additions; /* price of the forward pass at usual sizes, in additions */
 } neo_net_node;
 
-typedef struct { /* a value of an instance that the optimizer reads */
+typedef struct {   /* a value of an instance that the optimizer reads */
   neo_tensor of;   /* of the model that was cut; 0 after parsing */
   neo_tensor from; /* is returned by the node that computes it ... */
   neo_tensor to;   /* ... and is an INPUT of `update` */
@@ -87,8 +87,8 @@ typedef struct { /* from an out port to an in port */
 
 typedef struct neo_network {
   neo_arena *arena;
-  uint32_t name, entry;         /* name ids of the model and of its training entry */
-  NEO_VEC(neo_net_node) nodes;  /* node 0 is the controller; producers first, but for Bcast */
+  uint32_t name, entry;        /* name ids of the model and of its training entry */
+  NEO_VEC(neo_net_node) nodes; /* node 0 is the controller; producers first, but for Bcast */
   NEO_VEC(neo_net_edge) edges;
   NEO_VEC(neo_net_actor) actors;
   const char *whole; /* the reason why the loss is one node; null: it was cut */

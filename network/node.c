@@ -23,17 +23,17 @@ typedef struct {
   uint32_t actor;
   neo_module *m; /* the actor's */
   neo_import kept;
-  neo_tensor *sum; /* by pair: acc.W; 0: not in this actor */
+  neo_tensor *sum;          /* by pair: acc.W; 0: not in this actor */
   neo_tensor weight, total; /* the INPUT, and acc.weight; 0: none */
-  bool weighs;     /* an entry adds to acc.weight */
-  uint32_t nodes;  /* nodes that have their entries */
+  bool weighs;              /* an entry adds to acc.weight */
+  uint32_t nodes;           /* nodes that have their entries */
 } maker;
 
 typedef struct { /* a node of the actor */
   maker *k;
   uint32_t class, number; /* of the class, and of the node */
   neo_import x;
-  neo_tensors wrt, out;  /* of the gradient request; the first ones are of ports */
+  neo_tensors wrt, out;         /* of the gradient request; the first ones are of ports */
   neo_tensors results, updates; /* of the backward pass */
 } part;
 
@@ -229,7 +229,8 @@ static void import_needs(part *p) {
   const neo_net_step *s = p->k->s;
   neo_net_actor *actor = &p->k->n->actors.at[p->k->actor];
   for (size_t k = 0; k < s->needs.n; k++) {
-    neo_tensor t = s->needs.at[k].tensor, state = neo_tensor_at(s->m, s->needs.at[k].update)->updates;
+    neo_tensor t = s->needs.at[k].tensor,
+               state = neo_tensor_at(s->m, s->needs.at[k].update)->updates;
     bool input = neo_tensor_at(s->m, t)->role == NEO_ROLE_INPUT, known = false;
     bool here = input ? neo_import_known(&p->x, t).i != 0 : is_made_here(p, t) || s->asked[t.i];
     for (size_t j = 0; j < actor->seen.n; j++)
@@ -242,7 +243,8 @@ static void import_needs(part *p) {
       define(p->k->m, from, own(p->k->m, of));
     }
     NEO_PUSH(s->a, &p->results, from);
-    NEO_PUSH(p->k->n->arena, &actor->seen, (neo_net_seen){.of = t, .from = from, .node = p->number});
+    NEO_PUSH(p->k->n->arena, &actor->seen,
+             (neo_net_seen){.of = t, .from = from, .node = p->number});
   }
 }
 
@@ -422,8 +424,8 @@ static void add_entries(part *p) {
   node->forward = add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "forward"), tensors(p, &forward),
                             both ? updates : none);
   if (!both && (updates.n || p->results.n))
-    node->backward = add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "backward"),
-                               tensors(p, &p->results), updates);
+    node->backward =
+        add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "backward"), tensors(p, &p->results), updates);
   p->k->nodes++;
 }
 
@@ -505,8 +507,7 @@ static void make_update(maker *k) {
   if (k->total.i)
     clear(k, k->total, &updates);
   if (updates.n)
-    actor->update =
-        add_entry(k, NEO_ENTRY_TRAIN, "update", (neo_list){0}, tensors(&p, &updates));
+    actor->update = add_entry(k, NEO_ENTRY_TRAIN, "update", (neo_list){0}, tensors(&p, &updates));
 }
 
 void neo_net_make_actor(const neo_net_step *s, const neo_net_classes *c, const neo_net_owners *o,
@@ -519,7 +520,7 @@ void neo_net_make_actor(const neo_net_step *s, const neo_net_classes *c, const n
   k.sum = NEO_NEW_ARRAY(s->a, neo_tensor, s->pairs.n + 1);
   neo_import_frame(&k.kept);
   NEO_PUSH(n->arena, &n->actors, (neo_net_actor){.module = k.m, .update = NEO_NET_NONE});
-  for (uint32_t class = 0; class < c->n; class++)
+  for (uint32_t class = 0; class < c->n; class ++)
     if (o->of_class[class] == actor)
       make_node(&k, class);
   make_update(&k);

@@ -155,8 +155,7 @@ static void read_modules(reader *r, size_t at) {
     expect(r, "module");
     if (number(r, SIZE_MAX, "the number of a module") != r->n->actors.n)
       fail(r, at, "modules in the order of their numbers");
-    actor.module =
-        neo_module_parse(r->a, r->names, r->d, r->path, r->text + from, next - from);
+    actor.module = neo_module_parse(r->a, r->names, r->d, r->path, r->text + from, next - from);
     r->failed = r->failed || !actor.module;
     NEO_PUSH(r->a, &r->n->actors, actor);
     at = next;

@@ -155,7 +155,8 @@ static bool takes_request(neo_net_step *s, neo_tensors *roots, bool *taken, cons
 
 /* Updates of neither gradients nor instances belong to the model if the forward pass reads what
  * they change. */
-static bool takes_update(neo_net_step *s, neo_tensors *roots, neo_tensors *others, const bool *read) {
+static bool takes_update(neo_net_step *s, neo_tensors *roots, neo_tensors *others,
+                         const bool *read) {
   size_t left = 0, all = others->n;
   for (size_t k = 0; k < all; k++) {
     neo_tensor u = others->at[k];

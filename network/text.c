@@ -18,8 +18,8 @@
  * the tensor that the producer returns, and the one that takes its adjoint; `to` the reader's
  * input, and the adjoint that it answers with. `-` is none. The modules end the text, in the IR's
  * form (ir/text.h). */
-#include "ir/print.h"
 #include "ir/text.h"
+#include "ir/print.h"
 #include "network/network.h"
 
 typedef struct {

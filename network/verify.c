@@ -34,8 +34,9 @@ static bool same_shape(const verifier *v, const neo_net_edge *e) {
   const neo_module *a = module_of(v, &v->n->nodes.at[e->from]);
   const neo_module *b = module_of(v, &v->n->nodes.at[e->to]);
   neo_tensor x = end_of(v, e, false)->value, y = end_of(v, e, true)->value;
-  return !a || !b || (neo_tensor_type(a, x) == neo_tensor_type(b, y) &&
-                      neo_tensor_rank(a, x) == neo_tensor_rank(b, y));
+  return !a || !b ||
+         (neo_tensor_type(a, x) == neo_tensor_type(b, y) &&
+          neo_tensor_rank(a, x) == neo_tensor_rank(b, y));
 }
 
 static bool check_edge(const verifier *v, uint32_t k) {

@@ -7,8 +7,7 @@
 
 enum { STEPS = 5 };
 
-#define HEAD                                           \
-  "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
+#define HEAD "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
 #define LOSS "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\n"
 #define SGD "train loss using optim.sgd(lr = 0.1)\n"
 
@@ -59,9 +58,9 @@ static void a_chain_has_a_node_for_each_product_and_the_bits_of_the_step(void **
 }
 
 static void several_readers_get_copies_and_their_answers_are_added(void **state) {
-  const char *text = HEAD "a = nn.linear(X, out = 6)\nb = nn.linear(a, out = 6)\n"
-                          "c = nn.linear(a, out = 6)\nh[n, j] = b[n, j]*c[n, j] + tanh(a[n, j])\n"
-                          LOSS SGD;
+  const char *text =
+      HEAD "a = nn.linear(X, out = 6)\nb = nn.linear(a, out = 6)\n"
+           "c = nn.linear(a, out = 6)\nh[n, j] = b[n, j]*c[n, j] + tanh(a[n, j])\n" LOSS SGD;
   (void)state;
   assert_int_equal(count_of(text, NEO_NET_BCAST), 1);
   follow(text, 1e-6);
@@ -85,8 +84,8 @@ static void a_norm_over_all_gradients_is_that_of_all(void **state) {
 }
 
 static void each_actor_counts_its_own_updates(void **state) {
-  const char *text = HEAD "h = nn.linear(X, out = 6)\n" LOSS
-                          "train loss using optim.adam(lr = 0.01)\n";
+  const char *text =
+      HEAD "h = nn.linear(X, out = 6)\n" LOSS "train loss using optim.adam(lr = 0.01)\n";
   (void)state;
   assert_int_equal(actors_of(text), 2);
   follow(text, 1e-6);
@@ -159,36 +158,35 @@ static void a_loss_that_reads_gradients_is_one_node(void **state) {
 }
 
 static void an_optimizer_sees_values_of_the_instance(void **state) {
-  const char *text =
-      "import nn, optim\ndim B <= 6\ninput word[B] : i32 < 9\ninput Y[B] : i32 < 4\n"
-      "input rate\nparam T[9, 5] = normal(0, 1)\nx[b, j] = T[word[b], j]\n"
-      "touched[n < 9] = any[b] word[b] == n\nh = nn.linear(x, out = 6)\n" LOSS
-      "train loss over T using optim.adam_rows(touched, lr = 0.1)\n"
-      "train loss except T using optim.sgd(lr = 0.1)\n";
+  const char *text = "import nn, optim\ndim B <= 6\ninput word[B] : i32 < 9\ninput Y[B] : i32 < 4\n"
+                     "input rate\nparam T[9, 5] = normal(0, 1)\nx[b, j] = T[word[b], j]\n"
+                     "touched[n < 9] = any[b] word[b] == n\nh = nn.linear(x, out = 6)\n" LOSS
+                     "train loss over T using optim.adam_rows(touched, lr = 0.1)\n"
+                     "train loss except T using optim.sgd(lr = 0.1)\n";
   (void)state;
   follow(text, 1e-6);
 }
 
 static void an_optimizer_sees_an_input(void **state) {
-  const char *text = HEAD
-      "input rate\noptimizer by(w[..], g[..], r : f32) {\n update w[..] = w[..] - r*g[..] }\n"
-      "h = nn.linear(X, out = 6)\n" LOSS "train loss using by(rate)\n";
+  const char *text =
+      HEAD "input rate\noptimizer by(w[..], g[..], r : f32) {\n update w[..] = w[..] - r*g[..] }\n"
+           "h = nn.linear(X, out = 6)\n" LOSS "train loss using by(rate)\n";
   (void)state;
   follow(text, 1e-6);
 }
 
 static void averages_of_weights_are_of_the_weights_actor(void **state) {
-  const char *text = HEAD "h = nn.linear(X, out = 6)\n" LOSS
-                          "state S[i < 5, j < 6] = h.W[i, j]\n"
+  const char *text = HEAD "h = nn.linear(X, out = 6)\n" LOSS "state S[i < 5, j < 6] = h.W[i, j]\n"
                           "update S[i, j] = 0.9*S[i, j] + 0.1*h.W[i, j]\n" SGD;
   (void)state;
   follow(text, 1e-6);
 }
 
 static void a_node_that_reads_nothing_of_an_instance_is_started(void **state) {
-  const char *text = HEAD "param U[5, 3] = normal(0, 1)\nparam V[3, 6] = normal(0, 1)\n"
-                          "W[i, j] = sum[k] U[i, k]*V[k, j]\nQ[i, j < 6] = sum[k] W[i, k]*V[j % 3, k]\n"
-                          "a[n, j] = sum[i] X[n, i]*W[i, j]\nh[n, j] = a[n, j] + Q[0, j]\n" LOSS SGD;
+  const char *text =
+      HEAD "param U[5, 3] = normal(0, 1)\nparam V[3, 6] = normal(0, 1)\n"
+           "W[i, j] = sum[k] U[i, k]*V[k, j]\nQ[i, j < 6] = sum[k] W[i, k]*V[j % 3, k]\n"
+           "a[n, j] = sum[i] X[n, i]*W[i, j]\nh[n, j] = a[n, j] + Q[0, j]\n" LOSS SGD;
   (void)state;
   follow(text, 1e-5);
 }
@@ -203,11 +201,10 @@ static void a_recurrence_stays_inside_of_a_node(void **state) {
 }
 
 static void narrow_types_have_wide_sums(void **state) {
-  const char *text =
-      "import nn, optim\ndim B <= 6\ninput X[B, 5] : bf16\ninput Y[B, 4] : bf16\n"
-      "param W[5, 6] : bf16 = normal(0, 1)\nparam V[6, 4] : bf16 = normal(0, 1)\n"
-      "h[n, j] = tanh(sum[i] X[n, i]*W[i, j])\nL[n, j] = sum[i] h[n, i]*V[i, j]\n"
-      "loss = mean[n, j] (L[n, j] - Y[n, j])^2\noutput L\n" SGD;
+  const char *text = "import nn, optim\ndim B <= 6\ninput X[B, 5] : bf16\ninput Y[B, 4] : bf16\n"
+                     "param W[5, 6] : bf16 = normal(0, 1)\nparam V[6, 4] : bf16 = normal(0, 1)\n"
+                     "h[n, j] = tanh(sum[i] X[n, i]*W[i, j])\nL[n, j] = sum[i] h[n, i]*V[i, j]\n"
+                     "loss = mean[n, j] (L[n, j] - Y[n, j])^2\noutput L\n" SGD;
   (void)state;
   follow(text, 1e-2);
 }
@@ -254,9 +251,11 @@ static void any_order_of_messages_ends(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed < 40; seed++) {
     world w;
-    open_text(&w, HEAD "a = nn.linear(X, out = 6)\nb = nn.linear(a, out = 6)\nparam W[6, 6] = "
-                       "normal(0, 1)\nc[n, j] = tanh(sum[i] a[n, i]*W[i, j])\nd[n, j] = "
-                       "tanh(sum[i] b[n, i]*W[j, i])\nh[n, j] = c[n, j] + d[n, j]\n" LOSS SGD, 0);
+    open_text(&w,
+              HEAD "a = nn.linear(X, out = 6)\nb = nn.linear(a, out = 6)\nparam W[6, 6] = "
+                   "normal(0, 1)\nc[n, j] = tanh(sum[i] a[n, i]*W[i, j])\nd[n, j] = "
+                   "tanh(sum[i] b[n, i]*W[j, i])\nh[n, j] = c[n, j] + d[n, j]\n" LOSS SGD,
+              0);
     neo_str why = neo_str_in(&w.c.arena);
     neo_net_interp_order(w.net, seed);
     neo_net_interp_every(w.net, (uint32_t)seed % 5 + 1);

@@ -152,11 +152,8 @@ static const neo_values *input_of(void *ctx, uint32_t name) {
 }
 
 neo_net_instance world_instance(world *w, double weight) {
-  return (neo_net_instance){.number = w->steps++,
-                            .weight = weight,
-                            .sizes = w->sizes,
-                            .input = input_of,
-                            .ctx = w};
+  return (neo_net_instance){
+      .number = w->steps++, .weight = weight, .sizes = w->sizes, .input = input_of, .ctx = w};
 }
 
 static void compare(world *w, const char *what, neo_type type, const neo_values *want,

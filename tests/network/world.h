@@ -12,8 +12,8 @@ typedef struct {
   const char *path, *text; /* text null: the file `path` below the project's folder */
   const neo_define_option *defines;
   int n_defines;
-  bool wide;       /* all floats are f64 */
-  uint32_t nodes;  /* neo_net_options */
+  bool wide;         /* all floats are f64 */
+  uint32_t nodes;    /* neo_net_options */
   const char *entry; /* null: the first that trains */
 } world_model;
 
@@ -23,7 +23,7 @@ typedef struct {
   uint32_t entry;
   neo_network *n;
   int64_t *sizes;
-  neo_interp *whole;   /* the synchronous step */
+  neo_interp *whole; /* the synchronous step */
   neo_net_interp *net;
   neo_values **inputs; /* by tensor of m; of the instance to be sent */
   uint64_t steps;

@@ -1,5 +1,5 @@
-/* `neoc explain`: the IR after any pass and the tensors that gradients read, kernels and the
- * reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
+/* `neoc explain`: the IR after any pass and the tensors that gradients read, networks, kernels and
+ * the reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
  * JSON object; --html writes everything that does not depend on the machine's speed as a page. */
 #include "tools/neoc/explain/explain.h"
 #include "ir/print.h"
@@ -33,6 +33,14 @@ static void put_part(explainer *x, const char *name, part_fn *part) {
   put_text(x, name, &s);
 }
 
+static neo_status put_networks(explainer *x) {
+  neo_str text = neo_str_in(x->cli->arena);
+  neo_status s = neoc_explain_networks(x->cli, x->c, &text);
+  if (!s)
+    put_text(x, "network", &text);
+  return s;
+}
+
 static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
   explainer *x = ctx;
   (void)changed;
@@ -47,13 +55,17 @@ static neo_status explain(explainer *x) {
   const char *page = neoc_text(x->cli, NEOC_O_HTML, NULL);
   bool groups = neoc_has(x->cli, NEOC_O_GROUPS), schedule = neoc_has(x->cli, NEOC_O_SCHEDULE);
   bool kernels = neoc_has(x->cli, NEOC_O_KERNELS), timings = neoc_has(x->cli, NEOC_O_TIMINGS);
-  bool trees = neoc_has(x->cli, NEOC_O_SCHEDULE_TREE);
+  bool trees = neoc_has(x->cli, NEOC_O_SCHEDULE_TREE), network = neoc_has(x->cli, NEOC_O_NETWORK);
   neo_status s = neo_compile_front(c);
   if (!s && after && neo_streq(after, "front"))
     put_ir(x, c->module);
+  if (!s && network)
+    s = put_networks(x);
+  if (!s && network && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
+    return s;
   if (!s)
     s = neo_compile_passes(c);
-  if (!s && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
+  if (!s && !after && !network && !trees && !groups && !schedule && !kernels && !timings && !page)
     put_ir(x, c->module);
   if (!s && (trees || groups || schedule || kernels || page || (timings && !after)))
     s = neo_compile_kernels(c);
@@ -106,6 +118,10 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_usage(cli, "--trace gives the times of --html");
   if (!e && neoc_has(cli, NEOC_O_SIZE) && !page)
     e = neoc_usage(cli, "--size tells the memory of --html");
+  if (!e && neoc_has(cli, NEOC_O_NODES) && !neoc_has(cli, NEOC_O_NETWORK))
+    e = neoc_usage(cli, "--nodes is of --network");
+  if (!e)
+    (void)neoc_count(cli, NEOC_O_NODES, 0, 1, &e);
   if (e)
     return e;
   neo_str text = neo_str_in(cli->arena);
