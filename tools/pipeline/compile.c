@@ -10,6 +10,7 @@
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
+#include "tools/pipeline/network.h"
 #include "tools/pipeline/stages.h"
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,9 @@ static neo_status front(neo_compilation *c) {
   neo_status s = neo_compile_begin(c, &text, &n);
   if (!s)
     s = parse_source(c, text, n);
-  return s ? s : prepare(c);
+  if (!s)
+    s = prepare(c);
+  return s ? s : neo_compile_cut(c);
 }
 
 /* ---- kernels */

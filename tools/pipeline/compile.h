@@ -18,6 +18,7 @@
 #include "fusion/decision.h"
 #include "ir/pass.h"
 #include "ir/prove.h"
+#include "network/network.h"
 #include "tools/pipeline/records.h"
 #include "tools/pipeline/track.h"
 
@@ -74,6 +75,8 @@ typedef struct {
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
   bool pure;                 /* entries have no state (pure.c) */
+  bool network;              /* the library also has the networks of training entries */
+  uint32_t network_nodes;    /* see neo_net_options.nodes */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* folder of the shipped records; null: do not read them */
@@ -166,6 +169,7 @@ typedef struct neo_compilation {
   const char *failed_pass; /* null: none failed */
   const char *prefix;
   neo_module *module;
+  NEO_VEC(neo_network *) networks; /* one for each training entry, if asked for */
   neo_target target;
   neo_target host; /* target of the record and the thin entries: the target, or a GPU's host */
   NEO_VEC(neo_plan_image) images;

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/merge.h"
+#include "tools/pipeline/network.h"
 #include <errno.h>
 #include <string.h>
 
@@ -161,6 +162,8 @@ static neo_status make(neo_compilation *c) {
   neo_emit_leave(c);
   if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
     s = neo_emit_objects(c);
+  if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
+    s = neo_emit_networks(c);
   if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
   return s;

@@ -33,12 +33,11 @@ static void put_part(explainer *x, const char *name, part_fn *part) {
   put_text(x, name, &s);
 }
 
-static neo_status put_networks(explainer *x) {
-  neo_str text = neo_str_in(x->cli->arena);
-  neo_status s = neoc_explain_networks(x->cli, x->c, &text);
-  if (!s)
-    put_text(x, "network", &text);
-  return s;
+static void put_networks(explainer *x) {
+  neo_str s = neo_str_in(x->cli->arena);
+  for (size_t k = 0; k < x->c->networks.n; k++)
+    neo_network_print(x->c->networks.at[k], &s);
+  put_text(x, "network", &s);
 }
 
 static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
@@ -60,7 +59,7 @@ static neo_status explain(explainer *x) {
   if (!s && after && neo_streq(after, "front"))
     put_ir(x, c->module);
   if (!s && network)
-    s = put_networks(x);
+    put_networks(x);
   if (!s && network && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
     return s;
   if (!s)
@@ -118,10 +117,6 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_usage(cli, "--trace gives the times of --html");
   if (!e && neoc_has(cli, NEOC_O_SIZE) && !page)
     e = neoc_usage(cli, "--size tells the memory of --html");
-  if (!e && neoc_has(cli, NEOC_O_NODES) && !neoc_has(cli, NEOC_O_NETWORK))
-    e = neoc_usage(cli, "--nodes is of --network");
-  if (!e)
-    (void)neoc_count(cli, NEOC_O_NODES, 0, 1, &e);
   if (e)
     return e;
   neo_str text = neo_str_in(cli->arena);

@@ -23,9 +23,6 @@ void neoc_explain_costs(neoc_cli *cli, neo_compilation *c, neo_str *out);
  * only. (trees.c) */
 void neoc_explain_trees(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
-/* Writes the network of each training entry. After the front. (network.c) */
-neo_status neoc_explain_networks(neoc_cli *cli, neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
-
 /* As text only. (kernels.c) */
 void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out);
