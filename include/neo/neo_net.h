@@ -29,7 +29,7 @@ extern "C" {
 
 /* Tensors and entries are named as in the actor's model; null: there is none. */
 typedef struct {
-  const char *name; /* of the tensor in the whole model; null: messages are empty */
+  const char *name; /* name of the tensor in the whole model; null: messages are empty */
   const char *value, *back;
   int32_t edge, gradient; /* gradient: the answer has a payload */
 } neo_rt_net_port;
@@ -76,7 +76,7 @@ typedef struct neo_rt_network neo_rt_network;
 typedef struct {
   int32_t keys;  /* instances that may be on their way at a time; 0: 1 */
   int32_t every; /* instances after which an actor updates; 0: 1 */
-  uint64_t seed; /* of initial values and rand() */
+  uint64_t seed; /* seed of initial values and rand() */
 } neo_rt_net_config;
 
 typedef struct {

@@ -78,5 +78,6 @@ neo_rt_status neo_rti_net_allocate(neo_rt_network *n);
 void neo_rti_net_free(neo_rt_network *n);
 /* Finds where the arguments of all entries are. (bind.c) */
 neo_rt_status neo_rti_net_bind(neo_rt_network *n);
+/* Stores the message; the network can only be destroyed now. (message.c) */
 neo_rt_status neo_rti_net_fail(neo_rt_network *n, neo_rt_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

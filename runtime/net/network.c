@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-neo_rt_status neo_rti_net_fail(neo_rt_network *n, neo_rt_status status, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(n->error, sizeof n->error, fmt, args);
-  va_end(args);
-  n->failed = true;
-  return status;
-}
-
 /* ---- making */
 
 static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
@@ -139,7 +130,7 @@ static neo_rt_status update(neo_rt_network *n, int32_t actor, const neo_rti_net_
   return call(n, actor, &n->update[actor], s, n->updates[actor]++);
 }
 
-/* What an update reads of an instance makes it follow each. */
+/* An update that reads values of an instance follows each. */
 static neo_rt_status count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
   int32_t actor = n->net->nodes[node].actor;
   int32_t every = n->net->actors[actor].n_seen ? 1 : n->every;
@@ -161,8 +152,8 @@ static neo_rti_net_message take(neo_rt_network *n) {
   return m;
 }
 
-static void post_ports(neo_rt_network *n, int32_t first, int32_t count_, int32_t slot, bool back) {
-  for (int32_t k = 0; k < count_; k++)
+static void post_ports(neo_rt_network *n, int32_t first, int32_t n_ports, int32_t slot, bool back) {
+  for (int32_t k = 0; k < n_ports; k++)
     post(n, n->net->ports[first + k].edge, slot, back);
 }
 

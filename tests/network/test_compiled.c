@@ -51,6 +51,7 @@ static void open_job(job *j, const char *text, uint32_t nodes, int32_t keys, int
   world_begin(&j->w, SEED);
   neo_compilation_init(&j->c, &o);
   check_compiled(j, neo_compile_plan(&j->c));
+  check_compiled(j, neo_compile_networks(&j->c));
   check_compiled(j, neo_library_make(&j->c, &j->lib));
   j->net = dlsym(j->lib.handle, "model_net");
   assert_non_null(j->net);

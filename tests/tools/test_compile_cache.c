@@ -21,7 +21,10 @@ static const char model[] = "import nn\n"
                             "input never[3]\n"
                             "param W[N, 4] = 0.5\n"
                             "Y[b, j] = relu(sum[i] X[b, i]*W[i, j])\n"
-                            "output Y\n";
+                            "loss = sum[b, j] Y[b, j]\n"
+                            "optimizer plain(w[..], g[..]) { update w[..] = w[..] - g[..] }\n"
+                            "output Y\n"
+                            "train loss using plain()\n";
 
 typedef struct {
   neo_arena arena;

@@ -309,16 +309,10 @@ static neo_status look_up(neo_compilation *c) {
   return NEO_OK;
 }
 
-neo_status neo_compile_all(neo_compilation *c) {
+neo_status neo_compile_find(neo_compilation *c) {
   c->overlaps = can_overlap(c);
   neo_status s = c->options.cache ? stage(c, look_up) : NEO_OK;
   if (c->code)
     neo_cost_add(c, "cache");
-  if (!s && !c->found)
-    s = neo_compile_plan(c);
-  if (!s)
-    s = neo_compile_emit(c);
-  if (s)
-    neo_parts_end(c); /* ends the threads: the report of a bug forks */
   return s;
 }

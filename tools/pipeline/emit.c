@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/merge.h"
-#include "tools/pipeline/network.h"
 #include <errno.h>
 #include <string.h>
 
@@ -162,8 +161,8 @@ static neo_status make(neo_compilation *c) {
   neo_emit_leave(c);
   if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
     s = neo_emit_objects(c);
-  if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
-    s = neo_emit_networks(c);
+  for (size_t k = 0; k < c->network_objects.n; k++)
+    NEO_PUSH(&c->arena, &c->objects, c->network_objects.at[k]);
   if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
   return s;
