@@ -322,7 +322,7 @@ static bool any_arrives(ad_state *s, const step *st, size_t n) {
 
 typedef struct {
   ad_state *s;
-  neo_map seen;    /* expressions of the step at hand */
+  neo_map seen;    /* expressions of the current step */
   neo_map reached; /* tensors */
 } reach;
 

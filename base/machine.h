@@ -31,7 +31,7 @@ typedef struct {
   double line;                       /* writing a line alone, not in a stream */
   double partial[NEO_MACHINE_CACHES]
                 [2];                /* a vector of sums that is kept and comes again: in streams,
-                                         else; in the first cache, in the second, behind it */
+                                         else; in the first cache, in the second, beyond it */
   double tile, part, block, copied; /* beginning a register tile, one that goes on with sums, a
                                         block of them, a block whose operands are copied */
   double unit, region;              /* beginning a unit of work; bringing workers together */

@@ -43,7 +43,7 @@ typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_one_r
 
 typedef struct {
   const neo_machine *machine;
-  const neo_schedule *schedules; /* of its groups: schedule/recurrence.h */
+  const neo_schedule *schedules; /* the groups' schedules: schedule/recurrence.h */
   /* The seconds that are saved if workers share the kernel of this choice; saved_s: the model's estimate. May be null.
    * A caller that returns the same values for other schedules gets the same division into kernels. */
   double (*price)(void *ctx, uint32_t choice, double saved_s);

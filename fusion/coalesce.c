@@ -1,10 +1,11 @@
-/* Deciding which tensors lie in concatenations, and writing the groups anew (concat.h). A tensor may be a part if it is
- * temporary and every group that makes or reads it has a form, runs in each call, and always. Parts of parts come last:
- * the outermost concatenation gets its parts first, so that a tensor that is a part of both lies in it by either.
+/* Storage coalescing of concatenations (concat.h): chooses the parts, and rewrites their groups. A
+ * tensor may be a part if it is temporary and every group that makes or reads it has a form, runs
+ * in each call, and is unconditional. Nested concatenations: the outermost one gets its parts
+ * first, so that a part of both has one position in memory.
  *
- * Entries have groups of their own. Wherever a concatenation is made it is made of parts, and a tensor that is a part
- * in one entry is one in all that make both: no other kernel may write where it lies. In entries that differ in what
- * they concatenate, as training and evaluation do, it may be a part of different ones, if it lies in them alike. */
+ * Entries have their own groups. A concatenation has the same parts in all entries that compute it,
+ * since no other kernel may write their memory. Where entries concatenate differently, such as
+ * training and evaluation, a tensor may be part of several concatenations with the same layout. */
 #include "fusion/concat.h"
 #include "fusion/form/steps.h"
 #include "ir/define.h"
@@ -12,7 +13,7 @@
 
 typedef NEO_VEC(size_t) group_list;
 
-typedef struct { /* a concatenation as a group makes it */
+typedef struct { /* a concatenation and its group */
   size_t group, member;
   neo_concat c;
 } found_concat;
@@ -23,11 +24,11 @@ typedef struct {
   neo_prover *p;
   const neo_profile *profile;
   neo_grouping *all;
-  bool *fixed;         /* by tensor: it can be no part */
-  bool *split;         /* by tensor: it is made of parts */
+  bool *fixed;         /* by tensor: cannot be a part */
+  bool *split;         /* by tensor: consists of parts */
   group_list *writers; /* by tensor */
   uint64_t
-      *entries; /* by group: those that need it, as bits; the last one stands for all from 63 on */
+      *entries; /* by group: entries that need it, as bits; bit 63 stands for all further ones */
   NEO_VEC(found_concat) found;
 } coalescer;
 
@@ -39,7 +40,7 @@ static bool is_simple(const neo_group *g) {
   return neo_group_has_form(g) && !g->cached && !g->when.n;
 }
 
-/* ---- what says how a tensor lies */
+/* ---- constraints on memory */
 
 static bool is_plain(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
@@ -75,7 +76,7 @@ static void find_fixed(coalescer *x) {
   }
 }
 
-/* ---- which entries need a group */
+/* ---- entries of groups */
 
 static void need(coalescer *x, uint32_t number, uint64_t bit, neo_tensor t) {
   for (size_t k = 0; k < x->writers[t.i].n; k++) {
@@ -113,7 +114,7 @@ static bool is_own(const neo_module *m, neo_expr e, const void *group) {
   return false;
 }
 
-/* Does a part need what the group itself makes? */
+/* Does a part need results of the group itself? */
 static bool needs_group(const coalescer *x, const neo_group *g, const neo_concat *c) {
   bool needs = false;
   for (size_t k = 0; k < c->parts.n && !needs; k++)
@@ -127,7 +128,7 @@ static bool is_selection(const coalescer *x, const neo_member *y) {
          neo_expr_node(x->m, neo_list_expr(x->m, d->finish, 0))->op == NEO_OP_SELECT;
 }
 
-/* Has the group the same shared axes without the members that may be concatenations, if anything is left? */
+/* Do the other members of the group have the same shared axes, if there are any? */
 static bool preserves_axes(const coalescer *x, const neo_group *g) {
   uint32_t all = UINT32_MAX, left = UINT32_MAX;
   for (size_t k = 0; k < g->members.n; k++) {
@@ -163,7 +164,8 @@ static bool is_equal(neo_module *m, neo_expr a, neo_expr b) {
          !d.n && !d.constant;
 }
 
-/* Has the part's tensor the place in its memory that it would have there? Memory of the same extents is alike. */
+/* Has the part's tensor the position in its memory that the concatenation wants? Memory of equal
+ * extents matches. */
 static bool has_same_layout(coalescer *x, neo_tensor out, const neo_concat_part *part) {
   neo_module *m = x->m;
   neo_expr zero = neo_const_i64(m, 0);
@@ -176,7 +178,7 @@ static bool has_same_layout(coalescer *x, neo_tensor out, const neo_concat_part 
   return true;
 }
 
-/* Is it a part of another memory in an entry that runs this group, too? */
+/* Is it a part of another concatenation in an entry that runs this group? */
 static bool is_elsewhere(const coalescer *x, const found_concat *f, neo_tensor t) {
   neo_tensor to = neo_tensor_store(x->m, f->c.out);
   for (size_t k = 0; k < x->found.n; k++) {
@@ -224,8 +226,8 @@ static bool coalesces(coalescer *x, const found_concat *f, const neo_concat_part
           (has_same_layout(x, f->c.out, part) && !is_elsewhere(x, f, t)));
 }
 
-/* Seconds that are saved: parts are neither read nor written, but what is copied takes a kernel each. `placed`: which they
- * are is decided. */
+/* Seconds saved: parts are neither read nor written, but each copied part takes a kernel. `placed`:
+ * parts are chosen. */
 static double saved_s(coalescer *x, const found_concat *f, bool placed) {
   double whole = neo_most_bytes(x->m, f->c.out), bytes = 0, copies = 0;
   for (size_t k = 0; k < f->c.parts.n; k++) {
@@ -239,7 +241,7 @@ static double saved_s(coalescer *x, const found_concat *f, bool placed) {
                           x->profile->launch_s * (1 - copies);
 }
 
-/* Can every group that makes it leave that to parts? */
+/* Can every group that computes it leave that to parts? */
 static bool can_split(coalescer *x, neo_tensor out) {
   size_t n = 0;
   double saved = 0;
@@ -272,7 +274,7 @@ static void decide(coalescer *x) {
 
 /* ---- memory */
 
-/* Does a part of it lie in another concatenation, or one of another in it, as these lie alike? */
+/* Does one of its parts belong to another concatenation, or the reverse, with the same layout? */
 static bool shares_part(const coalescer *x, neo_tensor out) {
   for (size_t k = 0; k < x->found.n; k++) {
     const neo_concat *c = &x->found.at[k].c;
@@ -285,7 +287,7 @@ static bool shares_part(const coalescer *x, neo_tensor out) {
   return false;
 }
 
-/* Bytes of the entry's temporaries at its peak, where parts of `apart` have memory of their own. */
+/* Bytes of the entry's temporaries at its peak, where parts of `apart` have their own memory. */
 static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
   neo_tensor *over = NEO_NEW_ARRAY(x->a, neo_tensor, x->m->tensors.n);
   for (size_t k = 0; k < x->found.n; k++) {
@@ -295,14 +297,14 @@ static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
       neo_tensor in = {0};
       if (c->parts.at[i].lies)
         in = neo_tensor_store(x->m, c->parts.at[i].from);
-      if (in.i && in.i != to.i) /* they are one memory here */
+      if (in.i && in.i != to.i) /* they share memory here */
         over[to.i] = in;
     }
   }
   return neo_grouping_peak(x->m, x->a, x->all, runs, apart, over);
 }
 
-/* Is the memory that it adds to the peak of the entry a smaller share than the time that it saves? */
+/* Is the increase of the entry's peak memory a smaller share than the decrease of its time? */
 static bool is_worth(coalescer *x, neo_tensor out, uint64_t entry) {
   double saved = 0, total = 0;
   bool *runs = NEO_NEW_ARRAY(x->a, bool, x->all->groups.n + 1);
@@ -318,7 +320,7 @@ static bool is_worth(coalescer *x, neo_tensor out, uint64_t entry) {
   return within <= apart || (within - apart) * total <= saved * apart;
 }
 
-/* The part that is made first of those that lie in it; 0: none does. */
+/* The stored part that is computed first; 0: none. */
 static neo_tensor first_part(const coalescer *x, neo_tensor out) {
   neo_tensor first = {0};
   for (uint32_t t = 1; t < x->m->tensors.n; t++)
@@ -328,7 +330,7 @@ static neo_tensor first_part(const coalescer *x, neo_tensor out) {
   return first;
 }
 
-/* The part gets memory of its own, from which it is copied. */
+/* Gives the part its own memory, from which it is copied. */
 static void take_out(coalescer *x, neo_tensor out, neo_tensor part) {
   neo_tensor_rec *r = neo_tensor_at(x->m, part);
   r->within.i = 0;
@@ -341,7 +343,7 @@ static void take_out(coalescer *x, neo_tensor out, neo_tensor part) {
   x->split[out.i] = first_part(x, out).i != 0;
 }
 
-/* A concatenation is live from its first part on: parts that come early are copied where that would need much. */
+/* Copies early parts where that saves much: a concatenation is live from its first part on. */
 static void weigh_memory(coalescer *x) {
   if (x->found.n)
     neo_grouping_find_over(x->m, x->all);
@@ -355,13 +357,13 @@ static void weigh_memory(coalescer *x) {
         take_out(x, out, first_part(x, out));
   }
   for (size_t g = 0; g < x->all->groups.n; g++)
-    if (group_at(x, g)->over.i) { /* of what is written now it is found anew */
+    if (group_at(x, g)->over.i) { /* in-place results are found again for the new groups */
       group_at(x, g)->over.i = 0;
       neo_form_key(x->m, group_at(x, g), group_at(x, g)->key);
     }
 }
 
-/* ---- writing */
+/* ---- rewriting groups */
 
 static void add_group(coalescer *x, neo_grouping *to, const neo_group *like, neo_def d) {
   neo_group g = {.entry = like->entry};
@@ -376,7 +378,7 @@ static neo_expr extent_of(neo_module *m, neo_expr lo, neo_expr hi) {
   return is ? neo_linear_expr(m, &d) : neo_op2(m, NEO_OP_SUB, hi, lo);
 }
 
-/* A tensor that has the part's elements, and lies there. */
+/* A tensor with the elements of the part, within the concatenation. */
 static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_concat_part *part) {
   neo_module *m = x->m;
   neo_def id = group_at(x, f->group)->members.at[f->member].def;
@@ -400,7 +402,7 @@ static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_con
   return made;
 }
 
-/* The groups that copy what is no part, and the one that says of which parts the concatenation is. */
+/* Writes the groups that copy other parts, and the group that lists the parts. */
 static void write_parts(coalescer *x, neo_grouping *to, const found_concat *f) {
   const neo_group *g = group_at(x, f->group);
   neo_group y = {.entry = g->entry, .in_parts = true};
@@ -429,7 +431,7 @@ static bool touches_part(const coalescer *x, const neo_group *g) {
   return false;
 }
 
-/* The group without the concatenations that it made. */
+/* Writes the group without its concatenations. */
 static void write_rest(coalescer *x, neo_grouping *to, size_t at) {
   neo_group g = *group_at(x, at);
   size_t roots = 0;

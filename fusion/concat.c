@@ -1,6 +1,6 @@
-/* Finding the parts of a concatenation (concat.h): the boxes into which conditions on one index each divide the
- * result. A condition divides a box if it holds below a bound that is proved to lie in the box for all sizes. Whatever is
- * no such condition is the value of one part. */
+/* Parts of a concatenation (concat.h): the boxes into which conditions on one index divide the
+ * result. A condition divides a box if it compares with a bound that provably lies in the box for
+ * all sizes. Any other expression is the value of one part. */
 #include "fusion/concat.h"
 #include "ir/comparison.h"
 #include "ir/element.h"
@@ -14,9 +14,9 @@ typedef struct {
   uint32_t rank;
 } finder;
 
-/* ---- what the group has inline */
+/* ---- inline members */
 
-/* The definition that makes t inline, and says no more than an expression; null: none. */
+/* The definition of inline t, if it is a plain expression; null: none. */
 static const neo_def_rec *inline_def(const finder *x, uint32_t t) {
   for (size_t k = 0; k < x->g->members.n; k++) {
     const neo_member *y = &x->g->members.at[k];
@@ -42,7 +42,7 @@ static neo_expr put_in(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_rewrite(m, value, put_in, x);
 }
 
-/* ---- conditions that divide */
+/* ---- dividing conditions */
 
 static bool is_of_sizes(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
@@ -55,10 +55,10 @@ static bool is_of_sizes(const neo_module *m, neo_expr e) {
 typedef struct {
   uint32_t axis;
   neo_expr at; /* over constants and sizes */
-  bool above;  /* the condition holds from `at` on, else below it */
+  bool above;  /* the condition holds from `at` on; else below it */
 } division;
 
-/* 0 <= rest + axis, or 0 <= rest - axis. */
+/* Does the condition divide: 0 <= rest + axis, or 0 <= rest - axis? */
 static bool divides(const finder *x, neo_expr cond, division *out) {
   neo_linear f, rest, one = {.constant = 1}, zero = {0};
   uint32_t k = 0;
@@ -92,7 +92,7 @@ static bool is_sum(neo_module *m, neo_expr a, neo_expr b, neo_expr c) {
          neo_linear_add(&x, -1, &y, &d) && d.n == 0 && d.constant == 0;
 }
 
-/* The tensor of which the part is all elements in their order. */
+/* The tensor whose elements, in order, are the part; 0: none. */
 static neo_tensor whole_tensor(finder *x, const neo_concat_part *part) {
   neo_module *m = x->m;
   const neo_node n = *neo_expr_node(m, part->value);

@@ -1,7 +1,7 @@
 /* Upper bounds of extents. */
 #include "fusion/form.h"
 
-typedef struct { /* lo <= x <= hi, as far as it is known */
+typedef struct { /* known bounds: lo <= x <= hi */
   __int128 lo, hi;
   bool has_lo, has_hi;
 } bounds;
@@ -16,14 +16,15 @@ static bounds sum(bounds a, bounds b) {
   return (bounds){a.lo + b.lo, a.hi + b.hi, a.has_lo && b.has_lo, a.has_hi && b.has_hi};
 }
 
-/* What is taken away, and of which no lower bound is known, is taken as not negative: the start of a range. */
+/* A difference. A subtrahend without known lower bound, the start of a range, counts as not
+ * negative. */
 static bounds difference(bounds a, bounds b) {
   __int128 least = b.has_lo ? b.lo : 0;
   return (bounds){a.lo - b.hi, a.hi - least, a.has_lo && b.has_hi, a.has_hi};
 }
 
 static bounds scaled(bounds a, int64_t by) {
-  if (by < 0) /* a difference, as linear forms have it */
+  if (by < 0) /* a difference in linear form */
     return difference(constant(0), scaled(a, -by));
   return (bounds){a.lo * by, a.hi * by, a.has_lo, a.has_hi};
 }
@@ -62,7 +63,7 @@ static bounds larger(bounds a, bounds b) {
   return y;
 }
 
-/* So that sums and products of them have room. */
+/* Limits bounds, so that sums and products do not overflow. */
 static bounds limited(bounds x) {
   enum { SPARE_BITS = 2 };
   const __int128 most = INT64_MAX >> SPARE_BITS;
@@ -109,7 +110,8 @@ int64_t neo_extent_most(neo_module *m, neo_expr e) {
   return x.hi < 0 ? 0 : (int64_t)x.hi;
 }
 
-/* The tensor of rank 1 that the bound is loaded from, guarded or limited by a size or not; 0: it is another expression. */
+/* The tensor of rank 1 that the bound is loaded from, perhaps guarded or limited by a size; 0:
+ * none. */
 static neo_tensor loaded_from(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CAST)

@@ -1,4 +1,4 @@
-/* Extracting a group: extract.h. */
+/* Extraction of a group; see extract.h. */
 #include "fusion/extract.h"
 #include "base/pack.h"
 #include "fusion/form.h"
@@ -34,7 +34,7 @@ static neo_list move_exprs(extractor *x, neo_list l) {
 
 static neo_tensor move_tensor(extractor *x, neo_tensor t);
 
-/* Readers of the tables ask for kinds, slots, and where blocks begin. */
+/* Moves the tables' kinds, slots, and first rows of blocks, for their readers. */
 static neo_rows move_rows(extractor *x, neo_rows from) {
   uint64_t at;
   if (!from.i || neo_map_get(&x->rows, from.i, &at))
@@ -62,7 +62,7 @@ static void move_list(extractor *x, neo_rows from, neo_tensor t, neo_rows rows, 
       neo_rows_at(x->to, rows)->list[k].edge = to;
 }
 
-/* The tensor is there before those that its record names, which may name it. */
+/* Moves the tensor, before those that its record names, which may name it. */
 static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   uint64_t at;
   if (!t.i || neo_map_get(&x->tensor, t.i, &at))
@@ -112,14 +112,14 @@ static uint32_t move_attr(extractor *x, const neo_node *n) {
   }
 }
 
-/* The terms of an index are in the order of their numbers, which is another one in each program. */
+/* The index with terms in the order of their numbers, which differ between programs. */
 static neo_expr in_order(neo_module *m, neo_expr e) {
   neo_linear l;
   bool is = neo_expr_node(m, e)->op == NEO_OP_ADD && neo_expr_type(m, e) == NEO_I64_T;
   return is && neo_linear_of(m, e, &l) ? neo_linear_expr(m, &l) : e;
 }
 
-/* The place stays with the node, for what a proof has to say; it is no part of the text. */
+/* Moves the node with its span, which proofs report; the text has no spans. */
 static void move_node(void *ctx, neo_expr e) {
   extractor *x = ctx;
   neo_expr small[16], *arg = small, to;
@@ -156,7 +156,7 @@ static void move_axes(extractor *x, neo_axis_rec *at, size_t n) {
     at[k] = (neo_axis_rec){at[k].name, moved(x, at[k].lo), moved(x, at[k].hi), 0};
 }
 
-/* A vector of the form's as one of its own, whose elements are then moved. */
+/* Copies a vector of the form; its elements are moved later. */
 #define COPY(a, v) \
   ((v).at = (v).n ? neo_arena_copy((a), (v).at, (v).n * sizeof *(v).at) : NULL, (v).cap = (v).n)
 
@@ -211,7 +211,7 @@ static void move_group(extractor *x, const neo_form *form, const neo_group *from
   g->form = move_form(x, form);
 }
 
-/* Axes have their numbers before all that is made of them. */
+/* Numbers axes before all expressions over them. */
 static void number_axes(neo_module *m, const neo_form *f) {
   size_t most = 0;
   for (size_t k = 0; k < f->stages.n; k++)
@@ -235,16 +235,15 @@ static neo_module *extract(neo_module *m, const neo_group *g, neo_arena *a, neo_
   return x.to;
 }
 
-/* Putting terms in order leaves sums behind in their old order, which are not in the second
- * module. */
+/* Reordered terms leave sums in the old order behind; a second move drops them. */
 neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, neo_group *out) {
   neo_group first;
   neo_module *ordered = extract(m, g, a, &first);
   return extract(ordered, &first, a, out);
 }
 
-/* ---- as bytes: each field that says something. What is added to a record is added here, and then
- * its size is another one. */
+/* ---- as bytes: each significant field. A new field of a record is added here too: the assertion
+ * on its size fails otherwise. */
 
 _Static_assert(sizeof(neo_tensor_rec) == 104, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");

@@ -1,13 +1,13 @@
-/* Hashes of a group's form that do not depend on the module it is in.
+/* Hashes of a group's form that are independent of its module.
  *
- * Each expression has four words: two sides of the key and two of the family. An i64 sum is hashed
- * by a linear map, so that its order and nesting do not show:
+ * Each expression has four words: two of the key and two of the family. An i64 sum is hashed by a
+ * linear map, so that its order and nesting do not matter:
  *
  *   L(a + b) = L(a) + L(b)    L(c*a) = c*L(a)    L(c) = c*ONE    L(atom) = hash(atom)
  *
- * modulo 2^64. For the family L(c) = 0, and c is taken as 1, -1, STRIDE or -STRIDE: which axis is
- * contiguous is no matter of shape. Other commutative operators add the words of their arguments.
- * Forms are linear where they can be (neo_flat_linear), so c is seldom a product. */
+ * modulo 2^64. For the family L(c) = 0, and c counts as 1, -1, STRIDE or -STRIDE: which axis is
+ * contiguous does not depend on the shape. Other commutative operators add the words of their
+ * arguments. Forms are linear where they can be (neo_flat_linear), so c is seldom a product. */
 #include "fusion/family.h"
 #include "base/hash.h"
 #include "fusion/form.h"
@@ -25,7 +25,7 @@ typedef struct {
   neo_map index; /* expression -> index into done */
   NEO_VEC(words) done;
   neo_map buf, size; /* tensor, size -> number in order of occurrence, from 1 */
-  words sum;         /* of everything so far */
+  words sum;         /* running hash */
 } hasher;
 
 static bool of_family(int k) {
@@ -195,7 +195,7 @@ static void add_stage(hasher *h, neo_family *out, const neo_stage *s) {
   }
 }
 
-/* How many elements: loads that are not proved to be inside are compared with it. */
+/* Adds the number of elements: loads that are not proved to be inside are compared with it. */
 static void add_elements(hasher *h, neo_tensor t) {
   uint64_t constant = 1;
   words rest = {{0}};

@@ -1,16 +1,16 @@
-/* The form of a group: what its kernel computes, with members put together, and storage made flat.
+/* The form of a group: its kernel's computation, with members combined and storage flattened.
  *
  *   H[b,j] = sum[i] X[b,i]*W[i,j]                     shared axes: b, j
  *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i
  *                                                       acc0 = sum X[b*784 + i]*W[i*128 + j]
  *                                                     stage 1  Y[b*128 + j] = relu(acc0 + c[j])
  *
- * A stage runs over its own axes, whose positions follow those of the shared axes, at each point of
- * the shared axes. It accumulates (accs), or stores (outs), never both. Stages run in order; an
+ * At each point of the shared axes a stage runs over its own axes, whose positions follow the
+ * shared ones. It accumulates (accs) or stores (outs), never both. Stages run in order; an
  * expression may use ACC k of earlier stages, k counting through the form.
  *
- * A sum that is nested in others (nested.h) is a stage before the one that uses it, which has that
- * stage's own axes first, and sums over those after them:
+ * An inner sum (nested.h) is a stage before the one that uses it. Its axes are that stage's own
+ * axes, then the axes that it sums over:
  *
  *   S[i,j] = sum[d] Q[i,d]*K[j,d]           shared axes: i
  *   m[i] = max[j] S[i,j]             ->     stage 0  axes j d, over 1   acc0 = sum Q[..]*K[..]
@@ -18,16 +18,16 @@
  *                                           stage 2                     m[i] = acc1
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's offset in the memory that holds the tensor (ir/store.h), row-major
- *     (a scalar's: none); sums in offsets are in linear form (ir.h);
- *   offsets count from where the form begins in a tensor (form/rebase.c)
+ *   LOAD has one index, the element's row-major offset in the tensor's memory (ir/store.h; none
+ *     for a scalar); sums in offsets are in linear form (ir.h)
+ *   offsets count from the form's first element of a tensor (form/rebase.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
  *     accumulate as f32
- *   axes of one element are none, axes of groups are two; neighbouring axes that every access
- *   walks as one are one axis
+ *   axes of one element are dropped, axes of groups are two, neighbouring axes with matching
+ *   strides are one
  *
- * Expressions live in the module, the rest in its arena. */
+ * Expressions are in the module, the rest in its arena. */
 #pragma once
 #include "fusion/group.h"
 #include "ir/prove.h"
@@ -35,7 +35,7 @@
 enum { NEO_FORM_MAX_AXES = 64 };
 
 typedef struct {
-  /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, taken over when that one changes */
+  /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, replaced when that one changes */
   uint8_t kind;
   uint8_t type;
   neo_expr body;
@@ -44,24 +44,24 @@ typedef struct {
 typedef struct {
   neo_tensor tensor;
   neo_expr offset, value;
-  int64_t
-      row_block; /* above 0: values are added up over runs of so many points of the last shared axis,
-                  during which the offset is the same (ir/row_blocks.h) */
+  /* above 0: values are added up over blocks of this many points of the last shared axis, which
+   * share the offset (ir/row_blocks.h) */
+  int64_t row_block;
 } neo_form_out;
 
 typedef struct {
   NEO_VEC(neo_axis_rec) axes; /* own; positions from form->axes.n */
-  uint32_t over;  /* above 0: an inner sum, of so many first own axes a value at each point */
-  neo_expr where; /* 0: always */
+  uint32_t over;  /* above 0: an inner sum, with a value at each point of this many own axes */
+  neo_expr where; /* condition; 0: always */
   uint32_t first_acc;
   NEO_VEC(neo_form_acc) accs;
   NEO_VEC(neo_form_out) outs;
 } neo_stage;
 
-typedef struct { /* how a tensor is accessed */
+typedef struct { /* accesses of a tensor */
   neo_tensor tensor;
-  int64_t base; /* offsets count from this element on */
-  bool closed;  /* every access is inside the tensor wherever the axes are in their ranges */
+  int64_t base; /* the element that offsets count from */
+  bool closed;  /* every access is inside the tensor for all points of the ranges */
 } neo_form_access;
 
 typedef struct neo_form {
@@ -69,13 +69,13 @@ typedef struct neo_form {
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
   bool in_order;                     /* as neo_group.in_order */
-  NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
-  /* What was found in it, once: nested reductions (nested.h), and what strategies of schedules match
-   * (schedule/match.h). Null: nobody has asked yet. */
+  NEO_VEC(neo_form_access) accesses; /* accesses to each tensor that is read or written */
+  /* Facts of the form, computed once: nested reductions (nested.h), and matches of schedules'
+   * strategies (schedule/match.h). Null: not computed yet. */
   struct neo_nested_match *nested;
   struct neo_match *match;
   uint64_t
-      keyed; /* shared axes that keys say, as bits, once matched (schedule/segment/segment.h) */
+      keyed; /* shared axes given by keys, as bits, once matched (schedule/segment/segment.h) */
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */
@@ -85,42 +85,43 @@ const neo_form *neo_group_form(neo_module *m, const neo_group *g);
 uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out);
 /* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. */
 bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
-/* Coefficient of AXIS k in an offset of the form; false: it is not constant, or another term of the
- * offset changes along the axis too. */
+/* Coefficient of AXIS k in an offset of the form; false: it is not constant, or another term varies
+ * along the axis too. */
 bool neo_flat_stride(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis,
                      int64_t *stride);
-/* Is the offset s*(x/n) + x%n + what is free of x, for AXIS x? Then elements lie next to each other
- * within tiles of n. */
+/* Is the offset s*(x/n) + x%n + terms free of x, for AXIS x? Elements are then contiguous in tiles
+ * of n. */
 bool neo_flat_tiled(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis, int64_t *n);
-/* Bit k: the value of an expression of the form changes along axis k, be it through an accumulator
- * that the expression holds. Whoever asks which axes matter asks this. (form/axes.c) */
+/* Axes that the value of an expression of the form varies along, as bits, through its accumulators
+ * too. (form/axes.c) */
 uint64_t neo_form_axes(const neo_module *m, const neo_form *f, neo_expr e);
-/* Does the value follow from data: elements of tensors, or accumulators? */
+/* Does the value depend on data: elements of tensors, or accumulators? */
 bool neo_form_reads(const neo_module *m, neo_expr e);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e),
                      void *ctx);
-/* Puts value() of each expression of a stage in its place, offset() of those of its stores. */
+/* Replaces each expression of a stage by value(), those of its stores' offsets by offset(). */
 typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
 void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
-/* Has it inner sums? */
+/* Has the form inner sums? */
 bool neo_form_is_nested(const neo_form *f);
-/* Are these a maximum of x and a sum of exp(x - base), of a logsumexp (see base in form/build.c)? */
+/* Are these a maximum of x and a sum of exp(x - base), of a logsumexp (see base in
+ * form/build.c)? */
 bool neo_form_is_logsumexp(neo_module *m, const neo_stage *top, const neo_stage *sum);
-/* Points of the runs that some result is a sum of (they are equal); 0: none is. */
+/* Points of the row blocks that results are summed over (all equal); 0: no result is. */
 int64_t neo_form_row_block(const neo_form *f);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
 int64_t neo_extent_most(neo_module *m, neo_expr e);
-/* The average length of an axis that goes from one element of a table of offsets to another, as a list of edges
- * does: over all lists of the table, at the largest sizes. 0: the axis is no such list. */
+/* The average length of an axis between neighbouring entries of a table of offsets, such as a list
+ * of edges, over all lists of the table, at the largest sizes. 0: the axis is no such list. */
 int64_t neo_list_length(neo_module *m, const neo_axis_rec *x);
-/* Elements of the memory that holds a tensor: its own, or those of the tensor that it is a part of. */
+/* Elements of the memory of a tensor: its own, or that of the tensor that it is a part of. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 
-/* The element of t that offsets count from, and whether accesses are inside t in any case.
+/* The element of t that offsets count from; and whether all accesses are inside t.
  * (form/rebase.c) */
 int64_t neo_form_base(const neo_form *f, neo_tensor t);
 bool neo_form_closed(const neo_form *f, neo_tensor t);
@@ -128,16 +129,15 @@ bool neo_form_closed(const neo_form *f, neo_tensor t);
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load);
 
-/* Under which condition the results differ from what is there, if each of them is a new version that is the old one
- * elsewhere: T.next[n, d] = select(read[n], .., T[n, d]). It is over shared axes. Where it does not hold a kernel
- * may leave out what it would write, as the plan sees to it that the old version is there
- * (codegen/plan/entry.c). 0: there is none. */
+/* The condition, over shared axes, under which results change, if each is a new version that equals
+ * the old one elsewhere: T.next[n, d] = select(read[n], .., T[n, d]). Where it fails a kernel may
+ * skip its stores, since the plan provides the old version (codegen/plan/entry.c). 0: none. */
 neo_expr neo_form_changes_where(neo_module *m, const neo_form *f);
-/* The element of a tensor of truths under which alone the results are needed, if all are `partial` under it; 0: there is
- * none. */
+/* The element of a tensor of truths under which alone the results are needed, if all are `partial`
+ * under it; 0: none. */
 neo_expr neo_form_needed_where(neo_module *m, const neo_form *f);
-/* Elements of a tensor of truths that lie along a shared axis, one a point: where an element is false, nothing is done.
- * The load is over this axis alone, and may be evaluated at each of its points. */
+/* Flags: a tensor of truths along a shared axis; nothing is computed at the points where it is
+ * false. The load is over this axis alone, and may be evaluated at each of its points. */
 typedef struct {
   neo_expr load;
   uint32_t axis;

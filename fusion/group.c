@@ -1,4 +1,4 @@
-/* What a group reads and writes, its key and its name. */
+/* Reads and writes of a group, its key and its name. */
 #include "fusion/form/steps.h"
 #include "fusion/recurrence.h"
 #include <assert.h>
@@ -88,7 +88,7 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
   g->name = identifier(m, a, g);
 }
 
-/* Levels, first rows and places are made in any case: the other tables need them. */
+/* Levels, first rows and positions are always computed: the other tables need them. */
 void neo_group_finish_levels(neo_module *m, neo_arena *a, neo_group *g, const bool *wanted) {
   collector c = {m, a, g};
   neo_def_rec d = *neo_def_at(m, g->members.at[0].def);

@@ -1,12 +1,11 @@
-/* Results that may lie where an operand was:
+/* In-place results, which overwrite an operand:
  *
  *     y[i, j] = 0.9*x[i, j] + p[i, j]           y in the memory of x, if nobody reads x afterwards
  *
- * An element of the operand is read where the same element of the result is made, and before it
- * is written. So the operand is read by elementwise definitions alone, each at its own element;
- * nothing that a reduction of the kernel adds up is made of it, as a reduction may read elements
- * that other iterations have written by then. It is the kernel's one result, for another one
- * might be made of the operand afterwards. */
+ * The kernel has to read an element of the operand where it makes the same element of the result,
+ * before the store. So only elementwise definitions read the operand, each at its own element; no
+ * reduction of the kernel depends on it, since it might read elements that other iterations have
+ * written; and the kernel has one result, since another one might read the operand afterwards. */
 #include "fusion/form/steps.h"
 #include "fusion/group.h"
 
@@ -14,7 +13,7 @@ typedef struct {
   neo_module *m;
   neo_tensor t;
   bool is;    /* all reads of t are at the definition's own element */
-  bool reads; /* there is one */
+  bool reads; /* t is read */
 } own_reads;
 
 static void look(void *ctx, neo_expr e) {
@@ -35,8 +34,7 @@ static bool reads(const neo_module *m, neo_expr e, neo_tensor t) {
   return c.reads;
 }
 
-/* Do its axes, in their order, say which element of its result it makes, and is it nothing but
- * elementwise? */
+/* Is it elementwise, with axes that are, in order, the indices of its result? */
 static bool is_pointwise(const neo_module *m, const neo_def_rec *d) {
   neo_tensor t = {d->out.n ? neo_list_at(m, d->out, 0) : 0};
   return d->reducer == NEO_RED_NONE && d->out.n == 1 && !d->out_map.n &&
@@ -49,7 +47,7 @@ static bool makes(const neo_module *m, const neo_def_rec *d, neo_tensor t) {
 
 static bool own_element(neo_module *m, const neo_group *g, neo_tensor t, uint32_t depth);
 
-/* Is what the member makes of it, if it is no result, read so too? */
+/* Do readers of the member's value, if it is no result, read at their own element too? */
 static bool member_reads_own(neo_module *m, const neo_group *g, const neo_member *x, neo_tensor t,
                              uint32_t depth) {
   const neo_def_rec d = *neo_def_at(m, x->def);
@@ -78,7 +76,7 @@ static bool own_element(neo_module *m, const neo_group *g, neo_tensor t, uint32_
   return true;
 }
 
-/* One memory has room for both, element for element. */
+/* Do both tensors have equal types and extents? */
 static bool is_like(const neo_module *m, neo_tensor a, neo_tensor b) {
   const neo_tensor_rec *x = neo_tensor_at(m, a), *y = neo_tensor_at(m, b);
   bool is = x->role == NEO_ROLE_TEMP && y->role == NEO_ROLE_TEMP && x->type == y->type &&

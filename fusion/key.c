@@ -1,7 +1,7 @@
-/* The key of a group: a hash of its form in which tensors are numbers of buffers, so that groups
- * with equal kernels have equal keys. What the kernel depends on goes in: types, sizes, strides
+/* The key of a group: a hash of its form with tensors as numbers of buffers, so that groups with
+ * equal kernels have equal keys. It covers all that the kernel depends on: types, sizes, strides
  * (inside the offsets), bounds of index tensors, the length of each buffer that is not closed
- * (loads are compared with it), and which buffers may be the same memory. */
+ * (loads are compared with it), and which buffers may share memory. */
 #include "base/hash.h"
 #include "fusion/form/steps.h"
 
@@ -96,7 +96,7 @@ static void mix_buffer(keyer *c, uint64_t key[2], neo_tensor t) {
     mix_expr(c, key, r->least);
     mix_expr(c, key, r->below);
   }
-  if (r->terms) /* which elements are written */
+  if (r->terms) /* with the elements that are written */
     mix(key, 1);
   bool closed = neo_form_closed(neo_group_form(c->m, c->g), t);
   mix_expr(c, key, closed ? (neo_expr){0} : neo_tensor_elements(c->m, t));

@@ -1,4 +1,5 @@
-/* See concat.h. A tensor is live from the first group that writes some of its memory to the last one that reads it. */
+/* Peak memory; see concat.h. A tensor is live from the first group that writes some of its memory
+ * to the last one that reads it. */
 #include "fusion/concat.h"
 #include "fusion/form.h"
 #include <string.h>
@@ -13,12 +14,12 @@ double neo_most_bytes(neo_module *m, neo_tensor t) {
 typedef struct {
   const neo_module *m;
   size_t *first, *last; /* by tensor: groups that touch its memory, from 1 on; 0: none */
-  neo_tensor *over;     /* by tensor: in whose memory it lies; 0: its own */
+  neo_tensor *over;     /* by tensor: the tensor in whose memory it is; 0: its own */
   neo_tensor apart;
 } lives;
 
 static neo_tensor memory_of(const lives *l, neo_tensor t) {
-  enum { MOST_DEPTH = 64 }; /* two that lie alike may lie in each other */
+  enum { MOST_DEPTH = 64 }; /* two tensors with one layout may be in each other's memory */
   for (int depth = 0; depth < MOST_DEPTH; depth++) {
     neo_tensor in = neo_tensor_at(l->m, t)->within;
     in = in.i && in.i != l->apart.i ? in : l->over[t.i];

@@ -1,10 +1,9 @@
-/* The axes of a form with inner sums (nested.h).
+/* Axes of a form with inner sums (nested.h).
  *
- * The factors of an inner sum are divided in two: a factor that uses own axes of the stage around
- * the sum belongs to the steps, any other one to the rows. A shared axis is a row if only factors
- * of rows use it, in every inner sum, and a batch if factors of both kinds use it. Where the
- * stage around is a sum of products, a shared axis is a column if only its factors without inner
- * sums use it. */
+ * The factors of an inner sum are of two kinds: a factor with own axes of the host (the stage that
+ * uses the sum) belongs to the steps, any other to the rows. A shared axis is a row if only factors
+ * of rows use it, in every inner sum, and a batch if factors of both kinds do. If the host is a sum
+ * of products, a shared axis is a column if only its factors without inner sums use it. */
 #include "fusion/nested.h"
 #include "ir/product.h"
 
@@ -23,7 +22,7 @@ static uint64_t axes_of(const neo_module *m, const neo_form *f, const neo_nested
   return axes;
 }
 
-/* Do the axes run from 0 to extents that are the same at all points? */
+/* Do the axes run from 0 to invariant extents? */
 static bool plain_axes(const neo_module *m, const neo_form *f, const neo_stage *s) {
   int64_t lo;
   for (size_t k = 0; k < s->axes.n; k++) {
@@ -61,13 +60,13 @@ static bool add_sum(const neo_module *m, const neo_form *f, uint32_t stage, neo_
   return x->rows.n && x->steps.n;
 }
 
-/* ---- the stage around them */
+/* ---- hosts */
 
 static bool uses_inner(const neo_module *m, neo_expr e) {
   return neo_expr_uses_op(m, e, NEO_OP_ACC);
 }
 
-/* The factors of a product of what has inner sums with what has not. */
+/* Splits a product into factors with inner sums and without. */
 static bool split_product(const neo_module *m, const neo_form *f, neo_nested *out) {
   const neo_stage *s = &f->stages.at[out->host];
   neo_nested_factors all = {.n = 0};
@@ -145,7 +144,7 @@ struct neo_nested_match {
 };
 
 bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out) {
-  if (!f->nested) { /* a cache is no part of what the form says */
+  if (!f->nested) { /* const but for its cache */
     struct neo_nested_match *x = NEO_NEW(m->arena, struct neo_nested_match);
     x->found = match(m, f, &x->shape);
     ((neo_form *)f)->nested = x;

@@ -1,7 +1,7 @@
-/* See overlay.h. Two tensors may have the same rows if, of any two segments that write them, either the rows differ, or they
- * are those of one iteration and the conditions exclude each other in it: each index that the conditions ask for is a
- * position of the row. Others lie beside them, as those do that one arm saves: each at the first place in a row that
- * has room for it. */
+/* Overlay of exclusive tensors; see overlay.h. Two tensors may share rows if, for any two segments
+ * that write them, the rows differ, or they are rows of one iteration with exclusive conditions:
+ * each index in the conditions is a position of the row. Other tensors get neighbouring elements,
+ * such as several that one arm saves: first fit in the row. */
 #include "fusion/overlay.h"
 #include "fusion/concat.h"
 #include "fusion/form/steps.h"
@@ -13,14 +13,14 @@
 enum { LEAST_TENSORS = 2 };
 
 typedef struct { /* a segment's group that writes rows of a tensor */
-  size_t group;  /* of the recurrence */
+  size_t group;  /* number of the recurrence's group */
   uint32_t entry;
   const neo_slice *slice;
   neo_conditions when;
 } row_writer;
 
 typedef struct {
-  bool fixed; /* it has memory of its own */
+  bool fixed; /* has its own memory */
   NEO_VEC(row_writer) writers;
 } tape;
 
@@ -34,10 +34,10 @@ typedef struct { /* elements at .. at + n - 1 of a row */
   int64_t at, n;
 } part;
 
-typedef struct { /* tensors that have the same rows */
+typedef struct { /* tensors that share rows */
   NEO_VEC(part) parts;
-  neo_expr unit; /* what elements are counted in, over sizes */
-  int64_t n;     /* of a row */
+  neo_expr unit; /* unit of lengths, over sizes */
+  int64_t n;     /* units of a row */
 } place;
 
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct {
   double least_bytes;
   tape *tape; /* by tensor */
   NEO_VEC(place) places;
-  bool *moved; /* by tensor: it lies in rows now, or stands for one that does */
+  bool *moved; /* by tensor: in shared rows, or a copy of one that is */
 } overlayer;
 
 static void fix(overlayer *x, neo_tensor t) {
@@ -62,7 +62,7 @@ static void fix_list(overlayer *x, neo_list l) {
     fix(x, (neo_tensor){neo_list_at(x->m, l, k)});
 }
 
-/* ---- what writes tensors, and asks for their elements */
+/* ---- writers of tensors, and readers that fix their layout */
 
 static void fix_asked(void *ctx, neo_expr e) {
   overlayer *x = ctx;
@@ -71,7 +71,7 @@ static void fix_asked(void *ctx, neo_expr e) {
     fix(x, (neo_tensor){n->attr});
 }
 
-/* Conditions are asked of memory whose elements are row-major. */
+/* Fixes tensors that conditions read: their elements have to be row-major. */
 static void fix_conditions(overlayer *x, const neo_group *g) {
   for (size_t k = 0; k < g->when.n; k++)
     neo_expr_visit(x->m, g->when.at[k], fix_asked, x);
@@ -95,7 +95,7 @@ static void add_writers(overlayer *x, size_t group, const neo_group *g) {
   }
 }
 
-/* What segments ask stands for tensors of the module. */
+/* Fixes tensors whose copies the segments' conditions read. */
 static void fix_copied(overlayer *x, const neo_recurrence *r) {
   for (size_t k = 0; k < r->memory.n; k++)
     if (x->tape[r->memory.key[k]].fixed)
@@ -122,7 +122,7 @@ static void find_writers(overlayer *x) {
   }
 }
 
-/* ---- which tensors */
+/* ---- candidates */
 
 typedef struct {
   neo_module *m;
@@ -173,17 +173,17 @@ static bool may_move(const overlayer *x, neo_tensor t) {
   return may;
 }
 
-/* ---- which of them together */
+/* ---- compatibility */
 
 static bool is_below(const overlayer *x, neo_expr a, neo_expr b) {
   neo_facts none = {0};
   return neo_prove(x->p, &none, neo_op2(x->m, NEO_OP_LT, a, b), NULL) == NEO_PROVED;
 }
 
-/* Is at most one of them written where the other one's row would be? */
+/* Is at most one of them written in the other one's row? */
 static bool are_apart(const overlayer *x, const row_writer *a, const row_writer *b, uint32_t lead) {
   bool same = true, differ = false;
-  if (a->group != b->group) /* in one call, if they are of one entry */
+  if (a->group != b->group) /* in one call, if of one entry */
     return a->entry != b->entry;
   for (uint32_t k = 0; k < lead && !differ; k++) {
     neo_expr p = neo_list_expr(x->m, a->slice->at, k), q = neo_list_expr(x->m, b->slice->at, k);
@@ -225,7 +225,7 @@ static neo_expr unit_of(const overlayer *x, neo_tensor t, int64_t *n) {
   return l.n ? l.term[0].atom : one;
 }
 
-/* The first elements of the rows that are there for as many of t. */
+/* The first free elements in the rows for n elements of t. */
 static int64_t first_fit(const overlayer *x, const place *y, neo_tensor t, int64_t n) {
   int64_t at = 0;
   bool moved = true;
@@ -242,7 +242,7 @@ static int64_t first_fit(const overlayer *x, const place *y, neo_tensor t, int64
   return at;
 }
 
-/* Into the rows that grow least, and by less than its own. */
+/* Puts t into the rows that grow least, if by less than its own size. */
 static void put(overlayer *x, neo_tensor t) {
   part own = {.tensor = t};
   neo_expr unit = unit_of(x, t, &own.n);
@@ -285,7 +285,7 @@ static void put_all(overlayer *x) {
     put(x, (neo_tensor){c[k].tensor});
 }
 
-/* ---- the rows */
+/* ---- defining the rows */
 
 static neo_expr elements(const overlayer *x, const place *y, int64_t n) {
   return neo_op2(x->m, NEO_OP_MUL, y->unit, neo_const_int(x->m, NEO_I64_T, n));
@@ -321,7 +321,7 @@ static void move_all(overlayer *x) {
 
 /* ---- the groups */
 
-/* Tensors that stand for others in the segments lie as these do; slices begin elsewhere. */
+/* Moves copies in the segments with their tensors; slices begin elsewhere. */
 static void move_in(overlayer *x, neo_recurrence *r) {
   neo_module *m = x->m;
   for (size_t k = 0; k < r->memory.n; k++) {
@@ -343,7 +343,8 @@ static void move_in(overlayer *x, neo_recurrence *r) {
   }
 }
 
-/* The form of a group that reads what lies elsewhere now. What else it reads, as conditions of loops, stays. */
+/* Rebuilds the form of a group whose reads moved. Its other reads, such as conditions of loops,
+ * stay. */
 static void finish(overlayer *x, neo_group *g) {
   bool reads = false, in_order = g->in_order;
   neo_group before = *g;

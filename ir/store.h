@@ -9,8 +9,8 @@
  * parts.
  *
  * Or it has a part of its rows: leading dimensions, those before the store's last one, are the
- * same, and what lies behind them is row-major from one element of the row on. Tensors of
- * different shapes have rows in one place in turn (fusion/overlay.h):
+ * same, and the others are row-major from one element of the row on. Tensors of different shapes
+ * share rows in turn (fusion/overlay.h):
  *
  *     a[t, i, j]: 3 x 5, at 0 of rows[t, 15]:   a[t, i, j] is element t*15 + i*5 + j
  *     b[t, i]: 9, at 6 of rows[t, 15]:          b[t, i] is element t*15 + 6 + i */

@@ -10,7 +10,7 @@ static const neo_def_rec *elementwise(const neo_module *m, neo_tensor t) {
   return is ? d : NULL;
 }
 
-/* Is it an element of t at the point at hand, but `back` positions before along the dimension? */
+/* Is it an element of t at the current point, but `back` positions before along the dimension? */
 static bool is_own(neo_module *m, const neo_node *n, neo_tensor t, uint32_t axis, int64_t back) {
   bool is = (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == t.i;
   neo_list arg = n->arg;

@@ -7,7 +7,7 @@
 #pragma once
 #include "ir/ir.h"
 
-/* Is it such a condition along its dimension `axis`: false behind an element that is? */
+/* Is it such a condition along its dimension `axis`: false after an element that is false? */
 bool neo_stays_false(neo_module *m, neo_tensor alive, uint32_t axis);
 /* The trip counts, `rounds`: how many elements along the dimension are true, by position along the
  * others. 0: nobody counts. */

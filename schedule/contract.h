@@ -105,7 +105,7 @@ typedef struct {
   neo_sliding slide;
   int64_t origin, span; /* alpha*(b - first b) + beta*(a - lo) + origin < span */
   int64_t temp_elements,
-      temp_pitch; /* of the temporary that gathers columns of fused axes before they are tiled */
+      temp_pitch;     /* pitch of the temporary that gathers columns of fused axes before tiling */
   uint32_t temp_axes; /* number of the innermost own axes that the temporary holds */
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
@@ -140,7 +140,7 @@ bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_s
 int64_t neo_outer_loop_most(neo_module *m, const neo_form *original, const neo_schedule *s,
                             const neo_outer_loop *o);
 typedef struct {
-  int64_t rows, pitch; /* of a block */
+  int64_t rows, pitch; /* rows and pitch of a block */
   int64_t blocks;      /* blocks whose partial sums are live at a time; -1: too many to count */
 } neo_partial_shape;
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,

@@ -40,7 +40,7 @@ limit=$(($(kept lstm.expr) / 10))
 [ "$limit" -gt 300000 ] || fail "a layer of 2000 rounds keeps $limit bytes only"
 planned=$(bytes lstm.expr --memory=$limit)
 [ "$planned" -le "$limit" ] || fail "$planned bytes are planned, the limit is $limit"
-grep -q 'remark\[R0917\]: one round in [0-9]* of .* is kept' out || fail "nothing says what is kept" out
+grep -q 'remark\[R0917\]: one iteration in [0-9]* of .* is saved' out || fail "nothing says what is kept" out
 small=$(bytes lstm.expr --memory=small)
 [ "$small" -le "$planned" ] || fail "--memory=small plans $small bytes, $limit $planned"
 # ten times the rounds need about the root of that many times the memory
@@ -128,7 +128,7 @@ train loss using optim.sgd(lr = 0.1)
 END
 "$NEOC" compile plain.expr -o "$work" --emit=json --memory=1K >out 2>&1 || die plain out
 least=$(kept plain.expr --memory=1K)
-grep -q "warning\[W0916\]: entry 'step' keeps $least bytes for its backward pass, more than the 1024 that --memory allows" out ||
+grep -q "warning\[W0916\]: entry 'step' saves $least bytes for its backward pass, more than the 1024 that --memory allows" out ||
   fail "a limit below $least bytes is not told" out
 "$NEOC" compile plain.expr -o "$work" --emit=json --memory=$least >out 2>&1 || die plain out
 grep -q W0916 out && fail "a limit of $least bytes can be met" out

@@ -81,13 +81,13 @@ bad 'x,y\n1,2\n9223372036854775808,4\n' ':x' "'9223372036854775808' is no intege
 bad 'x,y\n1,2\n0x10,4\n' ':x' "'0x10' is no integer"
 bad 'x;y\n1;2\n1,5;2\n' ':x' "'1,5' is no integer (a decimal point is '.')"
 bad 'x,y\n1,2\n"3,4\n' ':x' 'bad.csv:.: a quote is not closed'
-bad 'x,y\n1,2\n"3"z,4\n' ':x' 'bad.csv:3: text behind a closing quote'
+bad 'x,y\n1,2\n"3"z,4\n' ':x' 'bad.csv:3: text after a closing quote'
 bad 'x,y\n1,2\n' ':z' "no column 'z' in bad.csv, which has 2; it has: x, y"
 bad '1,2\n' ':x' "no column 'x' in bad.csv, which has 2, whose first line has no names"
 bad 'x,y\n1,2\n' ':0' "no column '0'"
 bad 'x,y\n1,2\n' ':3' "no column '3'"
 bad 'x,x\n1,2\n' ':x' "columns 1 and 2 of bad.csv are both called 'x'"
-bad 'x,y\n1,2\n' ':y..x' 'column 2 stands behind column 1'
+bad 'x,y\n1,2\n' ':y..x' 'column 2 stands after column 1'
 bad 'x,y\nred,blue\n' ':x' 'is this line names of columns or a row? Say :header or :no-header'
 bad 'x,y\nred,2\n' ':x' "'red' is no number; names of classes are numbered by .neoc train. alone"
 bad '' '' 'bad.csv is empty'

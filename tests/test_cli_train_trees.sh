@@ -165,7 +165,7 @@ expect 1 "a tree that is too large" "$NEOC" train tiny.expr --data G=train.txt -
 says err 'train.txt:[0-9]*:1: a tree of [0-9]* vertices, but G has vertices <= 4 (tiny.expr:3:7)' "a tree that is too large"
 printf '(2 a)\n(2 (2 b) c)' >bad.txt
 expect 1 "no tree" "$NEOC" train bag.expr --data G=bad.txt --batch 1
-says err 'G: bad.txt:2:10: a word behind children' "no tree"
+says err 'G: bad.txt:2:10: a word after children' "no tree"
 expect 2 "no such output" $bag --mean-over best=G.vertices
 says err "entry test has no output 'best'" "no such output"
 expect 2 "no such size" $bag --mean-over loss=B

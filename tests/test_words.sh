@@ -133,6 +133,9 @@ autodiff
 base
 codegen
 frontend
+fusion/*.[ch]
+fusion/form
+fusion/search
 include
 ir
 runtime
@@ -147,6 +150,7 @@ tools/pipeline
 tools/ptx
 tools/sphinx
 tools/tune
+transform
 '
 
 # Words that begin no comment of a field or a line of code, in the same way.
@@ -154,16 +158,22 @@ no_noun='of|which|whose|Which'
 fields_clean='
 autodiff
 base
+codegen
 frontend
+fusion/*.[ch]
+fusion/form
+fusion/search
 include
 ir
 runtime
+schedule
 tools/cache
 tools/library
 tools/measure
 tools/neoc
 tools/pipeline
 tools/tune
+transform
 '
 
 left() { # the words of a list

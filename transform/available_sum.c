@@ -1,12 +1,13 @@
-/* A definition that is the sum of given factors: one over as many axes is compared factor by
- * factor; what its axes are in the reader follows from the first factor in which they occur, and
- * has to be the same in all others.
+/* Available sums: finds a definition that already computes the sum of given factors, whatever the
+ * names of its axes and the order of its factors.
  *
  *     W[b, i, e] = sum[j] exp(S[b, i, j]) * V[b, j, e]
- *     of the sum over y of exp(S[p, x, y]) * V[p, y, c] in D[p, x]:   W[p, x, c]
+ *     D[p, x] reads sum[y] exp(S[p, x, y]) * V[p, y, c]   ->   W[p, x, c]
  *
- * The points that are summed over are the same where ranges and conditions are, or where each of
- * them follows from the other side's: y < x + 1 is y <= x where x is in its range. */
+ * Factors are matched one by one. The first factor that has an axis maps it to an axis of the
+ * reader, and all other factors have to agree. The points of both sums are the same if ranges and
+ * conditions are equal, or if each side's follow from the other's: y < x + 1 is y <= x where x is
+ * in its range. */
 #include "transform/available_sum.h"
 #include "ir/product.h"
 
@@ -50,7 +51,7 @@ static bool same(matcher *c, neo_expr a, neo_expr b) {
   return true;
 }
 
-/* Factors from number k on, each with one of the reader's that is not taken. */
+/* Matches factors k and later, each with a factor of the reader that is not in `taken`. */
 static bool same_factors(matcher *c, uint32_t k, uint32_t taken) {
   if (k == c->n)
     return true;
@@ -66,7 +67,7 @@ static bool same_factors(matcher *c, uint32_t k, uint32_t taken) {
   return false;
 }
 
-/* Every axis is one of the reader's; those of the output have its range. */
+/* Does every axis of the definition have an axis of the reader, output axes with the same range? */
 static bool same_axes(matcher *c) {
   for (uint32_t k = 0; k < c->d->axes.n; k++) {
     const neo_axis_rec *x = neo_def_axis(c->m, c->d, k);
@@ -86,7 +87,7 @@ static neo_expr in_range(neo_module *m, const neo_axis_rec *x, uint32_t k) {
   return neo_between(m, x->lo, axis, x->hi);
 }
 
-/* Is the expression, over the reader's axes, one over the definition's? Then *e is. */
+/* Can the reader's expression be written over the definition's axes? Writes it to *e. */
 static bool to_definition(const matcher *c, neo_expr *e) {
   neo_expr by[64] = {{0}};
   uint64_t known = 0;
@@ -102,13 +103,14 @@ static bool to_definition(const matcher *c, neo_expr *e) {
   return true;
 }
 
-/* Does what one side asks of a point follow from what the other says? The definition's axes. */
+/* Does `goal`, which one side asks of a point, follow from what the other assumes? Both are over
+ * the definition's axes. */
 static bool follows(matcher *c, const neo_axis_rec *axes, neo_expr assume, neo_expr goal) {
   neo_facts f = {axes, c->d->axes.n, &assume, assume.i != 0};
   return !goal.i || neo_proves(c->q->prover, &f, goal);
 }
 
-/* The range of the definition's axis k in the reader: false if it has none over axes before. */
+/* The range of the definition's axis k in the reader; false if it is not over earlier axes. */
 static bool range_of(const matcher *c, uint32_t k, neo_axis_rec *out) {
   uint64_t after = ~((1ULL << k) - 1);
   out->lo = c->q->axis[c->to[k]].lo;

@@ -1,17 +1,17 @@
-/* Private to transform: sums of products that some definition is already. */
+/* Private to transform: sums of products that a definition already computes. */
 #pragma once
 #include "ir/prove.h"
 
 typedef struct {
-  neo_def reader;           /* whose axes the expressions are over; no definition that needs it */
-  const neo_axis_rec *axis; /* its axes */
-  uint64_t in;              /* those that are summed over */
+  neo_def reader;           /* the expressions are over its axes; no candidate may need it */
+  const neo_axis_rec *axis; /* axes of the reader */
+  uint64_t in;              /* axes that are summed over */
   const neo_expr *factor;
   uint32_t n;
   neo_expr where; /* 0: none */
   neo_prover *prover;
 } neo_sum_query;
 
-/* The element of a tensor that is this sum, whatever its axes are called, in whatever order the
- * factors are, and whether ranges or a condition say over which points; 0: there is none. */
+/* The element of a tensor that equals this sum up to names of axes, order of factors, and ranges
+ * written as conditions; 0: no tensor does. */
 neo_expr neo_available_sum(neo_module *m, const neo_sum_query *q);

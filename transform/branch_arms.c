@@ -1,4 +1,4 @@
-/* A tensor for each branch; see branches.h. */
+/* One tensor for each branch of a `case`; see branches.h. */
 #include "ir/choice.h"
 #include "ir/component.h"
 #include "ir/define.h"
@@ -11,11 +11,11 @@ typedef struct {
   branches *b;
   neo_module *m;
   neo_def def;
-  bool *heavy; /* by tensor: it is, or is made elementwise of, a reduction or a recurrence */
+  bool *heavy; /* by tensor: a reduction, a recurrence, or elementwise over one */
   neo_expr *index;
   uint32_t n;   /* sides */
-  bool pays;    /* something heavy is made for one of them alone */
-  bool outside; /* one reads what is in range where it is taken alone */
+  bool pays;    /* one side alone needs something heavy */
+  bool outside; /* a read of one side is in range only where that side is taken */
 } arms;
 
 static bool by_condition(const neo_module *m, neo_expr e) {
@@ -33,8 +33,8 @@ static neo_conditions more(const arms *x, const neo_conditions *c, neo_expr e) {
   return (neo_conditions){n, at};
 }
 
-/* The expression with `f` of each side that may be taken, first to last; `where`: on the way to
- * it, and of the result. */
+/* The expression with `f` applied to each side that may be taken, first to last; `where` are the
+ * conditions on the way to it and of the result. */
 static neo_expr each_side(arms *x, neo_expr e, neo_conditions where,
                           neo_expr (*f)(arms *x, neo_expr e, const neo_conditions *where)) {
   neo_node n = *neo_expr_node(x->m, e);
@@ -52,7 +52,7 @@ static neo_expr each_side(arms *x, neo_expr e, neo_conditions where,
 
 typedef struct {
   const arms *x;
-  const neo_conditions *less; /* of the result */
+  const neo_conditions *less; /* conditions of the result */
   bool found;
 } heavy_ctx;
 
@@ -61,7 +61,7 @@ static const neo_conditions *made_where(const arms *x, uint32_t t) {
   return pieces.n ? &x->b->of[neo_list_at(x->m, pieces, 0)] : NULL;
 }
 
-/* Is something heavy read that is made for this branch alone? */
+/* Does the branch read something heavy that no other needs? */
 static void look_heavy(void *ctx, neo_expr e) {
   heavy_ctx *c = ctx;
   const neo_node *n = neo_expr_node(c->x->m, e);
@@ -80,7 +80,7 @@ static neo_expr look_side(arms *x, neo_expr e, const neo_conditions *where) {
   return e;
 }
 
-/* Is it a whole tensor that is made where the branch is taken alone, and may be the result? */
+/* Is the side a whole tensor that is computed under the branch alone and may be the result? */
 static bool has_tensor(const arms *x, neo_expr e, const neo_conditions *where) {
   const neo_node *n = neo_expr_node(x->m, e);
   neo_def_rec d = *neo_def_at(x->m, x->def);
@@ -115,7 +115,7 @@ static neo_expr tensor_of_side(arms *x, neo_expr e, const neo_conditions *where)
   return neo_load(m, made, x->index, r.n_out, r.span);
 }
 
-/* Extents that are those of the tensor: axes begin at 0 and all of them are written. */
+/* Does the definition write the whole tensor, from 0 to its extents? */
 static bool is_whole(const neo_module *m, const neo_def_rec *r) {
   neo_tensor t = {neo_list_at(m, r->out, 0)};
   for (uint32_t k = 0; k < r->n_out; k++)

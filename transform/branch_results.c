@@ -1,28 +1,29 @@
-/* Reads of what a branch made, where it was taken; see branches.h. A branch and its result are
- * made in one recurrence, and the reader in another one or in none, so it comes after both. */
+/* Reads of a branch's tensor become reads of the result where the branch was taken; see branches.h.
+ * The branch and its result are computed in one recurrence; the reader is in another one or in
+ * none, so it comes after both. */
 #include "ir/choice.h"
 #include "ir/component.h"
 #include "transform/branches.h"
 
 enum { MOST_DEPTH = 40, MOST_ARGUMENTS = 20 };
 
-typedef struct { /* of a tensor that a branch makes: the result that takes it, and where */
+typedef struct { /* a branch's tensor: the result that takes it, and where */
   neo_tensor of;
-  uint32_t number;      /* of their recurrence */
-  neo_conditions taken; /* over axes of the tensor */
+  uint32_t number;      /* recurrence of both */
+  neo_conditions taken; /* conditions over axes of the tensor */
 } branch;
 
 typedef struct {
   branches *b;
   neo_module *m;
-  const uint32_t *number; /* of recurrences, by definition */
-  branch *of;             /* by tensor */
-  neo_def def;            /* at hand */
-  neo_map made;           /* (place, expression of the definition) -> what it becomes */
+  const uint32_t *number; /* recurrences, by definition */
+  branch *of;             /* branches, by tensor */
+  neo_def def;            /* current definition */
+  neo_map made;           /* (place, expression of the definition) -> its replacement */
   uint32_t n_places;
 } results;
 
-typedef struct { /* in an expression */
+typedef struct { /* a point in an expression, and what holds there */
   neo_conditions holds;
   uint32_t number, depth;
 } place;
@@ -51,8 +52,8 @@ static bool are_conditions(const neo_module *m, neo_expr e) {
   return are_conditions(m, neo_expr_arg(m, e, 0)) && are_conditions(m, neo_expr_arg(m, e, 1));
 }
 
-/* Notes the tensors that a result is chosen from. One that is taken in two places is taken in
- * one of them. */
+/* Notes the tensors that a result chooses from. For a tensor that is chosen in two places, one of
+ * them is enough. */
 static void note_branches(results *r, neo_expr e, neo_conditions taken) {
   neo_module *m = r->m;
   neo_node n = *neo_expr_node(m, e);
@@ -85,7 +86,7 @@ static void find_result(results *r, neo_def d) {
 
 static neo_expr rewritten(results *r, neo_expr e, const place *at);
 
-/* In the select a side of which is taken where c holds. */
+/* The place in a select whose side is taken where c holds. */
 static place side_of(results *r, const place *at, neo_expr c) {
   return (place){with(r, &at->holds, c), r->n_places++, at->depth + 1};
 }
@@ -99,7 +100,7 @@ static neo_expr rewritten_select(results *r, const neo_node *n, const place *at)
   return neo_op3(m, NEO_OP_SELECT, c, x, y);
 }
 
-/* Was the branch taken at the position that is read? */
+/* Is the branch taken at the position that is read? */
 static bool was_taken(results *r, const neo_node *n, const neo_conditions *holds) {
   const branch *b = &r->of[n->attr];
   neo_expr index[MOST_ARGUMENTS];

@@ -1,4 +1,4 @@
-/* What is zero where conditions do not hold; see branches.h. */
+/* Tensors that are zero where conditions do not hold; see branches.h. */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
@@ -7,8 +7,7 @@
 enum { MOST_PARTS = 64, MOST_TERMS = 64, MOST_RANK = 16 };
 
 typedef struct
-{ /* zero but where one of the terms holds, each a conjunction over axes of the tensor,
-                    or of who reads it */
+{ /* zero except where one of the terms holds: conjunctions over axes of the tensor or its reader */
   bool known;
   uint32_t n;
   const neo_conditions *term;
@@ -18,10 +17,10 @@ typedef struct {
   branches *b;
   neo_module *m;
   neo_arena *a;
-  zero *of;              /* by tensor */
-  const bool *recurrent; /* by definition */
-  uint64_t loops;        /* axes of the definition at hand */
-  neo_def at;            /* the definition at hand */
+  zero *of;              /* zeros, by tensor */
+  const bool *recurrent; /* in a recurrence, by definition */
+  uint64_t loops;        /* axes of the current definition */
+  neo_def at;            /* current definition */
 } zeros;
 
 static const zero unknown = {0};
@@ -42,8 +41,9 @@ static void look_in_range(void *ctx, neo_expr e) {
   }
 }
 
-/* Do the elements that the condition reads exist wherever the definition at hand has an element? The condition moves to
- * where nothing else protects these reads: m[t + 1] beside t + 1 < T does not. */
+/* Does every element that the condition reads exist wherever the current definition has an element?
+ * The condition moves to where no other condition protects its reads: m[t + 1] beside t + 1 < T is
+ * not moved. */
 static bool reads_exist(const zeros *z, neo_expr e) {
   neo_axis_rec axes[64];
   const neo_def_rec *d = neo_def_at(z->m, z->at);
@@ -55,14 +55,14 @@ static bool reads_exist(const zeros *z, neo_expr e) {
   return l.ok;
 }
 
-/* Is it a condition of a call, or of the iterations of the definition at hand? */
+/* Is it a condition on the call, or on the iterations of the current definition? */
 static bool counts(const zeros *z, neo_expr e) {
   uint64_t axes = neo_expr_axes(z->m, e);
   return axes ? !(axes & ~z->loops) && neo_is_point_condition(z->m, e) && reads_exist(z, e)
               : neo_is_condition(z->m, e);
 }
 
-/* The parts of a conjunction of conditions; false: it is none. */
+/* Splits a conjunction of conditions; false: it has another form. */
 static bool parts_of(zeros *z, neo_expr e, neo_conditions *out) {
   neo_expr *part = NEO_NEW_ARRAY(z->a, neo_expr, MOST_PARTS);
   uint32_t n = 0;
@@ -77,7 +77,7 @@ static zero whole(const zeros *z) {
   return (zero){true, 1, NEO_NEW(z->a, neo_conditions)};
 }
 
-/* Both are zero there. */
+/* Zero where both x and y are. */
 static zero either(const zeros *z, zero x, zero y) {
   neo_conditions *term = NEO_NEW_ARRAY(z->a, neo_conditions, x.n + y.n + 1);
   if (!x.known || !y.known || x.n + y.n > MOST_TERMS)
@@ -102,7 +102,7 @@ static zero under(const zeros *z, zero x, const neo_conditions *c) {
 
 static zero zero_of(zeros *z, neo_expr e);
 
-/* A read of a tensor: its conditions at the position that is read. */
+/* Conditions of a read tensor, at the position that is read. */
 static zero zero_of_read(zeros *z, const neo_node *n) {
   zero x = z->of[n->attr];
   neo_expr index[MOST_RANK];
@@ -136,7 +136,7 @@ static zero zero_of_select(zeros *z, const neo_node *n) {
   return either(z, x, under(z, y, &fails));
 }
 
-/* Where the accumulator has the value `acc`. */
+/* Zeros of the expression where the accumulator has the value `acc`. */
 static zero zero_with(zeros *z, neo_expr e, zero acc) {
   neo_module *m = z->m;
   neo_node n = *neo_expr_node(m, e);
@@ -171,7 +171,7 @@ static zero zero_of(zeros *z, neo_expr e) {
   return zero_with(z, e, unknown);
 }
 
-/* Of a sum: before its end. */
+/* Zeros of a sum before its `finish`. */
 static zero zero_of_sum(zeros *z, const neo_def_rec *d) {
   neo_conditions all, some = {0};
   zero body = zero_of(z, neo_list_expr(z->m, d->body, 0));
@@ -197,7 +197,7 @@ static bool is_sum(const neo_def_rec *d) {
   return d->reducer == NEO_RED_SUM && d->body.n == 1;
 }
 
-/* Is the definition evaluated at once, or in loops of which is known which axes they run along? */
+/* Is the definition outside of loops, or in loops whose axes are known? */
 static bool is_known(const zeros *z, neo_def id) {
   return !z->recurrent[id.i] || z->loops;
 }
@@ -211,7 +211,7 @@ static zero zero_of_def(zeros *z, neo_def id, const neo_def_rec *d) {
   return d->reducer == NEO_RED_NONE && is_known(z, id) ? zero_of(z, finish) : unknown;
 }
 
-/* ---- sums that are needed always: what is added up apart from who asks */
+/* ---- sums that are always needed: the sum without its conditional `finish` */
 
 /* z[n] = sum[k] ... then f(acc)  ->  partial.z[n] = sum[k] ...,  z[n] = f(select(holds,
  * partial.z[n], 0)) */
@@ -237,7 +237,7 @@ static bool may_be_partial(const zeros *z, neo_tensor t) {
   return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !z->b->always[t.i];
 }
 
-/* Finds where the result is zero. Returns for how many terms it is known; 0: it is not. */
+/* Finds where the result is zero. Returns the number of terms; 0: not known. */
 static uint32_t find_result(zeros *z, neo_def id) {
   neo_def_rec d = *neo_def_at(z->m, id);
   if (!is_plain(z, &d))
@@ -252,14 +252,14 @@ static uint32_t find_result(zeros *z, neo_def id) {
 
 static void find(zeros *z, neo_def id) {
   neo_def_rec d = *neo_def_at(z->m, id);
-  if (!is_plain(z, &d) || find_result(z, id) == 1) /* who needs it knows what holds in the sum */
+  if (!is_plain(z, &d) || find_result(z, id) == 1) /* its readers know what holds in the sum */
     return;
   zero acc = is_sum(&d) && is_known(z, id) ? zero_of_sum(z, &d) : unknown;
   if (acc.known && acc.n == 1 && acc.term[0].n)
     split_sum(z, id, &acc.term[0]);
 }
 
-/* ---- who reads it */
+/* ---- readers */
 
 static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
   zeros *z = ctx;
@@ -279,7 +279,8 @@ static bool never_both(const zeros *z, const zero *x, const zero *y) {
   return x->known && y->known;
 }
 
-/* x where its one term holds, which then says so. */
+/* x where its one term holds, else `other`: a sum of tensors of which one is not zero as a
+ * select. */
 static neo_expr first_of(zeros *z, neo_expr x, const neo_conditions *term, neo_expr other) {
   neo_node n = *neo_expr_node(z->m, x);
   neo_expr where = neo_conjunction(z->m, term->at, term->n);
@@ -305,7 +306,7 @@ static neo_expr add_exclusive(void *ctx, neo_module *m, neo_expr e) {
 static zeros zeros_of(branches *b) {
   neo_module *m = b->m;
   zeros z = {.b = b, .m = m, .a = b->a};
-  z.of = NEO_NEW_ARRAY(b->a, zero, m->tensors.n + b->n + 1); /* of partial sums, too */
+  z.of = NEO_NEW_ARRAY(b->a, zero, m->tensors.n + b->n + 1); /* partial sums included */
   z.recurrent = neo_recurrent_defs(m, b->a);
   return z;
 }
@@ -333,8 +334,8 @@ void branches_ask_for_zeros(branches *b) {
 
 /* ---- sums over the iterations of a loop */
 
-/* Where a product may be other than zero. Whether a term that a condition makes zero is multiplied is not told, so that
- * one factor is enough. */
+/* Positions at which a product may be other than zero. Terms that a condition makes zero need not
+ * be multiplied, so one zero factor is enough. */
 static zero zero_of_product(zeros *z, neo_expr e) {
   neo_node n = *neo_expr_node(z->m, e);
   if (n.op == NEO_OP_NEG)
@@ -348,12 +349,11 @@ static zero zero_of_product(zeros *z, neo_expr e) {
   return x.known ? x : y;
 }
 
-/* The gradient of what a branch of a loop multiplies is a sum over the iterations that take it:
+/* A gradient in a branch of a loop: the sum takes only the iterations that take the branch.
  *
  *     g[i, j] = sum[t] d[t, i]*h[t, j]             d is zero where not p[t]
  *     ->
- *     g[i, j] = sum[t] where p[t]; d[t, i]*h[t, j]
- */
+ *     g[i, j] = sum[t] where p[t]; d[t, i]*h[t, j] */
 static void ask_in_sum(zeros *z, neo_def id) {
   neo_module *m = z->m;
   neo_def_rec d = *neo_def_at(m, id);
@@ -367,7 +367,7 @@ static void ask_in_sum(zeros *z, neo_def id) {
   neo_expr where = d.where;
   for (uint32_t k = 0; x.known && x.n == 1 && k < x.term[0].n; k++) {
     neo_expr is = x.term[0].at[k];
-    if (neo_expr_axes(m, is)) /* those of a call are asked for once: read_under */
+    if (neo_expr_axes(m, is)) /* conditions of a call are asked once: read_under */
       where = where.i ? neo_op2(m, NEO_OP_AND, where, is) : is;
   }
   neo_def_at(m, id)->where = where;

@@ -1,16 +1,17 @@
-/* Branches that a run-time `case` may not take.
+/* Partially dead branches: computation for a run-time `case` moves under the condition of its
+ * readers.
  *
  *     a[n] = sum[k] where far[]; x[n, k]*y[k],   z[n] = a[n] + b[n]
  *     ->
  *     a[n] = sum[k] x[n, k]*y[k],   z[n] = select(far[], a[n], 0) + b[n]
  *
- * What is zero where a condition does not hold (gradients of branches are written so) is asked
- * for by who reads it. Then it is needed under the condition alone (ir/needed.h), as what is
- * chosen by a select is. In such definitions the condition holds: they are products, vectors and
- * recurrences like any others, and their kernels are left out where it does not
+ * Gradients of branches are tensors that are zero where the branch is not taken. Their readers ask
+ * for the condition instead, so that the tensor is needed under it alone (ir/needed.h), like the
+ * side of a select. Inside such a definition the condition holds and is dropped: it becomes a plain
+ * product, vector or recurrence, and its kernel is skipped where the condition fails
  * (codegen/guard.h).
  *
- * A result that is chosen has a tensor for each branch (branch_arms.c). */
+ * A `case` whose branches are heavy gets one tensor for each branch (branch_arms.c). */
 #include "transform/branches.h"
 #include "ir/layout.h"
 #include "ir/loop_axes.h"
@@ -19,7 +20,7 @@
 
 /* ---- what holds in a branch */
 
-/* The condition as a constant, if it is known; 0: it is not. */
+/* The condition as a constant; 0: it is not known. */
 static neo_expr known(const branches *b, neo_expr e) {
   if (neo_expr_type(b->m, e) != NEO_BOOL_T || neo_expr_node(b->m, e)->op == NEO_OP_CONST)
     return (neo_expr){0};
@@ -37,8 +38,8 @@ static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
   return x.i ? x : e;
 }
 
-/* Some pass may compute it where the condition does not hold: what is read has to be in range
- * there, too. */
+/* Replaces known conditions. Later passes may compute the definition where the condition does not
+ * hold, so its reads have to be in range there too. */
 static void decide_def(branches *b, neo_def d, const neo_conditions *holds) {
   int64_t always;
   neo_def_rec before = *neo_def_at(b->m, d);
@@ -53,7 +54,7 @@ static void decide_def(branches *b, neo_def d, const neo_conditions *holds) {
 
 /* ---- the pass */
 
-/* By tensor: users see it, or the first value of a parameter follows from it. */
+/* By tensor: visible to users, or a source of a parameter's first value. */
 static bool *needed_always(neo_module *m, neo_arena *a) {
   bool *always = neo_named_tensors(m, a);
   for (uint32_t t = 1; t < m->tensors.n; t++) {
@@ -66,7 +67,7 @@ static bool *needed_always(neo_module *m, neo_arena *a) {
   return always;
 }
 
-/* The definitions that are needed, producers first, and where. */
+/* Finds needed definitions, producers first, and their conditions. */
 static void find_needed(branches *b) {
   neo_module *m = b->m;
   b->always = needed_always(m, b->a);
@@ -96,7 +97,7 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   if (b.of) {
     branches_ask_for_zeros(&b);
     decide_all(&b);
-    find_needed(&b); /* what reads more than it needs does no longer */
+    find_needed(&b); /* fewer definitions are needed now */
     if (b.of)
       branches_read_results(&b);
     if (b.of)

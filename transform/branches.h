@@ -8,34 +8,35 @@ typedef struct {
   neo_arena *a;
   neo_prover *p;
   const bool *always; /* by tensor: needed whatever holds */
-  neo_def *order;     /* of the definitions that are needed, producers first */
+  neo_def *order;     /* needed definitions, producers first */
   size_t n;
-  const neo_conditions *of; /* by definition, in iterations, too; null: there are no conditions */
+  const neo_conditions *of; /* by definition, with conditions on iterations; null: no conditions */
   const uint64_t *loops;    /* by definition: neo_loop_axes */
-  neo_conditions holds;     /* of the definition at hand */
+  neo_conditions holds;     /* conditions of the current definition */
 } branches;
 
-/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c), in a loop those of its iteration. Of terms
- * that are never both other than zero the sum is the one that is not:
+/* Readers of a tensor that is zero unless conditions hold ask for these conditions, in a loop for
+ * those of their iteration (branch_zeros.c). A sum of tensors of which at most one is not zero
+ * becomes a select:
  *
  *     select(k[] == 0, a[n], 0) + select(k[] == 1, b[n], 0)
  *     ->  select(k[] == 0, a[n], select(k[] == 1, b[n], 0)) */
 void branches_ask_for_zeros(branches *b);
 
-/* What a branch of a recurrence made is its result where it was taken, so that who comes after reads that, and one tensor is
- * kept for all branches (branch_results.c):
+/* Readers of a branch's tensor read the result where the branch was taken, so that one tensor is
+ * stored for all branches of a recurrence (branch_results.c):
  *
  *     z[t, n] = select(k[t] == 0, a[t, n], b[t, n]),   d[t, n] = select(k[t] == 0, a[t, n]*g[t, n], 0)
  *     ->  d[t, n] = select(k[t] == 0, z[t, n]*g[t, n], 0) */
 void branches_read_results(branches *b);
 
-/* A result that is chosen has a tensor for each branch, if one of them is more than elementwise
- * (branch_arms.c):
+/* Each branch of a result gets its tensor if one of them is more than elementwise (branch_arms.c):
  *
  *     z[n] = select(k[] == 0, product[n], 2*x[n])
  *     ->  case.z[n] = 2*x[n],  z[n] = select(k[] == 0, product[n], case.z[n]) */
 void branches_make_arms(branches *b);
 
-/* A sum over iterations leaves out those in which a factor is zero (branch_zeros.c). It comes last: the factor is still
- * zero where nobody needs it, as all iterations of it may run at once. */
+/* Sums over iterations skip those in which a factor is zero (branch_zeros.c). It runs last: all
+ * iterations of such a factor may run at once, so the factor itself stays zero where nobody needs
+ * it. */
 void branches_ask_in_sums(branches *b);

@@ -1,42 +1,39 @@
-/* Images in the order in which most of a network reads them: channels innermost.
+/* Layout propagation: images with channels innermost (NHWC).
  *
  *   y[n, k, p, q] = sum[c, r, s] F[k, c, r, s] * x[n, c, p + r, q + s]
  *   ->
  *   y[n, p, q, k] = sum[r, s, c] F[k, c, r, s] * x[n, p + r, q + s, c]
  *
- * Lanes run along the innermost dimension of a result. Along rows of an image they meet its edges,
- * strides, and rows of 28, 14 and 7 that are no multiples of a vector; along channels they meet
- * none of these: a tile is some pixels by some vectors of channels, pixels are read where they lie,
- * and only filters are copied. What is done to each channel alone (depthwise convolutions, sums
- * and scales of normalisations, pools) has whole vectors without conditions inside. The dimensions
- * change places and none is split, so that every index stays as affine as it was, any extent is as
- * good as a multiple, and pieces (slices, phases of strides) keep their strides and offsets.
+ * Lanes run along the innermost dimension of a result. Rows of images have edges, strides, and
+ * lengths of 28, 14 and 7 that no vector divides; channels have none of these. A tile is some
+ * pixels by some vectors of channels, pixels are read in place, and only filters are copied.
+ * Operations on single channels (depthwise convolutions, normalisations, pools) get whole vectors
+ * without conditions. The pass permutes dimensions and splits none: indices stay affine, extents
+ * need not be multiples, and pieces (slices, phases of strides) keep their strides and offsets.
  *
- * Which dimensions are images is read from definitions: one is, where a reduction walks a window
- * over it (an index of one output axis and of reduction axes not longer than half of it), and so
- * are those that go with it, because some definition reads one at an output axis and writes the
- * other there. Neighbours element by element, convolutions of stride, pools, slices,
- * concatenations, gradients thus decide alike, and what is packed is packed once: only where a
- * network begins or ends images are read as they were given. Gradients of filters, whose windows
- * are as long as the images, do not make filters images.
+ * Image dimensions are found from definitions. A dimension is one if a reduction moves a window
+ * over it (an index of one output axis and of reduction axes not longer than half of it), or if a
+ * definition reads it at an output axis and writes an image dimension there. Elementwise
+ * neighbours, strided convolutions, pools, slices, concatenations and gradients thus decide alike,
+ * and images are transposed only at the ends of a network. Gradients of filters have windows as
+ * long as the images, so filters do not become images.
  *
- * A tensor moves its last dimension before the images behind them if it is an intermediate one,
- * named by no entry, request or gradient of the user's own, if images are its innermost dimensions,
- * and if it has channels enough to fill a vector. Where some neighbour of it has other dimensions
- * behind its images (the matrices of capsules), along which it has its lanes already, none of them
- * moves; nor where much of what has the same channels is given or returned (one layer alone).
- * Tensors of one definition move alike. Reduction axes along which a moved tensor then lies
- * become innermost.
+ * A tensor moves the dimension before its images to the end if it is an intermediate (named by no
+ * entry, request or custom gradient), if images are its innermost dimensions, and if it has
+ * channels enough for a vector. None of a class moves if a tensor of it has other dimensions
+ * innermost, which lanes already use (matrices of capsules), or if much of the class is given or
+ * returned (a single layer). Tensors of one definition move alike. Reduction axes that index the
+ * innermost dimension of a moved tensor become innermost.
  *
- * A module that has convolutions in groups stays as it is: a group's channels are too short a sum
- * for lanes and too few columns for tiles.
+ * A module with grouped convolutions stays unchanged: channels of a group are too few for the lanes
+ * of a sum and for the columns of a tile.
  *
- * Filters with which a channel is alone (no other factor is free of the channel) are not copied by
- * any schedule; they get a definition in which channels are innermost too: transposed.F[.., c] = F[c,
- * ..]. On a GPU, whose blocks of threads copy what they need of a filter again and again, all do:
- * along the channels that are summed up, so that both operands of a convolution lie along the steps
- * of its sum; the gradient to the image then reads the same definition along its results. What
- * products round to bf16 lies there as bf16. */
+ * Depthwise filters (no other factor lacks the channel) are copied by no schedule; they get a
+ * definition with channels innermost: transposed.F[.., c] = F[c, ..]. GPU blocks copy their part of
+ * a filter again and again, so there all filters get one, along the reduced channels: both operands
+ * of a convolution are contiguous along the steps of its sum, and the gradient to the image reads
+ * the same definition along its results. Filters that products round to bf16 are stored as bf16
+ * there. */
 #include "ir/define.h"
 #include "ir/layout.h"
 #include "ir/out_map.h"
@@ -45,24 +42,24 @@
 enum {
   MOST_RANK = 16,
   MOST_AXES = 63,
-  LEAST_CHANNELS = 8, /* to be worth lanes */
-  LEAST_USES = 8      /* of an element of a filter, to be worth a copy */
+  LEAST_CHANNELS = 8, /* fewer are not worth lanes */
+  LEAST_USES = 8      /* uses of a filter's element that pay for a copy */
 };
 
 typedef struct {
   neo_module *m;
   neo_arena *a;
-  bool gpu;           /* the target is one */
-  uint32_t *first;    /* tensor -> the first of its dimensions among those of all */
-  uint32_t n;         /* of all dimensions */
-  uint32_t *leader;   /* dimension -> one that it goes with */
-  bool *image;        /* of leaders */
-  bool grouped;       /* some reduction walks a group of channels */
+  bool gpu;           /* the target is a GPU */
+  uint32_t *first;    /* tensor -> its first dimension in the numbering of all */
+  uint32_t n;         /* dimensions of all tensors */
+  uint32_t *leader;   /* union-find: dimension -> one of its class */
+  bool *image;        /* by leader: an image dimension */
+  bool grouped;       /* a reduction runs over a group of channels */
   uint32_t *moved;    /* tensor -> 1 + the dimension that becomes innermost; 0: it stays */
   neo_map transposed; /* tensor and dimension -> the tensor with it innermost */
 } images;
 
-/* ---- dimensions that go together */
+/* ---- classes of dimensions */
 
 static uint32_t leader_of(images *s, uint32_t d) {
   while (s->leader[d] != d)
@@ -87,7 +84,7 @@ static int64_t length_of(const neo_module *m, const neo_axis_rec *x, int64_t unk
   return neo_expr_is_int(m, x->lo, &lo) && neo_expr_is_int(m, x->hi, &hi) ? hi - lo : unknown;
 }
 
-/* Are quotients and remainders of axes no part of it? */
+/* Is the index free of quotients and remainders of axes? */
 static bool is_affine(neo_module *m, neo_expr index) {
   neo_linear l;
   bool yes = neo_linear_of(m, index, &l);
@@ -96,8 +93,8 @@ static bool is_affine(neo_module *m, neo_expr index) {
   return yes;
 }
 
-/* The length of a window along the reduction axis; with a stride, the elements from its first to
- * its last. */
+/* The length of the window along the reduction axis, from its first to its last element if
+ * strided. */
 static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
   neo_module *m = x->s->m;
   neo_linear l;
@@ -108,8 +105,8 @@ static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
   return __builtin_mul_overflow(length, step, &all) ? INT64_MAX : all;
 }
 
-/* A dimension read at an index of one output axis. Ranges of reductions that are not constant, as
- * gradients have at edges, tell nothing. */
+/* Relates a dimension read at an index of one output axis. Reductions of variable range, as of
+ * gradients at edges, tell nothing. */
 static void relate(reading *x, uint32_t dim, neo_expr index) {
   neo_module *m = x->s->m;
   uint64_t axes = neo_expr_axes(m, index), out = axes & ((1ull << x->d->n_out) - 1);
@@ -172,7 +169,7 @@ static bool is_image(images *s, uint32_t t, uint32_t k) {
   return s->image[leader_of(s, s->first[t] + k)];
 }
 
-/* 1 + the dimension to be moved; 0: none. */
+/* 1 + the dimension to move; 0: none. */
 static uint32_t wanted(images *s, neo_tensor t) {
   neo_module *m = s->m;
   const neo_tensor_rec *r = neo_tensor_at(m, t);
@@ -187,8 +184,7 @@ static uint32_t wanted(images *s, neo_tensor t) {
   return n >= LEAST_CHANNELS ? k : 0;
 }
 
-/* A class of dimensions is not moved if some image with its channels has other dimensions
- * innermost. */
+/* Classes that stay, since an image with their channels has other dimensions innermost. */
 static bool *find_kept(images *s) {
   neo_module *m = s->m;
   bool *kept = NEO_NEW_ARRAY(s->a, bool, s->n + 1);
@@ -224,7 +220,7 @@ static void leave_named(images *s) {
       s->moved[t] = 0;
 }
 
-/* With run-time sizes left out: they are the same for all that are compared. */
+/* Elements without run-time sizes, which are the same for all that are compared. */
 static double elements_of(const neo_module *m, neo_tensor t) {
   double y = 1;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
@@ -248,8 +244,7 @@ static void add_elements(images *s, neo_tensor t, double *moved, double *given) 
   }
 }
 
-/* A class of dimensions is not moved either if many of its tensors are given or returned: each of
- * these would be transposed at once, and back. */
+/* Keeps a class with many given or returned tensors: each would be transposed on entry and back. */
 static void leave_given(images *s) {
   double *moved = NEO_NEW_ARRAY(s->a, double, s->n + 1);
   double *given = NEO_NEW_ARRAY(s->a, double, s->n + 1);
@@ -262,7 +257,7 @@ static void leave_given(images *s) {
   }
 }
 
-/* Tensors of one definition are moved alike. */
+/* Tensors of one definition move alike. */
 static void agree(images *s) {
   neo_module *m = s->m;
   for (bool more = true; more;) {
@@ -279,9 +274,9 @@ static void agree(images *s) {
   }
 }
 
-/* ---- the module with them */
+/* ---- rewriting the module */
 
-/* The dimension that stands at k once `moved` - 1 is innermost. */
+/* The dimension that is at k once `moved` - 1 is innermost. */
 static uint32_t source(uint32_t moved, uint32_t rank, uint32_t k) {
   return !moved || k + 1 < moved ? k : k + 1 == rank ? moved - 1 : k + 1;
 }
@@ -289,7 +284,7 @@ static uint32_t source(uint32_t moved, uint32_t rank, uint32_t k) {
 typedef struct {
   const images *s;
   uint32_t n_out;
-  uint64_t inner; /* reduction axes along which moved tensors lie */
+  uint64_t inner; /* reduction axes that index innermost dimensions of moved tensors */
 } inner_search;
 
 static void find_inner(void *ctx, neo_expr e) {
@@ -302,7 +297,7 @@ static void find_inner(void *ctx, neo_expr e) {
   x->inner |= neo_expr_axes(m, neo_list_expr(m, n.arg, rank - 1)) >> x->n_out << x->n_out;
 }
 
-/* Reduction axes that may become innermost: no other one's bounds need them. */
+/* Reduction axes that may become innermost: no bound of another axis uses them. */
 static uint64_t free_axes(const neo_module *m, const neo_def_rec *r) {
   uint64_t used = 0;
   for (uint32_t k = r->n_out; k < r->axes.n; k++) {
@@ -345,12 +340,12 @@ static void move_tensors(images *s) {
   neo_layout_tensors(m, order);
 }
 
-/* ---- filters of their own for each channel */
+/* ---- transposed filters */
 
 typedef struct {
   const images *s;
   uint32_t axis;
-  bool all; /* reads of every tensor move along it */
+  bool all; /* transpose reads of every tensor */
 } channel_search;
 
 static void find_channel(void *ctx, neo_expr e) {
@@ -364,8 +359,8 @@ static void find_channel(void *ctx, neo_expr e) {
 typedef struct {
   images *s;
   neo_def_rec d;
-  uint32_t axis[2], n;    /* along which they should lie: the first, or else the second */
-  neo_map rounded, plain; /* reads that are rounded to bf16, that are used as they are */
+  uint32_t axis[2], n;    /* axes to lie along: the first, or else the second */
+  neo_map rounded, plain; /* reads that are rounded to bf16; reads as f32 */
 } filters;
 
 static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
@@ -402,7 +397,7 @@ static neo_tensor transposed(images *s, neo_tensor from, uint32_t dim, neo_type 
   return (neo_tensor){(uint32_t)found};
 }
 
-/* The dimension that AXIS `axis` alone is the index of, and no other has it; n: none. */
+/* The dimension whose index is the axis alone, in no other index; n: none. */
 static uint32_t channel_of(const neo_module *m, neo_list index, uint32_t axis) {
   uint32_t dim = index.n;
   for (uint32_t k = 0; k < index.n; k++) {
@@ -416,7 +411,7 @@ static uint32_t channel_of(const neo_module *m, neo_list index, uint32_t axis) {
   return dim;
 }
 
-/* Points of the definition's result that share what is read at these axes. */
+/* Points of the result that share an element read at these axes. */
 static double uses_of(const neo_module *m, const neo_def_rec *d, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < d->n_out; k++)
@@ -433,7 +428,7 @@ static bool is_innermost(const neo_module *m, neo_tensor t, uint32_t dim) {
   return true;
 }
 
-/* The dimension that a filter should lie along; its rank: it stays. */
+/* The dimension that becomes innermost in a filter; its rank: none. */
 static uint32_t wanted_channel(const filters *x, const neo_module *m, const neo_node *load,
                                neo_type type) {
   uint32_t rank = load->arg.n, wanted = rank;
@@ -470,7 +465,7 @@ static neo_expr transpose_load(filters *x, neo_module *m, neo_expr e) {
   return rounded ? neo_cast(m, (neo_type)n.type, y) : y;
 }
 
-/* Rounds the expression, unless it is rounded already. */
+/* Transposes reads of filters, and drops the rounding of one that is stored as bf16. */
 static neo_expr transpose_filter(void *ctx, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_LOAD)
@@ -491,7 +486,7 @@ static void find_rounded(void *ctx, neo_expr e) {
     neo_map_set(rounds ? &x->rounded : &x->plain, neo_list_at(m, n->arg, k), 1);
 }
 
-/* The innermost axis of a product's sum, and of its result, if something moved. */
+/* The innermost axes of a product's sum and result, if a tensor moved. */
 static void product_axes(filters *x, neo_def d) {
   const images *s = x->s;
   inner_search inner = {s, x->d.n_out, 0};

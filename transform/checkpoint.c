@@ -1,40 +1,40 @@
-/* Checkpoints of recurrences: of what the rounds of a forward pass make, only every K-th slice is kept for the
- * backward pass, which makes the others again, chunk by chunk.
+/* Checkpointing (rematerialisation) of recurrences: the forward pass saves every K-th slice; the
+ * backward pass recomputes the others chunk by chunk.
  *
  *     h[t, j] = f(x[t, j], h[t-1, j]),   d[t, j] = g(h[t, j], d[t+1, j])               t < T
- *
- * Rounds are strip-mined: t = q*K + r, and every definition along them gets an axis q in front:
- *
+ *     ->
  *     chunk.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, chunk.u[q, r-1, j], chunk.u[q-1, K-1, j]))
- *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                                           one loop over q, up
+ *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                              one loop over q, up
  *
  *     again.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.u[q, r-1, j], edge.u[q-1, r, j]))
  *     chunk.d[q, r, j] = g(again.u[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
- *                                                                                      one loop over q, down
+ *                                                                         one loop over q, down
  *
- * again.u carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
- * down. All that share a loop have the same number, neo_def_rec.chunk_loop: fusion makes them one group
- * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/fold.c). What is
- * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk
- * (checkpoint_sums.c). The tensors themselves become copies of their chunks, for those who read them otherwise.
+ * Iterations are strip-mined, t = q*K + r, and every definition along them gets an axis q in front.
+ * again.u carries nothing between chunks, so its iterations run inside of the loop of d, up, before
+ * those of d run down. Definitions that share a loop have the same neo_def_rec.chunk_loop: fusion
+ * makes them one group (fusion/search/chunks.c), whose tensors need the slices of one or two chunks
+ * (fusion/recurrence/fold.c). Of T slices the T/K edges are stored. Sums over iterations (gradients
+ * of weights) are accumulated chunk by chunk (checkpoint_sums.c). Other readers read copies of the
+ * chunks.
  *
- * Where that is still too much, chunks are in chunks, q = p*L + s: all that has an axis q is written as the recurrences
- * were, along the loops over q in place of rounds. One edge in L is kept then; the backward pass makes the others of one p
- * again, and from these the rounds: about the third root of T slices. What shared a loop over q has the same
- * neo_def_rec.inner_loop, and shares a loop inside of that over p.
+ * Two levels: where the edges are still too large, chunks are chunked, q = p*L + s, by the same
+ * rewriting along q in place of iterations. One edge in L is stored; the backward pass recomputes
+ * the edges of one p, then their iterations: about the cube root of T slices. Definitions that
+ * shared a loop over q have the same neo_def_rec.inner_loop and share a loop inside of that over p.
  *
- * Where loops in a round make most, a chunk is one round: the backward pass makes one round again at a time, and nothing but
- * the rounds' edges is kept. The loops that are in it then, forward again and backward, are written in chunks as if the rest
- * of the round were all there is (neo_def_rec.inner_loop):
+ * Nested loops: where loops within an iteration use most memory, a chunk is one iteration, and only
+ * its edges are stored. Its inner loops, forward again and backward, are chunked as if the rest of
+ * the iteration were the whole module (neo_def_rec.inner_loop):
  *
  *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                              in q: one loop over p, up
  *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..                  in q: one loop over p, down
  *
- * Entries without a backward pass have copies of these definitions as they were.
+ * Entries without a backward pass get copies of the original definitions.
  *
- * The forward pass runs twice, or three times: K is so large that a chunk fits into a cache, so that what is made again is read from
- * there, and edges and a chunk fit the limit; without a limit, that they need the least memory.
- * (A. Griewank, A. Walther, "Algorithm 799: revolve"; of chunks of equal length, T. Chen et al., "Training deep nets
+ * The forward pass runs twice or three times. K is the largest for which a chunk fits into a cache
+ * and edges and chunk fit the limit; without a limit, the K of least memory. (A. Griewank, A.
+ * Walther, "Algorithm 799: revolve"; chunks of equal length: T. Chen et al., "Training deep nets
  * with sublinear memory cost".) */
 #include "ir/clone.h"
 #include "ir/component.h"
@@ -44,11 +44,11 @@
 
 enum { LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
 #define MUCH_LESS 0.75
-enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loop around them */
+enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: each loop around them multiplies their code */
 
 /* ---- what entries need */
 
-/* Definitions that the entries with a backward pass need. */
+/* Definitions that entries with a backward pass need. */
 static void find_needs(checkpoints *c, const bool *served) {
   const neo_module *m = c->m;
   neo_def *order;
@@ -70,14 +70,14 @@ static void find_needs(checkpoints *c, const bool *served) {
   c->order = ids;
 }
 
-/* ---- how long a chunk is */
+/* ---- the length of a chunk */
 
 static double most(const checkpoints *c, neo_expr e) {
   int64_t lo, hi;
   return neo_interval(c->p, NULL, e, &lo, &hi) ? (double)hi : 1;
 }
 
-/* Bytes of a slice of the tensor, at the largest sizes. */
+/* Bytes of a slice of the tensor at the largest sizes. */
 static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
   double n = neo_type_bytes(neo_tensor_type(c->m, (neo_tensor){t}));
   for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){t}); k++)
@@ -85,7 +85,7 @@ static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
   return n;
 }
 
-/* Bytes of what is read of a slice at an edge. */
+/* Bytes of a slice that are read across an edge. */
 static double edge_bytes(const checkpoints *c, neo_expr read, uint32_t along) {
   neo_node n = *neo_expr_node(c->m, read);
   double bytes = slice_bytes(c, n.attr, along);
@@ -99,7 +99,7 @@ typedef struct {
   const checkpoints *c;
   uint32_t reader;
   bool *saved;   /* by tensor */
-  double *edges; /* by tensor: elements of a slice that is carried */
+  double *edges; /* by tensor: elements of a slice that are carried */
 } price_look;
 
 static void look_price(void *ctx, neo_expr e) {
@@ -119,7 +119,7 @@ static void look_price(void *ctx, neo_expr e) {
 }
 
 typedef struct {
-  double saved, edges, slices; /* bytes a round: that later loops read; kept at edges; of a chunk */
+  double saved, edges, slices; /* bytes of an iteration: for later loops; at edges; in a chunk */
 } chunk_price;
 
 static chunk_price price_of(const checkpoints *c) {
@@ -147,7 +147,8 @@ static chunk_price price_of(const checkpoints *c) {
   return x;
 }
 
-/* A length near `best` that divides the rounds, if there is one; 0 rounds: their number is not known. */
+/* A divisor of the iterations near `best`, or else `best`; 0 iterations: unknown at compile
+ * time. */
 static int64_t divisor_near(int64_t rounds, int64_t best) {
   for (int64_t by = 0; by <= best / 4 && rounds; by++)
     for (int sign = -1; sign <= 1; sign += 2)
@@ -157,8 +158,8 @@ static int64_t divisor_near(int64_t rounds, int64_t best) {
 }
 
 typedef struct {
-  int64_t rounds; /* of a chunk; 0: there is no need of chunks, or they do not pay */
-  int64_t chunks; /* of an outer chunk; 0: there are none */
+  int64_t rounds; /* iterations of a chunk; 0: chunks are not needed or do not pay */
+  int64_t chunks; /* chunks of an outer chunk; 0: one level */
 } chunk_lengths;
 
 static int64_t clamped(double x, double least, double most_of_them) {
@@ -166,7 +167,7 @@ static int64_t clamped(double x, double least, double most_of_them) {
   return (int64_t)(x < least ? least : x);
 }
 
-/* The rounds, if their number is known when it is compiled; else 0. */
+/* The number of iterations if it is a constant, else 0. */
 static int64_t exact_rounds(const checkpoints *c) {
   int64_t rounds;
   return neo_expr_is_int(c->m, c->rounds, &rounds) ? rounds : 0;
@@ -183,8 +184,8 @@ static bool is_small(const checkpoints *c) {
   return n <= MOST_IN_TWO_LEVELS;
 }
 
-/* Chunks of chunks, where these take much less than so many bytes:
- * edges*T/(J*L) + edges*L + slices*J bytes are least at these J and L. */
+/* Two levels, where they take much less than `bytes`: edges*T/(J*L) + edges*L + slices*J bytes are
+ * least at these J and L. */
 static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double bytes) {
   double t = most(c, c->rounds), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
   int64_t exact = exact_rounds(c), j, l;
@@ -204,7 +205,9 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
   double rounds = most(c, c->rounds), limit = (double)target->memory;
   chunk_price x = *price;
   if (target
-          ->chunk_rounds) { /* of both levels, for tests; within chunks of one round the second is of loops in it */
+          /* both levels, for tests; if a chunk is one iteration, the second is of its inner
+           * loops */
+          ->chunk_rounds) {
     int64_t n = target->chunk_rounds & 0xffff, second = target->chunk_rounds >> 16;
     n = c->within ? second : n > c->lag ? n : c->lag;
     return (chunk_lengths){n, c->within || n == 1 ? 0 : second};
@@ -218,16 +221,16 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
   double bytes = edges_and_chunk(&x, rounds, best);
   if (bytes > MUCH_LESS * x.saved * rounds)
     return (chunk_lengths){0};
-  /* what fits into a cache is not worth a third pass */
+  /* a third pass does not pay for a chunk that fits into a cache */
   chunk_lengths n = {0};
   if (bytes > (limit < 0 ? CACHE_BYTES : limit))
     n = two_levels(c, &x, bytes);
   return n.rounds ? n : (chunk_lengths){divisor_near(exact_rounds(c), (int64_t)best), 0};
 }
 
-/* ---- the rounds at hand */
+/* ---- rewriting the current recurrences */
 
-/* Says what is kept, at the first recurrence of which something is. */
+/* Remarks what is stored, at the first recurrence of which something is. */
 static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) {
   const neo_module *m = c->m;
   double rounds = most(c, c->rounds), outer = n.chunks ? (double)n.chunks : 1;
@@ -254,8 +257,8 @@ static void cut_rounds(checkpoints *c) {
   c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
 }
 
-/* Is it made in its loop, and copied from there for others? A reader that is needed as a whole is, so that what it reads is
- * not. */
+/* Is it computed in its loop and copied from there? A whole reader counts, so that what it reads
+ * need not be copied. */
 static bool is_made(const checkpoint_def *x) {
   return x->home && x->kind == CHECKPOINT_RUNS && (x->carried || x->whole);
 }
@@ -277,7 +280,7 @@ static void write(checkpoints *c) {
   checkpoint_read_slices(c);
 }
 
-/* What is known of the module where recurrences of so many rounds are looked for; *n gets their number. */
+/* Facts of the module for recurrences of this many iterations, whose number *n gets. */
 static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr rounds,
                          const bool *served, uint32_t *n) {
   checkpoints c = {.m = m, .a = a, .p = p, .rounds = rounds, .lag = 1};
@@ -296,7 +299,7 @@ static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr ro
   return c;
 }
 
-/* The loops over chunks in chunks: all that was written for them has the axis of chunks in front. */
+/* Chunks the loops over chunks: all that they define has the axis of chunks in front. */
 static void write_again(const checkpoints *first, const bool *served, int64_t chunk) {
   uint32_t n, top = first->loops.at[0].mark;
   checkpoints c = begin(first->m, first->p, first->a, first->chunks, served, &n);
@@ -318,9 +321,9 @@ static void write_again(const checkpoints *first, const bool *served, int64_t ch
   write(&c);
 }
 
-/* ---- loops within a round */
+/* ---- loops within an iteration */
 
-/* Adds the definitions of steps in their order; `number` is that of the recurrence that they are in, 0: none yet. */
+/* Adds the definitions of steps in order; `number`: their recurrence, 0: none yet. */
 static void add_steps(checkpoints *c, const neo_order_step *in, uint32_t number, uint32_t *ids,
                       uint32_t *n) {
   for (uint32_t k = 0; k < in->n_steps; k++) {
@@ -337,7 +340,7 @@ static void add_steps(checkpoints *c, const neo_order_step *in, uint32_t number,
   }
 }
 
-/* The same as begin() of what runs in a round of the chunk_loop, whose chunks are of one. */
+/* Like begin(), for definitions in an iteration of the chunk_loop, whose chunks are of one. */
 static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_expr rounds,
                                 uint32_t *n) {
   neo_module *m = outer->m;
@@ -366,7 +369,7 @@ static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_exp
   return c;
 }
 
-/* Where the chunks of a loop are of one round, because loops in it make much: those are in chunks, too. */
+/* Chunks the inner loops where chunks are of one iteration because these loops use most memory. */
 static void write_within(const checkpoints *outer, uint32_t mark, const neo_pass_target *target) {
   uint32_t n;
   checkpoints all = begin_within(outer, mark, outer->rounds, &n);
@@ -392,11 +395,11 @@ typedef struct {
   neo_module *m;
   neo_prover *p;
   const neo_pass_target *target;
-  bool *served; /* by entry: its recurrences may be written in chunks */
-  bool apart;   /* the others have copies */
+  bool *served; /* by entry: its recurrences may be chunked */
+  bool apart;   /* other entries get copies */
 } checkpointing;
 
-/* Is a gradient among what the entry computes? */
+/* Does the entry compute a gradient? */
 static bool has_backward(neo_module *m, const neo_entry_rec *e, neo_arena *a) {
   bool *gradient = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   neo_def *defs;
@@ -410,13 +413,13 @@ static bool has_backward(neo_module *m, const neo_entry_rec *e, neo_arena *a) {
   return has;
 }
 
-/* Copies what the entry needs of recurrences, and of what reads them. */
+/* Copies the recurrences that the entry needs, and their readers. */
 static void set_apart(neo_module *m, neo_entry_rec *e, neo_arena *a) {
   const bool *recurs = neo_recurrent_defs(m, a);
   neo_def *defs;
   neo_map made = neo_map_in(a);
   neo_map to = neo_map_in(a);
-  size_t n = neo_entry_defs(m, e, a, &defs); /* it has no updates */
+  size_t n = neo_entry_defs(m, e, a, &defs); /* without updates */
   for (size_t k = 0; k < n; k++)
     for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n && recurs[defs[k].i]; i++)
       neo_map_set(&made, neo_def_out(m, defs[k], i).i, 1);
@@ -433,7 +436,7 @@ static void set_others_apart(checkpointing *x, neo_arena *a) {
   x->apart = true;
 }
 
-/* Writes the recurrences of so many rounds in chunks, if that is asked for. */
+/* Chunks the recurrences of this many iterations, if asked for. */
 static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
   uint32_t n;
   neo_arena scratch = neo_arena_scratch(x->m->arena);
@@ -457,7 +460,7 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
   neo_arena_free(&scratch);
 }
 
-/* The extents along which some recurrence may run, each once. */
+/* Distinct extents along which a recurrence may run. */
 static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) {
   neo_arena scratch = neo_arena_scratch(m->arena);
   const bool *recurs = neo_recurrent_defs(m, &scratch);

@@ -1,6 +1,7 @@
-/* Which definitions go along the rounds: recurrences whose reads of each other are a few rounds apart, what reads
- * them round by round, sums over the rounds, and what all of these read round by round. A recurrence that begins anew
- * in each round is a reader, or read, as a whole. */
+/* Alignment of definitions with iterations: which definitions run along them. These are recurrences
+ * whose reads of each other are a few iterations apart, readers of the same iteration, sums over
+ * the iterations, and producers that all of these read in the same iteration. A recurrence that
+ * restarts in each iteration is aligned, as a reader or a producer, as a whole. */
 #include "ir/out_map.h"
 #include "transform/checkpoint_parts.h"
 
@@ -34,9 +35,9 @@ bool checkpoint_is_over_sizes(const neo_module *m, neo_expr e) {
   return !neo_expr_axes(m, e) && !neo_expr_has_loads(m, e);
 }
 
-/* ---- which could */
+/* ---- candidates */
 
-/* Elements are 0 where there is no round. */
+/* May elements beyond the last iteration be 0? */
 static bool may_be_zero(const checkpoints *c, const neo_tensor_rec *t) {
   int64_t lo = 1, hi;
   return !t->bound.i || (neo_interval(c->p, NULL, t->bound, &lo, &hi) && lo >= 1);
@@ -57,11 +58,11 @@ static bool has_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis
          neo_def_axis(c->m, d, axis)->hi.i == c->rounds.i && is_plain(c, d);
 }
 
-/* ---- reads of what goes along the rounds */
+/* ---- reads of aligned definitions */
 
 typedef struct {
   checkpoints *c;
-  uint32_t number; /* reads of this recurrence alone; 0: of everything */
+  uint32_t number; /* only reads of this recurrence; 0: all */
   uint32_t axis;   /* UINT32_MAX: not known yet */
   bool good, reads;
   int64_t lag;
@@ -98,7 +99,7 @@ static void forget(checkpoints *c, const uint32_t *own, size_t n) {
   }
 }
 
-/* The end of the recurrence, or of the one definition, that begins at order[from]. */
+/* The end of the definition or recurrence that begins at order[from]. */
 static size_t end_of(const checkpoints *c, size_t from) {
   uint32_t number = c->def[c->order[from]].number;
   size_t end = from + 1;
@@ -138,9 +139,9 @@ static void align_recurrence(checkpoints *c, const uint32_t *own, size_t n) {
   c->down[number] = loop.down;
 }
 
-/* ---- recurrences within a round */
+/* ---- recurrences within an iteration */
 
-/* Gives axes to definitions that read what goes along the rounds, or each other. How many have one. */
+/* Gives axes to definitions that read aligned ones, or each other. Returns how many have one. */
 static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
   size_t known = 0, before;
   do {
@@ -160,7 +161,8 @@ static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
   return known;
 }
 
-/* Do the definitions read each other in the same round alone, and all that goes along the rounds by their axes? */
+/* Aligns the definitions if they read each other only in the same iteration, and aligned definitions
+ * by their axes. */
 static void align_within(checkpoints *c, const uint32_t *own, size_t n) {
   bool good = find_axes(c, own, n) == n;
   int64_t lag = c->lag;
@@ -184,7 +186,7 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
   return !(neo_expr_axes(c->m, e) >> d->n_out) && !neo_expr_has_loads(c->m, e);
 }
 
-/* Does the sum have a term in rounds alone? Reads with an `else` may go beyond them. */
+/* Are all terms of the sum in iterations? Reads with an `else` may be beyond them. */
 static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_axis_rec axes[CHECKPOINT_MOST_AXES];
   for (uint32_t k = 0; k < d->axes.n; k++)
@@ -195,8 +197,8 @@ static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_
   return neo_proves(c->p, &facts, from) && neo_proves(c->p, &facts, to);
 }
 
-/* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. One over an equation of
- * data, of which few elements are in a chunk, would be made for all its elements in each. */
+/* Can the sum be accumulated chunk by chunk? Narrow sums are rounded only at the end. A sum over an
+ * equation of data has few terms in a chunk but all results, and would compute them in each. */
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
@@ -211,7 +213,7 @@ static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
     const neo_axis_rec *x = neo_def_axis(m, d, k);
     is = is_free_of_reductions(c, d, x->lo) && is_free_of_reductions(c, d, x->hi);
     int64_t lo;
-    if (mean) /* its terms are counted */
+    if (mean) /* a mean's terms are counted */
       is = is && neo_expr_is_int(m, x->lo, &lo) && lo == 0 && !neo_expr_axes(m, x->hi);
   }
   return is && axis >= d->n_out && is_within_rounds(c, d, axis) &&
@@ -234,13 +236,13 @@ static void align_reader(checkpoints *c, uint32_t id) {
   c->lag = x->kind ? l.lag : c->lag;
 }
 
-/* ---- what they read round by round */
+/* ---- producers */
 
 typedef struct {
   checkpoints *c;
-  uint32_t number; /* reads of this recurrence alone; 0: of what has no kind */
-  uint32_t axis;   /* of the reader */
-  uint32_t *along; /* by definition: its axis + 1; 0: no reader was seen; UINT32_MAX: none */
+  uint32_t number; /* only reads of this recurrence; 0: of definitions without a kind */
+  uint32_t axis;   /* axis of the reader */
+  uint32_t *along; /* by definition: its axis + 1; 0: no reader yet; UINT32_MAX: no axis */
 } feed_look;
 
 static void look_feeds(void *ctx, neo_expr e) {
@@ -278,7 +280,7 @@ static bool are_feeds(checkpoints *c, const uint32_t *own, size_t n, uint32_t *a
   return known == n;
 }
 
-/* Readers come first. */
+/* Aligns producers, readers first. */
 static void align_feeds(checkpoints *c) {
   uint32_t *along = NEO_NEW_ARRAY(c->a, uint32_t, c->n_defs);
   for (size_t end = c->n_order, from; end > 0; end = from) {

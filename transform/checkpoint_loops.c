@@ -1,14 +1,15 @@
-/* Which definitions share a loop over chunks: those along rounds of one direction that read each other round by
- * round. What reads otherwise what a loop makes, or runs in the other direction, comes after it, in a loop of a
- * higher level. What such a loop reads round by round of those below is made in it again. */
+/* Loops over chunks: which definitions share one. A loop has aligned definitions of one direction
+ * that read each other in the same iteration. A definition that reads the results of a loop
+ * otherwise, or runs in the other direction, is in a loop of a higher level. Such a loop recomputes
+ * what it reads of lower levels in the same iteration. */
 #include "transform/checkpoint_parts.h"
 
 typedef struct {
   checkpoints *c;
   const checkpoint_def *reader;
-  uint32_t number; /* of its recurrence */
+  uint32_t number; /* recurrence of the definition */
   uint32_t level[2];
-  uint32_t home[2]; /* a loop of the level that it may be in */
+  uint32_t home[2]; /* a loop of each direction at its level */
 } level_look;
 
 static void need(level_look *l, int down, uint32_t level, uint32_t home) {
@@ -61,7 +62,7 @@ static uint32_t chunk_loop_of(checkpoints *c, bool down, uint32_t level) {
   return (uint32_t)c->loops.n;
 }
 
-/* Definitions order[from .. to - 1], one or a recurrence. */
+/* Finds the loop of definitions order[from .. to - 1], one or a recurrence. */
 static void find_home(checkpoints *c, size_t from, size_t to) {
   checkpoint_def *first = &c->def[c->order[from]];
   level_look l = {.c = c, .number = first->number};
@@ -83,7 +84,7 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
   }
 }
 
-/* ---- sums of what any chunk_loop can make again */
+/* ---- sums over definitions that any chunk_loop can recompute */
 
 typedef struct {
   const checkpoints *c;
@@ -103,12 +104,12 @@ static void look_after(void *ctx, neo_expr e) {
     l->is = l->is || l->after[neo_list_at(m, pieces, k)];
 }
 
-/* Does what some chunk_loop makes need definition d? */
+/* Does a chunk_loop need definition d? */
 static bool loops_need(const checkpoints *c, uint32_t d) {
   bool *after = NEO_NEW_ARRAY(c->a, bool, c->n_defs);
   bool changed = true, need_it = false;
   after[d] = true;
-  while (changed) { /* twice where there are recurrences */
+  while (changed) { /* recurrences need a second pass */
     changed = false;
     for (size_t k = 0; k < c->n_order; k++) {
       uint32_t x = c->order[k];

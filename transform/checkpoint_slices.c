@@ -1,5 +1,6 @@
-/* What is read at one round alone, the last one above all, is a tensor of its own, which is made behind the loop of
- * its chunk_loop (fusion/search/needs.c), so that nobody reads all rounds for it:
+/* Slices of one iteration. A tensor that is read at one iteration, usually the last, gets a tensor
+ * for it, computed after the loop of its chunk_loop (fusion/search/needs.c), so that nothing reads
+ * all iterations:
  *
  *     L[] = sum[j] h[T-1, j]^2
  *     ->
@@ -8,7 +9,7 @@
 #include "transform/checkpoint_parts.h"
 #include <string.h>
 
-/* Chunk and round in it of round e; of the last round it is the last chunk. */
+/* Chunk and position in it of iteration e; the last iteration is in the last chunk. */
 static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_expr *round) {
   neo_module *m = c->m;
   neo_expr n = checkpoint_number(c, c->chunk);
@@ -20,7 +21,8 @@ static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_e
   *round = neo_op2(m, NEO_OP_SUB, e, neo_op2(m, NEO_OP_MUL, *chunk, n));
 }
 
-/* Of tensor t, which definition d makes, the round one[axis], and of other dimensions one[k], or all. */
+/* Defines the slice of tensor t, made by d, at iteration one[axis]; along others at one[k], or
+ * whole. */
 static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const neo_expr *one) {
   neo_module *m = c->m;
   neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);

@@ -1,4 +1,4 @@
-/* Sums over the rounds become sums over chunks, in the loop that makes these:
+/* Sums over iterations become sums over chunks, in the loop of the chunks:
  *
  *     G[i, j] = sum[t: T, b] d[t, b, i]*h[t, b, j]
  *     ->
@@ -15,7 +15,7 @@ typedef struct {
   bool down;
 } chunk_sum;
 
-/* Rounds of the chunk: the last one may have fewer. */
+/* Iterations of the chunk: the last one may have fewer. */
 static neo_expr rounds_of(const chunk_sum *x) {
   const checkpoints *c = x->c;
   neo_module *m = c->m;
@@ -26,7 +26,7 @@ static neo_expr rounds_of(const chunk_sum *x) {
   return neo_op2(m, NEO_OP_MIN, n, rest);
 }
 
-/* The condition that the round is one of the sum; 0: it always is. */
+/* The condition that the iteration is a term of the sum; 0: always. */
 static neo_expr is_term(chunk_sum *x) {
   neo_module *m = x->c->m;
   const neo_axis_rec *axis = neo_def_axis(m, &x->d, x->axis);
@@ -79,7 +79,7 @@ static neo_tensor define_running(chunk_sum *x) {
   return sum;
 }
 
-/* How many terms a mean has. */
+/* The number of a mean's terms. */
 static neo_expr count_of(const chunk_sum *x, neo_type type) {
   neo_module *m = x->c->m;
   neo_expr n = checkpoint_number(x->c, 1);

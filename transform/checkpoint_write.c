@@ -1,16 +1,17 @@
-/* Definitions in chunks. An axis t of T rounds becomes a chunk q, which comes first, and a round r in it:
+/* Strip-mined definitions. An axis t of T iterations becomes a chunk q, the first axis, and an
+ * iteration r in it:
  *
  *     h[t, j] = f(x[t, j], (h[t-1, j] else 0))
  *     ->
  *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *     edge.u[q, i, j] = chunk.u[q, K-1 + i, j]
  *
- * In a loop that goes backward, where chunk q-1 is not there yet, the edges are those of the forward pass:
+ * A backward loop has not computed chunk q-1 yet and reads the edges of the forward pass:
  *
  *     again.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *
- * Where the last chunk may be shorter, a definition is a select, and what it is after the last round is read by
- * nobody. */
+ * Where the last chunk may be shorter, the definition is a select; nobody reads elements past the
+ * last iteration. */
 #include "ir/clone.h"
 #include "ir/define.h"
 #include "ir/element.h"
@@ -44,12 +45,12 @@ typedef struct { /* a read of tensor `from`, whose chunks are `to` */
   checkpoint_scope *s;
   neo_node n;
   neo_tensor from, to;
-  uint32_t along; /* dimension of `from` along the rounds */
-  int64_t offset; /* of the round that is read */
-  neo_expr other; /* where there is no element */
+  uint32_t along; /* dimension of `from` along the iterations */
+  int64_t offset; /* iterations from the reader's to the read one */
+  neo_expr other; /* value where there is no element */
 } chunk_read;
 
-/* `one`: what of a dimension is alone in t; null: all is there. */
+/* Reads tensor t; `one`: index in t of dimensions cut to one element; null: none is cut. */
 static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by, bool guarded,
                         const neo_expr *one) {
   neo_module *m = x->s->c->m;
@@ -66,15 +67,15 @@ static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64
   return neo_load_else(m, t, at, rank + 1, x->other, x->n.span);
 }
 
-/* Is chunk q + by there before chunk q? */
+/* Is chunk q + by computed before chunk q? */
 static bool is_made(const checkpoints *c, uint32_t chunk_loop, int64_t by) {
   return c->loops.at[chunk_loop - 1].down ? by > 0 : by < 0;
 }
 
 /* ---- edges */
 
-/* Where the read's index of a dimension is one element for all readers, as the last of a loop in the round, an edge has
- * that alone. 0: it is not. */
+/* The index of a dimension, if it is the same for all readers, such as the last of a loop in the
+ * iteration; the edge has that element alone. 0: it is not. */
 neo_expr checkpoint_one_element(const checkpoints *c, neo_node n, uint32_t dim) {
   neo_module *m = c->m;
   neo_expr e = neo_list_expr(m, n.arg, dim), zero = checkpoint_number(c, 0);
@@ -121,8 +122,8 @@ static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool firs
   return edge;
 }
 
-/* The last slices of the tensor's chunks in the loop that makes it, or the first ones: chunks that have no others. one[k]
- * gets the element along dimension k that it has alone; 0: all. */
+/* The last (or first) slices of the tensor's chunks, in the loop that computes it. one[k] gets the
+ * only element along dimension k; 0: all. */
 static neo_tensor edge_of(const chunk_read *x, bool first, neo_expr *one) {
   checkpoints *c = x->s->c;
   bool some = false;
@@ -149,7 +150,7 @@ static neo_tensor edge_of(const chunk_read *x, bool first, neo_expr *one) {
   return y.part;
 }
 
-/* What is read of the chunk before or behind; 0: it is not there. */
+/* The read's element in a neighbouring chunk; 0: it is not computed yet. */
 static neo_expr read_neighbour(const chunk_read *x) {
   checkpoints *c = x->s->c;
   int64_t by = x->offset < 0 ? -1 : 1;
@@ -261,7 +262,7 @@ static neo_list list_in_chunks(checkpoint_scope *s, neo_list l, neo_expr is) {
   return neo_list_new(m, id, l.n);
 }
 
-/* Is it a round? 0: always. */
+/* Is the point an iteration? 0: always. */
 static neo_expr is_round(const checkpoint_scope *s) {
   const checkpoints *c = s->c;
   return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->rounds);
@@ -285,7 +286,7 @@ static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list ou
   neo_embed_def(c->p, neo_def_add(m, r, true));
 }
 
-/* The results of definition d in the loop. */
+/* Adds the results of definition d in the loop. */
 static neo_list add_results(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
   neo_list out = neo_def_at(c->m, (neo_def){d})->out;
   uint32_t id[4];
@@ -298,7 +299,7 @@ static neo_list add_results(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
   return neo_list_new(c->m, id, out.n);
 }
 
-/* Makes definition d in the loop, with its recurrence. */
+/* Writes definition d in the loop, with its recurrence. */
 static void make(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
   uint32_t number = c->def[d].number;
   neo_list *out = NEO_NEW_ARRAY(c->a, neo_list, c->n_order + 1);

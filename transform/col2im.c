@@ -1,24 +1,23 @@
-/* Col2im: a sum whose window moves over the output is computed as a plain product of matrices,
- * whose elements are then added up where the windows overlap.
+/* Col2im: a sum whose window moves over the output becomes a plain matrix product, whose elements
+ * are then added up where windows overlap.
  *
  *     dX[n, c, z] = sum[k, p: (z - 7)/2 .. min(6, z/2 + 1)] D[n, k, p] * F[k, c, z - 2*p]
  *     ->
  *     col2im.dX[c, r: 9, n, p: 6] = sum[k] D[n, k, p] * F[k, c, r]
  *     dX[n, c, z] = sum[p: (z - 7)/2 .. min(6, z/2 + 1)] col2im.dX[c, z - 2*p, n, p]
  *
- * Both have the same products, each for one (p, r); but the loops of the first go over outputs,
- * whose windows stick out of what they read: a 9 x 9 filter over 6 x 6 positions has 54 products in
- * a direction, and 20 outputs of 4.5 taps are 90. Register tiles cannot all have ends of their own,
- * so that most of it is multiplied with nothing. The price is the matrix, written and read once: it
- * is paid where the sum inside is long and the filter is large against the image (otherwise windows
- * stick out at few places).
+ * Both compute the same products, one for each (p, r). Loops over outputs have windows that overlap
+ * the edges: a 9 x 9 filter over 6 x 6 positions has 54 products in a direction, but 20 outputs of
+ * 4.5 taps are 90. Register tiles cannot have ragged ends, so most of that multiplies zeros. The
+ * price is the matrix, written and read once; it pays where the inner sum is long and the filter is
+ * large against the image.
  *
- * An index that adds one output axis, which stands nowhere else, and one axis of the sum becomes
- * an axis over the dimension that it stands in. All other axes of the sum are the product's, if
- * their ranges are fixed and no condition looks at them. What the product reads is proved in
- * range again, since it also has pairs (p, r) that no window has. Axes are in the order in which
- * the factors have them, so that neighbours there are neighbours here: first those that both
- * factors have, and last those of the factor that lies along them, or of the smaller one. */
+ * An index of one output axis, which occurs nowhere else, and one reduction axis becomes an axis
+ * over the dimension that it indexes. All other reduction axes are the product's, if their ranges
+ * are fixed and no condition mentions them. The product also has pairs (p, r) outside of every
+ * window, so its reads are proved in range again. Its axes follow the order of the factors, so that
+ * neighbours stay neighbours: first axes of both factors, last those of the factor that is
+ * contiguous along them, or of the smaller one. */
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/prove.h"
@@ -27,15 +26,15 @@
 enum {
   MOST_AXES = 16,
   MOST_WINDOWS = 4,
-  MOST_ELEMENTS = 1 << 26, /* of the matrix */
-  ELEMENT_COST = 64,       /* of one of them, written and read, in steps of a sum */
+  MOST_ELEMENTS = 1 << 26, /* elements of the matrix */
+  ELEMENT_COST = 64,       /* steps of a sum that an element costs, written and read */
 };
 
-/* An index that is an axis of the product. */
+/* An index that becomes an axis of the product. */
 typedef struct {
   neo_expr index;
-  uint32_t out, red; /* the two axes in it */
-  int64_t step;      /* of the latter, against the former */
+  uint32_t out, red; /* its output and reduction axis */
+  int64_t step;      /* elements that one step of `red` moves */
   int64_t extent;
 } window;
 
@@ -45,10 +44,10 @@ typedef struct {
   neo_def def;
   neo_def_rec r;
   neo_type type;
-  neo_axis_rec axis[MOST_AXES + MOST_WINDOWS]; /* windows' axes follow the definition's own */
-  int64_t extent[MOST_AXES + MOST_WINDOWS];    /* most of it */
+  neo_axis_rec axis[MOST_AXES + MOST_WINDOWS]; /* axes of windows follow the definition's own */
+  int64_t extent[MOST_AXES + MOST_WINDOWS];    /* extents at most */
   window w[MOST_WINDOWS];
-  uint32_t n;             /* windows */
+  uint32_t n;             /* number of windows */
   uint64_t moved, inside; /* output axes of windows; axes of the product's sum */
   neo_expr factor[2];     /* over the product's axes */
   uint32_t order[MOST_AXES + MOST_WINDOWS], n_order; /* axes of the matrix */
@@ -76,7 +75,7 @@ static bool is_known(const col2im_sum *x, neo_expr index) {
   return false;
 }
 
-/* out + step*red + constant, in a dimension of constant extent? */
+/* Is the index out + step*red + constant, in a dimension of constant extent? */
 static bool window_of(const col2im_sum *x, neo_expr index, neo_expr extent, window *w) {
   neo_linear l;
   if (!neo_linear_of(x->m, index, &l) || l.n != 2)
@@ -113,7 +112,7 @@ static void find_windows(void *ctx, neo_expr e) {
   }
 }
 
-/* No axis is in two windows. */
+/* Is no axis in two windows? */
 static bool are_apart(const col2im_sum *x) {
   uint64_t seen = 0;
   for (uint32_t k = 0; k < x->n; k++) {
@@ -155,7 +154,7 @@ static bool match(col2im_sum *x, neo_def d) {
   return true;
 }
 
-/* Ranges of the product's axes: of those that windows move over, all that any window has. */
+/* Ranges of the product's axes; a window's axes have the union over all windows. */
 static bool find_ranges(col2im_sum *x) {
   for (uint32_t k = 0; k < x->r.axes.n; k++)
     x->axis[k] = *neo_def_axis(x->m, &x->r, k);
@@ -181,7 +180,7 @@ static bool find_ranges(col2im_sum *x) {
   return true;
 }
 
-/* Which axes are reduced inside: all that no window moves over. */
+/* Finds the axes reduced inside: all that no window moves over. */
 static bool find_inside(col2im_sum *x) {
   uint64_t uses = neo_expr_axes(x->m, x->factor[0]) | neo_expr_axes(x->m, x->factor[1]);
   x->inside = all_axes(x) & ~out_axes(x);
@@ -192,7 +191,7 @@ static bool find_inside(col2im_sum *x) {
   if (!x->inside || uses & x->moved ||
       (x->r.where.i && neo_expr_axes(x->m, x->r.where) & x->inside))
     return false;
-  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) { /* ranges that nothing moves */
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) { /* no window moves these */
     uint64_t ends = neo_expr_axes(x->m, x->axis[k].lo) | neo_expr_axes(x->m, x->axis[k].hi);
     neo_axis_rec own = *neo_def_axis(x->m, &x->r, k);
     uint64_t then = neo_expr_axes(x->m, own.lo) | neo_expr_axes(x->m, own.hi);
@@ -208,8 +207,8 @@ static double least_of(double a, double b) {
   return a < b ? a : b;
 }
 
-/* How many times as many products the loops over outputs would compute, in the worst direction. The
- * loops of other directions may have exact bounds, outside of tiles. */
+/* Products of the loops over outputs against those of the matrix, in the worst direction. Loops of
+ * other directions may have exact bounds, outside of tiles. */
 static double waste_of(const col2im_sum *x) {
   double most = 1;
   for (uint32_t k = 0; k < x->n; k++) {
@@ -238,7 +237,7 @@ static bool pays(const col2im_sum *x) {
          product_of(x, x->inside) * (waste_of(x) - 1) >= ELEMENT_COST;
 }
 
-/* ---- the order of the matrix' axes */
+/* ---- order of the matrix' axes */
 
 static uint64_t axes_of(const col2im_sum *x, uint32_t factor) {
   return neo_expr_axes(x->m, x->factor[factor]) & matrix_axes(x);
@@ -246,7 +245,7 @@ static uint64_t axes_of(const col2im_sum *x, uint32_t factor) {
 
 typedef struct {
   const col2im_sum *x;
-  uint64_t last; /* axes in last dimensions */
+  uint64_t last; /* axes of last dimensions */
 } lying;
 
 static void look_at_last(void *ctx, neo_expr e) {
@@ -256,7 +255,7 @@ static void look_at_last(void *ctx, neo_expr e) {
     y->last |= neo_expr_axes(y->x->m, neo_list_expr(y->x->m, n->arg, n->arg.n - 1));
 }
 
-/* Does the factor lie along the matrix' axes, not along the sum's? */
+/* Is the factor contiguous along an axis of the matrix, not along the sum's? */
 static bool lies_along(const col2im_sum *x, uint32_t factor) {
   lying y = {x, 0};
   neo_expr_visit(x->m, x->factor[factor], look_at_last, &y);
@@ -285,7 +284,7 @@ static void add_axis(void *ctx, neo_expr e) {
   y->x->order[y->x->n_order++] = n->attr;
 }
 
-/* Adds those of these axes that the factor has, in its order. */
+/* Adds the factor's axes among `axes`, in its order. */
 static void add_axes(col2im_sum *x, uint32_t factor, uint64_t axes) {
   ordering y = {x, axes};
   neo_expr_visit(x->m, x->factor[factor], add_axis, &y);
@@ -303,7 +302,7 @@ static void order_axes(col2im_sum *x) {
 
 typedef struct {
   col2im_sum *x;
-  const neo_axis_rec *axis; /* of the product */
+  const neo_axis_rec *axis; /* axes of the product */
   uint32_t n;
 } reading;
 
@@ -321,7 +320,7 @@ static void prove_read(void *ctx, neo_expr e) {
   }
 }
 
-/* The product's axes; by[k] is what the k-th of the sum has become. */
+/* Axes of the product; by[k] is the expression of the sum's k-th axis over them. */
 static uint32_t product_axes(const col2im_sum *x, neo_axis_rec *axis, neo_expr *by) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < x->n_order; k++) {
@@ -336,7 +335,7 @@ static uint32_t product_axes(const col2im_sum *x, neo_axis_rec *axis, neo_expr *
   return n;
 }
 
-/* Defines the matrix, if all that it reads is there. */
+/* Defines the matrix if all its reads are in range. */
 static bool define_product(col2im_sum *x, neo_tensor *t) {
   neo_module *m = x->m;
   neo_axis_rec axis[MOST_AXES + MOST_WINDOWS];
@@ -354,7 +353,7 @@ static bool define_product(col2im_sum *x, neo_tensor *t) {
   return true;
 }
 
-/* The definition adds up what the matrix has at its windows. */
+/* Makes the definition add up the matrix along its windows. */
 static void add_up(col2im_sum *x, neo_tensor t) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
@@ -386,7 +385,7 @@ neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
   neo_prover *p = neo_prover_new(m);
   neo_tensor t;
   neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose products would need their order */
+  const bool *recurs = neo_recurrent_defs(m, &scratch); /* their products are ordered */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
     col2im_sum x = {.m = m, .prover = p};
     neo_prover_at(p, m->defs.at[k].span);

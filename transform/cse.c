@@ -1,7 +1,7 @@
-/* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two
- * definitions are equal if their words are. Walking producers first lets equality of inputs carry
- * over to their readers. Recurrences are equal if they are under a renaming of what they define
- * (equal_recurrences.c). Then values that are in memory already are read from there (value_reuse.c). */
+/* Common subexpression elimination of definitions. Expressions are hash-consed, so two definitions
+ * are equal if their words are. Producers come first, so that equal inputs make their readers
+ * equal. Recurrences are equal up to a renaming of their tensors (equal_recurrences.c). Last,
+ * values that some tensor already has are read from there (value_reuse.c). */
 #include "base/hash.h"
 #include "ir/clone.h"
 #include "transform/equal_recurrences.h"
@@ -47,7 +47,7 @@ static words_vec words_of(cse *c, neo_def d) {
   return w;
 }
 
-/* A tensor of one piece that nobody outside names. */
+/* Has the tensor one piece, and does nothing outside name it? */
 static bool replaceable(cse *c, const neo_def_rec *r) {
   for (uint32_t k = 0; k < r->out.n; k++) {
     uint32_t t = neo_list_at(c->m, r->out, k);
@@ -107,7 +107,7 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
   }
   neo_def *defs;
   size_t n;
-  do { /* what reads equal recurrences may be equal as well, and recurrences that read that */
+  do { /* readers of equal recurrences may become equal, then recurrences over those */
     bool recurrences;
     neo_map_init(&c.first, &scratch);
     n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, &recurrences);

@@ -6,7 +6,7 @@ enum { MOST_CONJUNCTS = 16 };
 
 typedef struct {
   neo_prover *p;
-  neo_facts facts; /* of the axes before the one at hand */
+  neo_facts facts; /* facts of the axes before the current one */
   bool safe;
 } read_check;
 
@@ -19,14 +19,14 @@ static void check_read(void *ctx, neo_expr e) {
                                neo_tensor_extent(m, (neo_tensor){n.attr}, k));
 }
 
-/* May it be evaluated before the axis, whatever the rest of the condition says? */
+/* May the expression be evaluated before the axis, whatever the rest of the condition is? */
 static bool stands(neo_prover *p, const neo_axis_rec *axis, uint32_t k, neo_expr e) {
   read_check c = {p, {.axes = axis, .n_axes = k}, true};
   neo_expr_visit(neo_prover_module(p), e, check_read, &c);
   return c.safe;
 }
 
-/* An end of the axis: 1: the first, 2: the last, 3: both; 0: it is none that data say. */
+/* Ends of the axis that the condition gives from data: bit 1 the first, bit 2 the last; 0: none. */
 static uint32_t end_of(neo_module *m, neo_expr e, uint32_t k) {
   neo_linear f;
   uint64_t before = k < 63 ? ((uint64_t)2 << k) - 1 : 0;
@@ -37,7 +37,7 @@ static uint32_t end_of(neo_module *m, neo_expr e, uint32_t k) {
   int64_t c = neo_linear_coef(&f, neo_axis_ref(m, k));
   if (c != 1 && c != -1)
     return 0;
-  for (uint32_t i = 0; i < f.n; i++) /* the axis stands there alone */
+  for (uint32_t i = 0; i < f.n; i++) /* no other term has the axis */
     if (f.term[i].atom.i != neo_axis_ref(m, k).i && neo_expr_axes(m, f.term[i].atom) >> k & 1)
       return 0;
   return is == NEO_EQUALS_0 ? 3 : c == 1 ? 1 : 2;

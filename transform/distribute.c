@@ -1,15 +1,15 @@
-/* Loop distribution: a product that does not need the recurrence leaves its loops.
+/* Loop distribution: a product that does not depend on the recurrence moves out of its loop.
  *
  *     s[t, b, j] = tanh(sum[d] X[t, b, d]*W[d, j] + sum[k] s[t-1, b, k]*U[k, j])
  *     ->
  *     partial.s[t, b, j] = sum[d] X[t, b, d]*W[d, j]
  *     s[t, b, j] = tanh(partial.s[t, b, j] + sum[k] s[t-1, b, k]*U[k, j])
  *
- * In the loop it would be a product of few rows, in each round again; outside it has the rows of all
- * rounds, and reads W once. (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to vector
- * form"; of recurrent networks, J. Appleyard et al., "Optimizing performance of recurrent neural networks
- * on GPUs".) Its results are a tensor, as large as what the recurrence makes, so a sum that is no product,
- * or one of few terms, stays where it is. */
+ * Inside it would be a product of few rows in each iteration; outside it has the rows of all
+ * iterations and reads W once. (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to
+ * vector form"; for recurrent networks J. Appleyard et al., "Optimizing performance of recurrent
+ * neural networks on GPUs".) Its result is a tensor as large as the recurrence's, so sums that are
+ * no products, or have few terms, stay inside. */
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/product.h"
@@ -19,7 +19,7 @@ enum { MOST_FACTORS = 16, LEAST_TERMS = 4 };
 
 typedef struct {
   neo_module *m;
-  const uint32_t *number; /* of recurrences, by definition */
+  const uint32_t *number; /* recurrences, by definition */
   uint32_t own;
   bool needed, read;
 } distribution;
@@ -35,7 +35,7 @@ static void look_read(void *ctx, neo_expr e) {
     x->needed = x->needed || x->number[neo_list_at(x->m, pieces, k)] == x->own;
 }
 
-/* Does the reduction read what its recurrence makes? */
+/* Does the reduction read its own recurrence? */
 static bool needs(distribution *x, const neo_def_rec *d) {
   neo_module *m = x->m;
   x->needed = false;
@@ -49,7 +49,7 @@ static bool needs(distribution *x, const neo_def_rec *d) {
   return x->needed;
 }
 
-/* Is it a sum over two factors at least that read tensors? */
+/* Is it a sum of products of at least two factors that read tensors? */
 static bool is_product(distribution *x, const neo_def_rec *d) {
   neo_expr factor[MOST_FACTORS];
   uint32_t n = 0, reads = 0;

@@ -1,5 +1,5 @@
-/* See embed.h. A read may be an index of another one, which is another expression once the read has its guard: each is
- * looked for anew. */
+/* Guards of reads; see embed.h. A read that is an index of another read changes with its guard, so
+ * each is looked up anew. */
 #include "transform/embed.h"
 #include "ir/verify.h"
 

@@ -1,12 +1,12 @@
-/* See entry_sets.h. An entry at a time: a walk from what it names to what that reads. */
+/* Reachability from one entry after the other; see entry_sets.h. */
 #include "transform/entry_sets.h"
 #include "base/hash.h"
 
 typedef struct {
   const neo_module *m;
   neo_arena *a;
-  neo_map request; /* out of a request for gradients -> its row */
-  neo_map seen;    /* by this entry */
+  neo_map request; /* output of a request for gradients -> its row */
+  neo_map seen;    /* reached from this entry */
   NEO_VEC(neo_tensor) open;
 } walk;
 

@@ -1,13 +1,13 @@
-/* Equal recurrences, by partition refinement (B. Alpern, M. Wegman, F. K. Zadeck, "Detecting
- * equality of variables in programs"):
+/* Value numbering of recurrences by partition refinement (B. Alpern, M. Wegman, F. K. Zadeck,
+ * "Detecting equality of variables in programs"):
  *
  *     h[t] = 0.5 * h[t - 1] + x[t]      g[t] = 0.5 * g[t - 1] + x[t]      ->  g is h
  *
- * All tensors of recurrences that could be equal by their types and extents begin in one class. A
- * class is split where definitions differ, with the first tensor of its class written for each that
- * is read, until none is. Tensors of one class then are equal: an element is made of elements that
- * come earlier, in the same way, and of those the same is true. Classes are compared by the words of
- * definitions, and hashes only say what to compare. Tensors of one recurrence stay apart. */
+ * Tensors of recurrences with equal types and extents begin in one class. A class is split where
+ * definitions differ, each read written as the first tensor of its class, until nothing changes.
+ * Tensors of one class are then equal, by induction over the order of elements. Classes are
+ * compared by the words of definitions; hashes only select candidates. Tensors of one recurrence
+ * are never identified. */
 #include "transform/equal_recurrences.h"
 #include "base/hash.h"
 #include "ir/clone.h"
@@ -19,10 +19,10 @@ typedef struct {
   neo_module *m;
   neo_arena *scratch;
   uint32_t n;
-  uint32_t *tensor, *component; /* of recurrences, producers first */
-  uint32_t *first;              /* the number of the first tensor of each one's class */
+  uint32_t *tensor, *component; /* tensors in recurrences, producers first; their recurrence */
+  uint32_t *first;              /* by tensor: the first of its class */
   words_vec *words;
-  neo_map reads; /* tensor -> the first one of its class */
+  neo_map reads; /* tensor -> the first of its class */
 } partition;
 
 static void put(partition *p, words_vec *w, uint32_t x) {
@@ -45,7 +45,7 @@ static void put_exprs(partition *p, words_vec *w, neo_list l) {
     put_expr(p, w, neo_list_expr(p->m, l, k));
 }
 
-/* What is declared of a tensor, and what earlier passes found. */
+/* The tensor's declaration, and facts from earlier passes. */
 static words_vec declared(partition *p, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(p->m, t);
   words_vec w = {0};
@@ -119,7 +119,7 @@ static bool has_pairs(const partition *p) {
   return false;
 }
 
-/* Does a tensor share its class? Of the others nobody asks for the words. */
+/* Tensors that share a class; the words of others are not needed. */
 static bool *shared(partition *p) {
   bool *more = NEO_NEW_ARRAY(p->scratch, bool, p->n + 1);
   for (uint32_t k = 0; k < p->n; k++)
@@ -176,7 +176,7 @@ static partition *partition_new(neo_module *m, const neo_def *defs, size_t n, ne
   return p;
 }
 
-/* The products of what stands for both are the program's if those of one are. */
+/* Marks the products of `to` as written by the program if those of `from` are. */
 static void keep_as_written(neo_module *m, uint32_t from, uint32_t to) {
   neo_list a = neo_tensor_at(m, (neo_tensor){from})->pieces,
            b = neo_tensor_at(m, (neo_tensor){to})->pieces;

@@ -1,5 +1,5 @@
-/* The distributive law, where it saves arithmetic: what does not change along a reduction axis is
- * not multiplied at every step of it.
+/* Factorisation by the distributive law: factors that do not change along a reduction axis leave
+ * its sum, where that saves arithmetic.
  *
  *     D[b, i] = sum[e, j] G[b, i, e] * V[b, j, e] * exp(S[b, i, j])
  *     ->
@@ -10,39 +10,37 @@
  *     ->
  *     partial.E[i, j] = sum[e] G[i, e] * V[j, e],   E[i, j] = partial.E[i, j] * exp(S[i, j])
  *
- * Gradients of products with more than two factors have these forms (attention's softmax has both,
- * with the same part, which becomes one definition afterwards). A part is a tensor, so it has to
- * pay: the arithmetic must be halved at least, with the part written and read counted in. A factor
- * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
- * (times an infinity, an empty sum is no longer 0), finite constants and signs always do; so does
- * what the product is divided by. Sums that differ in such factors alone are one afterwards, and
- * fusion puts the product back behind the sum. In the program's own sums, which are no gradient's, such a factor
- * stays, and so does a quotient, since the sum without it may leave the range of the type where the terms do not; only
- * constants of moderate size leave. A condition on output axes goes with them, if what is left can be read without it:
+ * Gradients of products of more than two factors have these forms (attention's softmax has both,
+ * with one common part). The part is a tensor, so it has to halve the arithmetic, its write and
+ * read counted. A factor of output axes alone leaves first, if the sum is not empty (an empty sum
+ * times infinity is not 0); finite constants, signs and divisors always leave. Sums that differ
+ * only in such factors become equal, and fusion puts the product back after the sum. In the
+ * program's own sums (not a gradient's) such a factor or divisor stays, since the sum without it
+ * may leave the range of the type; only constants of moderate size leave. A condition on output
+ * axes leaves too, if the remaining reads allow it:
  *
  *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
  *     E[i, j] = select(j <= i, partial.E[i, j] * exp(S[i, j]), 0)
  *
- * and one on data goes by itself (the gradient of a product with relu(X), where X > 0).
+ * and a condition on data leaves alone (the gradient of a product with relu(X), where X > 0).
  *
- * A part that is a definition already (available_sum.h) costs nothing: the first of these sums over j is
- * what attention returned, if G is its gradient. What a condition asks of other axes than the part's stays, and what it
- * asks of these must hold somewhere: a sum that takes nothing is 0, and 0 times an infinity is not.
+ * A part that some definition already computes (available_sum.h) costs nothing: the first of these
+ * sums over j is attention's result, if G is its gradient. Conditions on axes outside of the part
+ * stay. Conditions on its axes must hold somewhere, since an empty sum is 0 and 0 times infinity is
+ * not.
  *
- * A sum over an equation of data has a term for each point of its own axes, not for each of these
- * and of the axis that the equation says. Its parts are read at the key, if that is in range wherever
- * it is read, and do without the equation:
+ * A sum over an equation of data has one term for each point of its own axes. Its parts are read at
+ * the key, which must be in range wherever it is read, and drop the equation:
  *
  *     F[v] = sum[e, j where dst[e] == v] p[e] * G[v, j] * H[e, j]
  *     ->
  *     partial.F[e] = sum[j] G[dst[e], j] * H[e, j]
  *     F[v] = sum[e where dst[e] == v] p[e] * partial.F[e]
  *
- * What is read must have been read before: no range may be empty (the other half would be computed
- * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
- * since they may be what reads rely on. The order of a recurrence relies on them, too: its definitions
- * stay whole. */
+ * Every element that the new definitions read must have been read before: no range is empty,
+ * conditions mention no inner axes, and both halves keep all of them. Recurrences are ordered by
+ * their reads, so their definitions stay whole. */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
@@ -62,8 +60,8 @@ typedef struct {
   neo_def_rec r;
   neo_axis_rec axis[64];
   double extent[64];
-  uint64_t outs, reds; /* axes */
-  neo_expr term;       /* the product of these: */
+  uint64_t outs, reds; /* output and reduction axes */
+  neo_expr term;       /* product of the factors */
   neo_expr factor[MOST_FACTORS];
   uint64_t uses[MOST_FACTORS]; /* axes of a factor */
   double cost[MOST_FACTORS];
@@ -73,7 +71,7 @@ typedef struct {
   neo_keyed_axes keys;
 } product;
 
-/* ---- taking the definition apart */
+/* ---- matching the definition */
 
 typedef struct {
   const neo_module *m;
@@ -122,17 +120,17 @@ static bool add_factors(product *p, neo_expr e) {
   return add_factor(p, e, 1);
 }
 
-/* The largest number of iterations that is known. */
+/* The largest known number of iterations. */
 static double extent_of(product *p, uint32_t k) {
   neo_facts f = {.axes = p->axis, .n_axes = k};
   int64_t lo, hi, unused;
   if (!neo_interval(p->prover, &f, p->axis[k].lo, &lo, &unused) ||
       !neo_interval(p->prover, &f, p->axis[k].hi, &unused, &hi))
-    return 64; /* bounded by data: a guess */
+    return 64; /* a guess for ranges from data */
   return hi > lo ? (double)(hi - lo) : 1;
 }
 
-/* x of select(c, x, 0), where c is on output axes alone and becomes a condition of the sum. */
+/* x of select(c, x, 0); c, on output axes alone, becomes a condition of the sum. */
 static neo_expr without_choice(product *p, neo_expr body) {
   const neo_node n = *neo_expr_node(p->m, body);
   if (n.op != NEO_OP_SELECT || neo_expr_axes(p->m, neo_list_expr(p->m, n.arg, 0)) & p->reds ||
@@ -170,13 +168,13 @@ static bool match(product *p, neo_def d) {
 /* ---- a part: the sum over the axes `in` of the factors in `chosen` */
 
 typedef struct {
-  uint64_t in, axes; /* reduced; of the part */
+  uint64_t in, axes; /* reduced axes; axes of the part */
   uint32_t chosen;
-  neo_expr known; /* its element, where it is a definition already */
-  bool at_keys;   /* its factors are read at keys, where equations say axes */
+  neo_expr known; /* its element in an available definition */
+  bool at_keys;   /* factors are read at keys, where equations give axes */
 } part;
 
-/* The expression at the keys that are in range at every point. */
+/* The expression at the keys, if they are in range at every point. */
 static neo_expr read_at_keys(const product *p, neo_expr e) {
   neo_expr by[NEO_KEYED_AXES] = {{0}};
   for (uint32_t k = 0; k < p->r.n_out; k++)
@@ -199,7 +197,7 @@ static uint64_t axes_of_part(const product *p, const part *x) {
   return axes & ~x->in;
 }
 
-/* Of a tensor, or of terms: all by all axes. */
+/* Points of a tensor: all axes multiplied. */
 static double points(const product *p, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < p->r.axes.n; k++)
@@ -207,7 +205,7 @@ static double points(const product *p, uint64_t axes) {
   return n;
 }
 
-/* Of terms: those along an axis that an equation says are one. */
+/* Terms of a sum: an axis that an equation gives counts once. */
 static double terms(const product *p, uint64_t axes) {
   return points(p, axes & ~p->keys.axes);
 }
@@ -223,8 +221,8 @@ static uint64_t bound_axes(const product *p, uint32_t k) {
   return neo_expr_axes(p->m, p->axis[k].lo) | neo_expr_axes(p->m, p->axis[k].hi);
 }
 
-/* Can the part stand alone? Its own axes run from 0 to a size, the reduced ones depend on nothing
- * else, and conditions are on its own axes alone. */
+/* Can the part be a definition? Its axes run from 0 to a size, ranges of the reduced ones depend on
+ * nothing else, and conditions are on its own axes alone. */
 static bool stands(const product *p, const part *x) {
   uint64_t inside = x->axes | x->in;
   int64_t lo;
@@ -242,7 +240,7 @@ static bool stands(const product *p, const part *x) {
   return true;
 }
 
-/* Is there an iteration of every axis? */
+/* Has every axis an iteration? */
 static bool never_empty(const product *p) {
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
     neo_facts f = {.axes = p->axis, .n_axes = k};
@@ -257,7 +255,8 @@ static bool never_empty(const product *p) {
 
 enum { MOST_CONJUNCTS = 8 };
 
-/* Of the condition what asks of these axes, and what does not; 0: nothing. False: it has too many parts. */
+/* Splits the condition into what mentions these axes and the rest; 0: nothing. False: too many
+ * parts. */
 static bool split_condition(const product *p, uint64_t axes, neo_expr *about, neo_expr *rest) {
   neo_expr all[MOST_CONJUNCTS], of[2][MOST_CONJUNCTS];
   uint32_t n = 0, n_of[2] = {0};
@@ -272,8 +271,8 @@ static bool split_condition(const product *p, uint64_t axes, neo_expr *about, ne
   return true;
 }
 
-/* Does the condition hold somewhere along these axes, whatever the others are, if what it asks of the others alone
- * holds? Where it does not, the sum has no terms, and a part that is 0 would be multiplied with what is not a number. */
+/* Does the condition hold somewhere along these axes, given its parts on other axes? If not, the
+ * sum is empty, and its part of 0 might be multiplied by infinity. */
 static bool takes_some(const product *p, uint64_t in) {
   neo_expr about, rest, lo, hi, left;
   if (!split_condition(p, in, &about, &rest))
@@ -288,7 +287,7 @@ static bool takes_some(const product *p, uint64_t in) {
   return neo_proves(p->prover, &f, neo_op2(p->m, NEO_OP_LT, lo, hi));
 }
 
-/* ---- a part that there is */
+/* ---- checking a part */
 
 typedef struct {
   const product *p;
@@ -314,13 +313,13 @@ static bool part_stands(const product *p, const part *x) {
   return c.safe;
 }
 
-/* May these factors be? */
+/* May these factors be computed without the condition? */
 static bool reads_stand(const product *p, uint32_t chosen) {
   part x = {.chosen = chosen};
   return part_stands(p, &x);
 }
 
-/* May what is left be computed without the condition, which goes with the part? */
+/* May the remaining sum be computed without the condition, which goes with the part? */
 static bool left_stands(const product *p, const part *x, uint32_t left) {
   for (uint32_t k = 0; k < p->r.axes.n; k++)
     if (!(x->in >> k & 1) && bound_axes(p, k) & x->in)
@@ -341,10 +340,10 @@ static neo_expr available_part(const product *p, const part *x, uint32_t candida
   return neo_available_sum(p->m, &q);
 }
 
-enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */
+enum { TENSOR_COST = 4 }; /* operations that an element costs, written and read */
 
-/* The factors without a reduction axis, if the sum is the program's own. They stay with the part,
- * since the part without them may leave the range of its type. */
+/* Factors without a reduction axis in a sum of the program's own. They stay with the part, which
+ * without them may leave the range of its type. */
 static uint32_t along(const product *p, uint32_t candidates) {
   uint32_t free = 0;
   for (uint32_t k = 0; k < p->n && p->r.as_written; k++)
@@ -353,13 +352,13 @@ static uint32_t along(const product *p, uint32_t candidates) {
   return free;
 }
 
-/* May the part be read at the keys? What is left of the sum asks all of the condition. */
+/* May the part be read at the keys? The remaining sum keeps the whole condition. */
 static bool stands_at_keys(const product *p, const part *x) {
   return p->keys.within && !(neo_expr_axes(p->m, p->r.where) & x->in) && stands(p, x) &&
          part_stands(p, x);
 }
 
-/* The cost of the sum with the part; 0: there cannot be such a part. */
+/* The cost of the sum with the part; 0: the part is not possible. */
 static double cost_with(const product *p, uint32_t candidates, part *x) {
   x->axes = axes_of_part(p, x);
   if (x->at_keys ? !stands_at_keys(p, x) : !x->known.i && !stands(p, x))
@@ -469,13 +468,13 @@ static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
 }
 
-/* `finish` with `value` in the accumulator's place. */
+/* Sets `finish`, with `value` in place of the accumulator. */
 static void set_finish(product *p, neo_def_rec *r, neo_expr value) {
   neo_expr e = neo_expr_rewrite(p->m, neo_list_expr(p->m, r->finish, 0), put_acc, &value);
   r->finish = neo_list_one(p->m, e.i);
 }
 
-/* sum over what is left of (factors left) * part */
+/* Makes the definition the sum of the factors `left` times the part. */
 static void sum_of_part(product *p, uint32_t left, const part *x) {
   neo_expr t = x->known.i ? x->known : define_part(p, x), by[64] = {{0}};
   neo_def_rec r = p->r;
@@ -493,9 +492,9 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
   neo_embed_def(p->prover, p->def);
 }
 
-/* ---- what goes out of the whole sum */
+/* ---- factors that leave the whole sum */
 
-/* Is the integer, over sizes, from 1 to 2^24? */
+/* Is it an integer over sizes, from 1 to 2^24? */
 static bool is_count(const product *p, neo_expr e) {
   int64_t lo, hi;
   const neo_node *n = neo_expr_node(p->m, e);
@@ -505,7 +504,7 @@ static bool is_count(const product *p, neo_expr e) {
          hi <= 1 << MOST_SCALE;
 }
 
-/* A constant that is multiplied with the sum even where the program says it is with each term: one of these. */
+/* Is it a constant of moderate size, which even a sum of the program's own may be multiplied by? */
 static bool is_scale(const product *p, neo_expr e) {
   double x;
   neo_op op = (neo_op)neo_expr_node(p->m, e)->op;
@@ -516,27 +515,27 @@ static bool is_scale(const product *p, neo_expr e) {
   return is_count(p, e);
 }
 
-/* A number that leaves 0 what it is. */
+/* Is the factor finite, so that 0 times it is 0? */
 static bool is_finite(const product *p, uint32_t k) {
   double x;
   return neo_expr_is_float(p->m, p->factor[k], &x) && isfinite(x) &&
          (!(p->inverse >> k & 1) || x != 0);
 }
 
-/* Is the condition on output axes alone, and not needed by what is read? */
+/* Is the condition on output axes alone, and do no reads need it? */
 static bool where_leaves(const product *p) {
   return p->r.where.i && !(neo_expr_axes(p->m, p->r.where) & p->reds) &&
          reads_stand(p, (1u << p->n) - 1);
 }
 
-/* Is there a condition on data that leaves, so that what is summed is a product of matrices? One on
- * indices stays: it may be a range that a kernel does not walk. */
+/* Does a condition on data leave, so that the sum is a matrix product? A condition on indices
+ * stays: it may be a range that a kernel does not visit. */
 static bool chooses_results(const product *p) {
   return where_leaves(p) && neo_expr_uses_op(p->m, p->r.where, NEO_OP_LOAD);
 }
 
-/* Factors that no reduction axis changes and that are constants (or not, by `constants`). In what the program says itself
- * the sum without a factor may leave the range of the type where the sum with it does not: x/m in sum[i] (x[i]/m)^2. */
+/* Factors that no reduction axis changes: constants, or others. In the program's own sums they
+ * stay, since the sum without one may leave the range of the type: x/m in sum[i] (x[i]/m)^2. */
 static uint32_t outside(const product *p, bool constants) {
   uint32_t chosen = 0;
   if (p->r.as_written && !constants)
@@ -549,7 +548,7 @@ static uint32_t outside(const product *p, bool constants) {
   return chosen;
 }
 
-/* The definition becomes elementwise over its whole sum. */
+/* Makes the definition elementwise over its whole sum. */
 static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   part x = {.in = p->reds, .axes = p->outs, .chosen = left};
   neo_expr where = p->r.where, by[64] = {{0}};
@@ -573,7 +572,7 @@ static bool is_chosen(const product *p, neo_expr e, uint32_t chosen) {
   return false;
 }
 
-/* The term without signs and these factors, which are constants; what is left is multiplied as it was. 0: nothing is. */
+/* The term without signs and constant factors `out`, otherwise in its order; 0: nothing remains. */
 static neo_expr without(const product *p, neo_expr e, uint32_t out) {
   const neo_node n = *neo_expr_node(p->m, e);
   if (n.op == NEO_OP_NEG)
@@ -591,7 +590,7 @@ static neo_expr without(const product *p, neo_expr e, uint32_t out) {
   return is_chosen(p, e, out & ~p->inverse) ? (neo_expr){0} : e;
 }
 
-/* Constants move behind the sum, in place. */
+/* Moves constants after the sum, in place. */
 static void constants_behind(product *p, uint32_t out, uint32_t left) {
   neo_expr body = p->r.as_written ? without(p, p->term, out) : product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
@@ -601,7 +600,7 @@ static void constants_behind(product *p, uint32_t out, uint32_t left) {
   *neo_def_at(p->m, p->def) = p->r;
 }
 
-/* `whole`: it stays one definition. */
+/* Factorises definition d; `whole`: it stays one definition. */
 static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole) {
   product p = {.m = m, .prover = prover};
   part x;

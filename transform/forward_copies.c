@@ -1,36 +1,40 @@
-/* Copies in recurrences: who reads a copy reads what it is of.
+/* Copy propagation in recurrences: readers of a copy read its source.
  *
  *     H[t, j] = (N[t-1, j] else first[j])
  *     N[t, j] = tanh(x[t, j] + sum[k] H[t, k]*U[k, j])
  *     ->
  *     N[t, j] = tanh(x[t, j] + sum[k] (N[t-1, k] else first[k])*U[k, j])
  *
- * Carries of `scan` and `while` are written as such copies (frontend/sema/loops.c). Without them a round
- * moves no data, and one tensor less is in memory. A copy of a copy reads one round more, so that chains of
- * carries (`next a = b, b = n`) move nothing either; carries that only change places repeat their first values:
+ * Carries of `scan` and `while` are such copies (frontend/sema/loops.c). Without them an iteration
+ * moves no data and one tensor less is stored. A copy of a copy reads one more iteration back, so
+ * chains of carries (`next a = b, b = n`) move nothing either. Carries that only rotate repeat
+ * their first values:
  *
  *     A[t, j] = (B[t-1, j] else a[j]),  B[t, j] = (A[t-1, j] else b[j])
  *     ->  A[t, j] = select(t%2 == 0, a[j], b[j]),  B[t, j] = select(t%2 == 0, b[j], a[j])
  *
- * Outside of recurrences a copy whose first values are not 0 is still read as it is: there it is written
- * once, and its readers would ask at each element whether it is a first one. */
+ * Readers outside of the recurrence read a copy whose first values are not 0 unchanged: it is
+ * written once, and they would test each element for being a first one. */
 #include "ir/component.h"
+#include "ir/prove.h"
 #include "transform/transform.h"
 
-enum { MOST_COPIES = 8 }; /* of copies */
+enum { MOST_COPIES = 8 }; /* length of a chain */
 
 typedef struct {
   neo_module *m;
-  const uint32_t *number; /* of recurrences, by definition */
-  neo_expr *value; /* of a tensor that is a copy, over the axes of its definition; 0: it is none */
-  uint32_t *of;    /* by tensor: the number of its recurrence */
-  neo_def reader;  /* at hand */
+  neo_prover *p;
+  const uint32_t *number; /* recurrences, by definition */
+  neo_expr *value; /* by tensor: the value of a copy over the axes of its definition; 0: no copy */
+  uint32_t *of;    /* by tensor: its recurrence */
+  bool *outside;   /* by tensor: a definition outside of its recurrence reads it */
+  neo_def reader;  /* current reader */
   neo_arena *a;
 } copies;
 
-/* ---- what is a copy */
+/* ---- finding copies */
 
-/* The definition of all of a tensor, whose elements it computes one by one; null: there is none. */
+/* The elementwise definition of a whole tensor; null: there is none. */
 static const neo_def_rec *plain_def(const neo_module *m, neo_tensor t, uint32_t *id) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1)
@@ -55,7 +59,7 @@ static bool is_simple_read(neo_module *m, neo_expr e) {
   return simple;
 }
 
-/* A tensor of one constant is that constant, and an element of a copy is that of what is copied. */
+/* The element with constants of constant tensors and sources of copies in place. */
 static neo_expr first_value(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   for (int k = 0; k < MOST_COPIES; k++) {
@@ -77,12 +81,13 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   return e;
 }
 
-static bool is_of(const copies *c, neo_expr read, uint32_t number) {
-  const neo_node *n = neo_expr_node(c->m, read);
-  return c->of[n->attr] == number;
+/* Readers outside of the recurrence need the copy in memory. The loop, which may exit early, then
+ * writes it, and reads it. */
+static bool is_kept(const copies *c, neo_tensor t, neo_expr first) {
+  return c->outside[t.i] && c->of[neo_expr_node(c->m, first)->attr] == c->of[t.i];
 }
 
-/* The value of tensor t, if it is a copy of another tensor of its recurrence, or of what comes first. */
+/* The value of tensor t, if it copies a tensor of its recurrence or an earlier one. */
 static neo_expr copied(const copies *c, neo_tensor t) {
   neo_module *m = c->m;
   neo_expr none = {0};
@@ -92,30 +97,31 @@ static neo_expr copied(const copies *c, neo_tensor t) {
     return none;
   neo_expr e = neo_list_expr(m, d->finish, 0);
   neo_node n = *neo_expr_node(m, e);
-  if (!is_simple_read(m, e) || !is_of(c, e, number) || n.attr == t.i)
+  if (!is_simple_read(m, e) || c->of[n.attr] != number || n.attr == t.i)
     return none;
   if (n.op == NEO_OP_LOAD)
     return e;
   neo_expr arg[16], first = first_value(c, neo_expr_arg(m, e, n.arg.n - 1));
-  if (!is_constant(m, first) && (!is_simple_read(m, first) || is_of(c, first, number)))
+  bool reads = !is_constant(m, first);
+  if (reads && (!is_simple_read(m, first) || is_kept(c, t, first)))
     return none;
   for (uint32_t k = 0; k + 1 < n.arg.n; k++)
     arg[k] = neo_expr_arg(m, e, k);
   return neo_load_else(m, (neo_tensor){n.attr}, arg, n.arg.n - 1, first, n.span);
 }
 
-/* ---- who reads it */
+/* ---- readers */
 
-/* May what is in no recurrence read the value itself? In loops first rounds are apart. */
+/* May a reader outside of the recurrence read the value? Loops peel their first iterations. */
 static bool is_for_others(const copies *c, neo_expr read, neo_expr value) {
   const neo_node *n = neo_expr_node(c->m, value);
   if (n->op == NEO_OP_LOAD || !neo_expr_axes(c->m, neo_expr_arg(c->m, read, 0)))
-    return true; /* one round asks once */
+    return true; /* one iteration tests once */
   return n->op == NEO_OP_LOAD_ELSE &&
          neo_expr_is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }
 
-/* The tensor that t is a copy of, element by element; 0: of none. */
+/* The tensor that t copies element by element; 0: none. */
 static neo_tensor whole_of(const copies *c, neo_tensor t) {
   neo_module *m = c->m;
   neo_tensor none = {0};
@@ -133,7 +139,7 @@ static neo_tensor whole_of(const copies *c, neo_tensor t) {
   return from;
 }
 
-/* A read that asks whether the element is there asks the same of the tensor that is copied. */
+/* Makes a test for an element of a copy one for its source. */
 static neo_expr forward_else(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   neo_node n = *neo_expr_node(m, e);
@@ -146,7 +152,7 @@ static neo_expr forward_else(const copies *c, neo_expr e) {
   return neo_load_else(m, from, arg, n.arg.n - 1, arg[n.arg.n - 1], n.span);
 }
 
-/* Is the element there that is read? 0: always. */
+/* The condition that the element exists; 0: always. */
 static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
@@ -170,7 +176,7 @@ static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
   return is;
 }
 
-/* What is read of a copy, as `value` of the definition that the copy is. */
+/* The read of a copy, as its `value` at that position. */
 static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr value) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
@@ -183,10 +189,26 @@ static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr
   return is.i ? neo_op3(m, NEO_OP_SELECT, is, value, index[n.arg.n - 1]) : value;
 }
 
+static bool is_read_of_copy(const copies *c, neo_expr e) {
+  const neo_node *n = neo_expr_node(c->m, e);
+  return neo_node_is_load(n) && c->value[n->attr].i;
+}
+
+/* A read in a value of the reader, which is a copy. */
+static neo_expr expand(void *ctx, neo_module *m, neo_expr e) {
+  const copies *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (!is_read_of_copy(c, e))
+    return e;
+  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
+    return forward_else(c, e);
+  return read_of(c, c->reader, e, c->value[n.attr]);
+}
+
 static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   const copies *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  if (!neo_node_is_load(&n) || !c->value[n.attr].i)
+  if (!is_read_of_copy(c, e))
     return e;
   if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
     return forward_else(c, e);
@@ -196,25 +218,51 @@ static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   return read_of(c, c->reader, e, c->value[n.attr]);
 }
 
-/* The value of a copy of a copy, so many of them: what the last one of them reads. */
-static neo_expr resolved(const copies *c, neo_tensor t, uint32_t most) {
-  neo_module *m = c->m;
-  neo_expr value = c->value[t.i];
-  neo_node n = *neo_expr_node(m, value);
-  neo_tensor from = {n.attr};
-  if (!c->value[from.i].i || most == 0)
-    return value;
-  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, from).i)
-    value = forward_else(c, value);
-  neo_def own = neo_tensor_piece(m, t, 0);
-  from.i = neo_expr_node(m, value)->attr;
-  return c->value[from.i].i ? read_of(c, own, value, resolved(c, from, most - 1)) : value;
+static bool reads_copy(const neo_module *m, neo_expr e, const void *c) {
+  (void)m;
+  return is_read_of_copy(c, e);
 }
 
-/* ---- carries that change places */
+/* The value of copy t without reads of copies; 0: a cycle of copies. */
+static neo_expr resolved(copies *c, neo_tensor t) {
+  neo_expr value = c->value[t.i];
+  c->reader = neo_tensor_piece(c->m, t, 0);
+  const neo_def_rec *d = neo_def_at(c->m, c->reader);
+  neo_axis_rec axes[64];
+  neo_facts facts = {axes, d->n_out, NULL, 0};
+  for (uint32_t k = 0; k < d->n_out; k++)
+    axes[k] = *neo_def_axis(c->m, d, k);
+  for (int k = 0; k < MOST_COPIES; k++) {
+    if (!neo_expr_any(c->m, value, reads_copy, c))
+      return value;
+    value = neo_simplify_under(c->p, &facts, neo_expr_rewrite(c->m, value, expand, c));
+  }
+  return (neo_expr){0};
+}
 
-/* The tensor that t has the elements of in the round before, in the same places, with *first in round 0; 0:
- * there is none. */
+/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own last
+ * value of the iteration before. A copy of least rank, in an outer loop, then stays a tensor. */
+static neo_expr *resolve(copies *c, neo_arena *a) {
+  neo_module *m = c->m;
+  for (;;) {
+    neo_expr *value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
+    neo_tensor kept = {0};
+    for (uint32_t t = 1; t < m->tensors.n; t++) {
+      value[t] = c->value[t].i ? resolved(c, (neo_tensor){t}) : (neo_expr){0};
+      bool open = c->value[t].i && !value[t].i;
+      if (open && (!kept.i || neo_tensor_rank(m, (neo_tensor){t}) < neo_tensor_rank(m, kept)))
+        kept.i = t;
+    }
+    if (!kept.i)
+      return value;
+    c->value[kept.i].i = 0;
+  }
+}
+
+/* ---- rotating carries */
+
+/* The tensor whose previous iteration t equals, element by element, with *first in iteration 0; 0:
+ * none. */
 static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
   neo_module *m = c->m;
   neo_tensor none = {0};
@@ -234,7 +282,7 @@ static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
   return same && !(neo_expr_axes(m, *first) & 1) ? from : none;
 }
 
-/* The value of a tensor in a cycle of carries: their first values, one after the other; 0: it is in none. */
+/* The value of a tensor in a cycle of carries: their first values in turn; 0: it is in none. */
 static neo_expr rotated(const copies *c, neo_tensor t) {
   enum { MOST = 8 };
   neo_module *m = c->m;
@@ -254,7 +302,7 @@ static neo_expr rotated(const copies *c, neo_tensor t) {
   return value;
 }
 
-/* Gives the definitions of such carries these values: they are part of no recurrence then. */
+/* Writes these values; the definitions leave the recurrence. */
 static void write_rotations(copies *c) {
   neo_module *m = c->m;
   uint32_t n = (uint32_t)m->tensors.n, id;
@@ -270,23 +318,31 @@ static void write_rotations(copies *c) {
   }
 }
 
+static void note_outside(void *ctx, neo_expr e) {
+  copies *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (neo_node_is_load(n) && c->number[c->reader.i] != c->of[n->attr])
+    c->outside[n->attr] = true;
+}
+
 static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
   neo_module *m = c->m;
   c->of = NEO_NEW_ARRAY(a, uint32_t, m->tensors.n);
+  c->outside = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   c->value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
   for (uint32_t k = 1; k < n_defs; k++) {
     neo_list out = neo_def_at(m, (neo_def){k})->out;
     for (uint32_t i = 0; i < out.n && c->number[k]; i++)
       c->of[neo_list_at(m, out, i)] = c->number[k];
   }
+  for (uint32_t k = 1; k < n_defs; k++) {
+    c->reader.i = k;
+    neo_def_visit(m, c->reader, note_outside, c);
+  }
   for (uint32_t t = 1; t < m->tensors.n; t++)
     c->value[t] = copied(c, (neo_tensor){t});
   write_rotations(c);
-  neo_expr *value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (c->value[t].i)
-      value[t] = resolved(c, (neo_tensor){t}, MOST_COPIES);
-  c->value = value;
+  c->value = resolve(c, a);
 }
 
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) {
@@ -296,11 +352,13 @@ neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target)
   uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
   copies c = {.m = m, .number = number, .a = &scratch};
   if (n_found) {
+    c.p = neo_prover_new(m);
     find_copies(&c, &scratch, n_defs);
     for (uint32_t k = 1; k < n_defs; k++) {
       c.reader.i = k;
       neo_def_rewrite(m, (neo_def){k}, forward, &c);
     }
+    neo_prover_free(c.p);
   }
   neo_arena_free(&scratch);
   return NEO_OK;

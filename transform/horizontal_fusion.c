@@ -1,5 +1,5 @@
-/* Parallel fusion (NeoFlow, section 4): definitions that do not depend on each other and agree but
- * for constants in their indices become one, of an axis more.
+/* Horizontal fusion (NeoFlow, section 4): independent definitions that agree except for constants
+ * in their indices become one definition with another axis.
  *
  *     P0[n, j] = sum[i] X[n, i] * W[0, i, j]
  *     P1[n, j] = sum[i] X[n, i] * W[1, i, j]
@@ -8,22 +8,22 @@
  *     fused.P0[n, t < 2, j] = sum[i] X[n, i] * W[t, i, j]
  *     Y[n, j] = tanh(fused.P0[n, 1, j]) + fused.P0[n, 0, j]
  *
- * Eight convolutions of one image are a convolution with eight times the channels, the gates of a
- * cell one product. What merges:
- *   - reductions: whole, or without their `finish`, which then stays behind as a definition of its
- *     own (gates with different activations; products inside of a recurrence)
- *   - copies (a read, a cast): slices of one tensor become one slice with the axis
- *   - elementwise definitions that read all slices of what was merged before
- *   - pieces of one tensor that are slices of what was merged: the tensor has one piece then
- * Definitions at the same distance from the graph's sources cannot depend on each other, so only
- * these are merged, sources first; no cycle can come from that. Only those merge that the same
- * entries need (entry_sets.h), under the same conditions (ir/needed.h): an entry shall not compute
- * slices for another, nor a branch of a `case`. It runs before autodiff, so that gradients are merged
- * as well.
+ * Eight convolutions of one image become one with eight times the channels, the gates of a cell one
+ * product. Candidates:
+ * - reductions, whole or without their `finish`, which stays as a definition (gates with different
+ * activations, products in a recurrence)
+ * - copies (a read, a cast): slices of one tensor become one slice with the axis
+ * - elementwise definitions that read all slices of a fused definition
+ * - pieces of one tensor that are such slices: the tensor then has one piece
  *
- * Where the new axis stands: behind the output axes that the first read with the axis has before
- * it, so that it walks memory as that read does (X[n, t, i] gives [n, t, ..], W[t, i, j] gives
- * [.., t, j]): neighbouring axes are then one in the kernel. */
+ * Definitions at the same distance from the graph's sources are independent, so only these fuse,
+ * sources first, and no cycle arises. They also need the same entries (entry_sets.h) and conditions
+ * (ir/needed.h): no entry computes slices for another, nor does a branch of a `case`. The pass runs
+ * before autodiff, so that gradients are fused too.
+ *
+ * The new axis follows the output axes that come before it in the first read that has it, so that
+ * memory is visited as that read does (X[n, t, i] gives [n, t, ..], W[t, i, j] gives [.., t, j]):
+ * neighbouring axes collapse in the kernel. */
 #include "base/hash.h"
 #include "ir/define.h"
 #include "ir/needed.h"
@@ -33,7 +33,7 @@
 #include "transform/transform.h"
 #include <assert.h>
 
-enum { MOST_AXES = 24, MOST_RANK = 16 }; /* of a definition; of a tensor, as the verifier has it */
+enum { MOST_AXES = 24, MOST_RANK = 16 }; /* limits of the verifier */
 
 typedef struct { /* tensor -> slice `at` of tensor `in` along its dimension `dim` */
   neo_tensor in;
@@ -50,13 +50,12 @@ typedef NEO_VEC(candidate) candidates;
 typedef struct {
   neo_module *m;
   neo_arena *a;
-  neo_map kept;   /* tensors that somebody outside of the definitions names */
+  neo_map kept;   /* tensors named outside of definitions */
   neo_map sliced; /* tensor -> index into slices */
   NEO_VEC(slice) slices;
-  neo_map depth; /* of a tensor; absent: 0 */
-  neo_map users; /* of a tensor, see entry_sets.h */
-  const neo_conditions
-      *when; /* by definition, of those that there were at first; null: none has any */
+  neo_map depth;              /* by tensor; absent: 0 */
+  neo_map users;              /* by tensor, see entry_sets.h */
+  const neo_conditions *when; /* conditions by old definition; null: none */
 } merger;
 
 /* ---- distance from the sources */
@@ -75,8 +74,8 @@ static void look_depth(void *ctx, neo_expr e) {
   c->most = depth > c->most ? depth : c->most;
 }
 
-/* The greatest depth of the tensors that the definition reads; for its reduction alone, without
- * those that `finish` reads. */
+/* The greatest depth of the tensors that the definition reads, or its reduction without
+ * `finish`. */
 static uint64_t depth_of(merger *q, neo_def d, neo_structure_part part) {
   const neo_def_rec *r = neo_def_at(q->m, d);
   depth_ctx c = {q, 0};
@@ -105,9 +104,9 @@ static uint64_t set_depth(merger *q, neo_def d) {
   return depth;
 }
 
-/* ---- slices of what was merged */
+/* ---- slices of fused definitions */
 
-/* Reads of sliced tensors become reads of the slices. */
+/* Makes reads of sliced tensors reads of the slices. */
 static neo_expr resolve(void *ctx, neo_module *m, neo_expr e) {
   merger *q = ctx;
   const neo_node n = *neo_expr_node(m, e);
@@ -131,7 +130,7 @@ static void resolve_reads(merger *q, neo_def d) {
     neo_def_rewrite(q->m, d, resolve, q);
 }
 
-/* ---- runs of definitions whose constants grow evenly */
+/* ---- runs of definitions whose constants grow by one step */
 
 static int compare(const candidate *x, const candidate *y) {
   for (size_t k = 0; k < x->form.constants.n; k++) {
@@ -142,7 +141,7 @@ static int compare(const candidate *x, const candidate *y) {
   return 0;
 }
 
-/* Stable: equal ones stay in the order of their definitions. */
+/* Stable sort: equal ones keep the order of their definitions. */
 static void sort(candidate *at, size_t n) {
   for (size_t i = 1; i < n; i++) {
     candidate x = at[i];
@@ -160,7 +159,7 @@ static bool follows(const candidate *x, const candidate *y, const int64_t *step)
   return true;
 }
 
-/* How many from `at` on grow by the step of the first two. */
+/* The length of the run at `at` that grows by the step of its first two. */
 static size_t run_length(merger *q, const candidate *at, size_t n, int64_t **step) {
   size_t constants = at->form.constants.n, len = 1;
   *step = NEO_NEW_ARRAY(q->a, int64_t, constants + 1);
@@ -182,7 +181,7 @@ static bool is_copy(const neo_module *m, neo_expr e) {
   return n->op == NEO_OP_LOAD;
 }
 
-/* Does the read take every slice of a tensor that was merged? */
+/* Does the read take every slice of a fused tensor? */
 static bool covers(merger *q, const neo_structure *form, const neo_structure_read *r,
                    const int64_t *step, size_t n) {
   uint32_t moving = 0;
@@ -213,7 +212,7 @@ static bool pays(merger *q, const candidate *c, const int64_t *step, size_t n) {
 
 /* ---- merging */
 
-/* Where the new axis stands among the output axes; see the head. */
+/* The position of the new axis among the output axes; see the head. */
 static uint32_t place_of(merger *q, const neo_def_rec *r, const neo_structure *form,
                          const int64_t *step) {
   uint64_t out = (1ull << r->n_out) - 1;
@@ -243,7 +242,7 @@ static neo_list member_list(const neo_structure_family *f, neo_arena *a, neo_lis
   return neo_list_new(f->m, ids, l.n);
 }
 
-/* The axes of r with one of n iterations in front of axis `dim`; bounds follow. */
+/* The axes of r with an axis of n iterations before axis `dim`; bounds follow. */
 static neo_list axes_with(merger *q, const neo_def_rec *r, const neo_expr *by, uint32_t dim,
                           size_t n) {
   uint32_t ids[64];
@@ -262,7 +261,7 @@ static neo_list axes_with(merger *q, const neo_def_rec *r, const neo_expr *by, u
   return neo_list_new(q->m, ids, r->axes.n + 1);
 }
 
-/* The definition of all members; returns its tensor. */
+/* Defines all members at once; returns the tensor. */
 static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step, size_t n,
                              uint32_t dim, neo_structure_part part) {
   neo_module *m = q->m;
@@ -300,7 +299,7 @@ static neo_expr element_of(merger *q, neo_tensor all, uint32_t dim, int64_t at) 
   return neo_load(q->m, all, index, rank, neo_tensor_at(q->m, all)->span);
 }
 
-/* What was the definition is elementwise now, over a slice of `all`. */
+/* Makes the definition elementwise over its slice of `all`. */
 static void define_slice(merger *q, neo_def d, neo_tensor all, uint32_t dim, int64_t at,
                          neo_structure_part part) {
   neo_module *m = q->m;
@@ -352,7 +351,7 @@ static bool mergeable(merger *q, neo_def d) {
          !neo_map_get(&q->kept, neo_list_at(q->m, r->out, 0), NULL);
 }
 
-/* A reduction that does something with its result. */
+/* Is it a reduction with a `finish`? */
 static bool has_finish(merger *q, neo_def d) {
   const neo_def_rec *r = neo_def_at(q->m, d);
   return r->reducer != NEO_RED_NONE && neo_reducer_accs((neo_reducer)r->reducer) == 1 &&
@@ -397,7 +396,7 @@ static void merge_matching(merger *q, const neo_def *defs, size_t n, neo_structu
 
 /* ---- pieces of one tensor */
 
-/* The dimension along which piece k of n is slice k, the others whole; -1: there is none. */
+/* The dimension along which piece k of n is slice k, whole in all others; -1: there is none. */
 static int32_t stacked_dim(merger *q, neo_tensor t) {
   const neo_tensor_rec r = *neo_tensor_at(q->m, t);
   int32_t dim = -1;
@@ -420,7 +419,7 @@ static int32_t stacked_dim(merger *q, neo_tensor t) {
   return fits ? dim : -1;
 }
 
-/* The form of a piece whose own axis along `dim` has the one value 0. */
+/* The form of a piece whose axis along `dim` has the one value 0. */
 static bool piece_form(merger *q, neo_def d, uint32_t dim, neo_structure *out) {
   int64_t lo, hi;
   const neo_axis_rec *x = neo_def_axis(q->m, neo_def_at(q->m, d), dim);
@@ -479,7 +478,7 @@ static void add_roots(merger *q, neo_list l, neo_tensors *out) {
   neo_tensors_add(q->m, q->a, out, l);
 }
 
-/* Everything that is named from outside, and needed. */
+/* Needed tensors that are named from outside. */
 static neo_tensors roots_of(merger *q) {
   neo_module *m = q->m;
   neo_tensors roots = {0};
@@ -526,7 +525,7 @@ static void level(merger *q, const defs *whole, const defs *reductions) {
   merge_matching(q, open.at, open.n, NEO_STRUCTURE_REDUCTION);
 }
 
-/* What gradients are made of is read by definitions that are not there yet. */
+/* Sources of gradients are read by definitions that do not exist yet. */
 static void find_conditions(merger *q, const neo_def *order, size_t n) {
   bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
   for (uint32_t t = 1; t < q->m->tensors.n; t++)
@@ -550,7 +549,7 @@ neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *targ
   NEO_VEC(defs) whole = {0}, reductions = {0};
   find_conditions(&q, order, n);
   for (size_t k = 0; k < n; k++) {
-    /* Before its own depth is known, so that a read of the definition itself does not count. */
+    /* before its own depth is known, so that a read of the definition itself does not count */
     uint64_t part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION), at = set_depth(&q, order[k]);
     while (whole.n <= at) {
       NEO_PUSH(&scratch, &whole, (defs){0});

@@ -1,14 +1,15 @@
-/* Bounds inference (J. Ragan-Kelley et al., "Halide: a language and compiler for optimizing parallelism,
- * locality, and recomputation in image processing pipelines"): a tensor of which only a box is read has
- * no more than that box.
+/* Bounds inference (J. Ragan-Kelley et al., "Halide: a language and compiler for optimizing
+ * parallelism, locality, and recomputation in image processing pipelines"): a tensor shrinks to the
+ * box that is read of it.
  *
  *     dv[t, k: 912] = sum[j] dz[t, j]*W[k, j],  dh[t, k: 128] = g(dv[t+1, k])
  *     ->
  *     dv[t, k: 128] = sum[j] dz[t, j]*W[k, j]
  *
- * The adjoint of operands that lie beside each other is such a tensor where one of them wants no gradient,
- * as the input of a recurrent cell beside its state. Boxes are of constants; reads that may be outside of
- * the tensor are of its end. What leaves out little, or is visible from outside, stays as it is. */
+ * The adjoint of concatenated operands is such a tensor if one of them has no gradient, such as a
+ * recurrent cell's input beside its state. Boxes are constant; a read that may be outside of the
+ * tensor counts as one of its end. Tensors that would shrink little, or are visible from outside,
+ * stay. */
 #include "ir/component.h"
 #include "ir/layout.h"
 #include "ir/prove.h"
@@ -17,7 +18,7 @@
 enum { MOST_AXES = 64, MOST_RANK = 16, LEAST_LEFT_OUT = 8 };
 
 typedef struct {
-  int64_t lo[MOST_RANK], hi[MOST_RANK]; /* positions that are read; lo >= hi: none is */
+  int64_t lo[MOST_RANK], hi[MOST_RANK]; /* positions that are read; lo >= hi: none */
 } box;
 
 typedef struct {
@@ -25,8 +26,8 @@ typedef struct {
   neo_prover *prover;
   box *read; /* by tensor */
   neo_axis_rec axis[MOST_AXES];
-  uint32_t n; /* axes of the definition at hand */
-  box cut;    /* of the tensor that becomes smaller */
+  uint32_t n; /* axes of the current definition */
+  box cut;    /* box of the shrinking tensor */
   neo_tensor of;
 } bounds;
 
@@ -51,16 +52,16 @@ static void look(void *ctx, neo_expr e) {
 
 static void look_at(bounds *b, neo_def d) {
   const neo_def_rec *r = neo_def_at(b->m, d);
-  b->n = r->axes.n < MOST_AXES ? r->axes.n : 0; /* of none: intervals are not known */
+  b->n = r->axes.n < MOST_AXES ? r->axes.n : 0; /* 0: intervals are not known */
   for (uint32_t k = 0; k < b->n; k++)
     b->axis[k] = *neo_def_axis(b->m, r, k);
   neo_prover_at(b->prover, r->span);
   neo_def_visit(b->m, d, look, b);
 }
 
-/* ---- tensors that become smaller */
+/* ---- shrinking tensors */
 
-/* The one definition of all of the tensor, and of no other; 0: there is none. */
+/* The definition of all of the tensor, and of no other; 0: there is none. */
 static neo_def only_def(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_def none = {0};
@@ -75,8 +76,8 @@ static neo_expr number(neo_module *m, int64_t x) {
   return neo_const_i64(m, x);
 }
 
-/* The parts of its dimensions that are read. False: that is nearly all. `recurs`: it is of a recurrence, whose
- * reads stay as they are, so that the order of its elements does; only its end is cut. */
+/* Finds the box. False: it is nearly the whole tensor. `recurs`: only ends are cut, since reads of
+ * a recurrence, and with them its order, have to stay. */
 static bool find_cut(bounds *b, neo_tensor t, bool recurs) {
   bool smaller = false;
   for (uint32_t k = 0; k < neo_tensor_rank(b->m, t); k++) {
@@ -95,7 +96,7 @@ static bool find_cut(bounds *b, neo_tensor t, bool recurs) {
   return smaller;
 }
 
-/* An index, counted from the first position that is read. */
+/* The index less the first position that is read. */
 static neo_expr moved(neo_module *m, neo_expr index, int64_t lo) {
   neo_linear l;
   if (!lo || !neo_linear_of(m, index, &l) || __builtin_sub_overflow(l.constant, lo, &l.constant))

@@ -1,21 +1,23 @@
-/* Recurrences over graphs in the order of levels. The level of a vertex is one more than the highest of its children, so
- * vertices of one level do not need each other. A recurrence that reads itself at children or parents alone, and
- * what has an element for each of its vertices, is written in an order by levels:
+/* Level order of recurrences over graphs. The level of a vertex is one more than the highest of its
+ * children's, so vertices of one level are independent. A recurrence that reads itself only at
+ * children or parents, and tensors over its vertices, are sorted by levels:
  *
  *     h[v, j] = f(x[v], sum[k] (h[child[v, k], j] else 0))
  *     ->
  *     h'[p, j] = f(x[order[p]], sum[k] (h'[placed[p, k], j] else 0)),   h[v, j] = h'[place[v], j]
  *
- * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (NEO_ROW_CHILD):
- * so fusion may run a level at once (fusion/recurrence). A sum over all vertices is one over all places; one over the
- * vertices of which this one is a child is one over a list:
+ * It is still a recurrence, since placed[p, k] < p, but reads rows of earlier levels only
+ * (NEO_ROW_CHILD), so that fusion may run a whole level at once (fusion/recurrence). A sum over all
+ * vertices becomes one over all positions; a sum over the parents of a vertex becomes one over a
+ * list:
  *
  *     d[u, j] = sum[v, k where child[v, k] == u] g[v, k, j]
  *     ->
  *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
  *
- * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
- * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
+ * A definition of the kind LEVELS computes the order (levels_tables.c). (S. Xu et al., Cavs: an
+ * efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2; its batches
+ * are the levels.) */
 #include "ir/component.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
@@ -26,14 +28,14 @@ enum { LEAST_WORK = 8, MOST_AXES = 63 };
 
 /* ---- recurrences */
 
-/* Does the axis run along the same dimension of the definition's results, one by one? */
+/* Does the axis index the same dimension of all results? */
 static bool is_dim(const levels *s, const neo_def_rec *d, uint32_t axis) {
   neo_out_dim map = neo_out_map_at(s->m, d->out_map, axis);
   return map.stride == 1 && map.offset == 0;
 }
 
-/* Can the definition's results lie in another order along the axis? Of several definitions each makes a part of a
- * tensor, all of them for every vertex. */
+/* Can the definition's results be permuted along the axis? If a tensor has several definitions,
+ * each makes a part of it for every vertex. */
 static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   const neo_module *m = s->m;
   bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
@@ -44,7 +46,7 @@ static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   return can;
 }
 
-/* Is each result made by this definition alone? */
+/* Is it the only definition of each result? */
 static bool is_whole(const levels *s, const neo_def_rec *d) {
   bool whole = !d->out_map.n;
   for (uint32_t k = 0; k < d->out.n && whole; k++)
@@ -52,7 +54,7 @@ static bool is_whole(const levels *s, const neo_def_rec *d) {
   return whole;
 }
 
-/* Values of a vertex that one definition computes, at the largest sizes. */
+/* Values of a vertex in one definition, at the largest sizes. */
 static double work_of(const levels *s, const neo_order_member *x) {
   neo_def_rec d = *neo_def_at(s->m, x->def);
   double all = 1;
@@ -135,7 +137,7 @@ static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   return true;
 }
 
-/* ---- what else lies in the order */
+/* ---- other tensors in the order */
 
 typedef struct {
   levels *s;
@@ -154,14 +156,14 @@ static bool has_vertex(const levels *s, neo_def d) {
   return has;
 }
 
-/* May the reduction take the vertices of the axis in another order? Of the largest it keeps the first. Parents are in a
- * list by their number. */
+/* May the reduction take the vertices of the axis in another order? An argmax keeps the first of
+ * equals, and lists of parents are sorted by number. */
 static bool may_reorder(const levels *s, const neo_def_rec *d, uint32_t axis,
                         const levels_graph *g) {
   return d->reducer != NEO_RED_NONE && (d->body.n == 1 || levels_runs_parents(s, d, axis, g));
 }
 
-/* Moves the tensor, whose dimension is the vertices, with all that define it; false: it has to stay. */
+/* Permutes the tensor along dimension dim, with all that define it; false: it has to stay. */
 static bool try_move(levels *s, neo_tensor t, uint32_t dim, levels_graph *g) {
   neo_list pieces = neo_tensor_at(s->m, t)->pieces;
   bool can = neo_tensor_at(s->m, t)->role == NEO_ROLE_TEMP && pieces.n;
@@ -175,7 +177,8 @@ static bool try_move(levels *s, neo_tensor t, uint32_t dim, levels_graph *g) {
   return can;
 }
 
-/* The definition reads an element of each vertex: its own results have one, too, or it adds up over them. */
+/* Spreads the order to a definition that reads an element of each vertex: its results have one,
+ * too, or it sums over them. */
 static void spread_to_reader(spread *x, uint32_t axis, levels_graph *g) {
   levels *s = x->s;
   const neo_def_rec *d = neo_def_at(s->m, x->def);
@@ -207,7 +210,7 @@ static void look_at_read(void *ctx, neo_expr e) {
     if (of->graph && of->dim == k &&
         (levels_child_of(s, index, &vertex).i || levels_listed_child_of(s, d, index, &vertex).i))
       at = neo_expr_node(s->m,
-                         vertex); /* who reads a child of each vertex, reads along the vertices */
+                         vertex); /* reads of a child of each vertex are along the vertices too */
     if (at->op != NEO_OP_AXIS)
       continue;
     levels_graph *g = s->vertex[x->def.i] ? s->vertex[x->def.i][at->attr] : NULL;
@@ -232,7 +235,7 @@ static void spread_all(levels *s, const bool *is_init) {
 
 /* ---- the pass */
 
-/* Recurrences that an entry needs: others would decide on the order, too, and on what the entry is given. */
+/* Needed recurrences; others must not decide on the order, or on what the entry is given. */
 static bool *needed_recurrences(levels *s, uint32_t n_found) {
   bool *needed = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
   neo_def *defs;
@@ -262,8 +265,8 @@ static void define_tables(levels *s) {
   }
 }
 
-/* In the order of levels nothing may show any more what does in the order of vertices: that a child of that number has a
- * place is that there is one. Conditions that tell kinds are asked of all vertices. */
+/* Guards reads whose proof relied on the order of vertices, such as that a child's number is in
+ * range. Conditions of kinds are evaluated for all vertices. */
 static void embed_all(levels *s) {
   for (uint32_t t = 1; t < s->m->tensors.n; t++) {
     neo_list pieces = neo_tensor_at(s->m, (neo_tensor){t})->pieces;

@@ -1,5 +1,5 @@
-/* A tensor may copy another one's elements at some places, and be 0 at others: the adjoint of one branch of a choice is
- * such a copy. Readers at those places read the original:
+/* Copy propagation in the order. A tensor that copies another one at some positions, and is 0 at
+ * others, is the adjoint of a branch. Readers at those positions read the original:
  *
  *     z[p, j] = select(leaves <= p, d[p, j], 0)
  *     g[i, j] = sum[p: leaves .. n] z[p, j]*x[p, i]      ->   sum[p: leaves .. n] d[p, j]*x[p, i]
@@ -7,9 +7,9 @@
 #include "transform/levels_needs.h"
 
 typedef struct {
-  neo_tensor of; /* 0: it is no copy */
+  neo_tensor of; /* 0: not a copy */
   uint32_t places;
-  neo_expr c; /* over the definition's axes; 0: all places */
+  neo_expr c; /* over the definition's axes; 0: at all positions */
 } copy;
 
 static copy copy_of(const levels_needs *x, neo_def id) {
@@ -45,7 +45,8 @@ typedef struct {
   const copy *copies; /* by tensor */
 } copying;
 
-/* The element of the original, and the condition under which the copy has it; others are 0. */
+/* The element of the original, with the condition under which the copy has it; elsewhere it is
+ * 0. */
 static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *where) {
   neo_expr by[LEVELS_MOST_AXES], index[LEVELS_MOST_AXES];
   for (uint32_t k = 0; k < read.arg.n; k++)
@@ -54,7 +55,8 @@ static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *
   return neo_load(m, c->of, index, read.arg.n, read.span);
 }
 
-/* select(c, a, 0) or select(c, 0, a), of which a copy's element is the first; `holds`: where it is a. */
+/* Matches select(c, a, 0) or select(c, 0, a), perhaps the element of a copy; `holds`: where it is
+ * a. */
 static bool of_branch(const copying *x, neo_expr e, neo_expr *c, neo_expr *a, bool *holds) {
   neo_module *m = x->x->s->m;
   neo_node n = *neo_expr_node(m, e);
@@ -71,7 +73,7 @@ static bool of_branch(const copying *x, neo_expr e, neo_expr *c, neo_expr *a, bo
   return *holds || neo_expr_is_zero(m, neo_list_expr(m, n.arg, 1));
 }
 
-/* a where the condition holds, and a where it does not, is a. */
+/* Simplifies the sum of select(c, a, 0) and select(c, 0, a) to a. */
 static neo_expr join_branches(void *ctx, neo_module *m, neo_expr e) {
   copying *x = ctx;
   neo_node n = *neo_expr_node(m, e);
@@ -83,7 +85,7 @@ static neo_expr join_branches(void *ctx, neo_module *m, neo_expr e) {
   return c[0].i == c[1].i && a[0].i == a[1].i && holds[0] != holds[1] ? a[0] : e;
 }
 
-/* The places at which the definition makes the read, in all of its conditions. */
+/* The positions at which the definition makes the read, in all of its conditions. */
 static uint32_t places_of_read(const copying *x, neo_def id, const neo_guarded_reads *reads,
                                neo_expr read) {
   uint32_t all = 0;
@@ -116,7 +118,7 @@ static void read_original(copying *x, neo_def id) {
   neo_def_at(m, id)->finish = d.finish;
 }
 
-/* A copy may be one of a copy; those of a recurrence are in no order. */
+/* Chains of copies; those of a recurrence are in no order. */
 void levels_read_originals(levels_needs *x) {
   neo_module *m = x->s->m;
   copy *copies = NEO_NEW_ARRAY(x->s->a, copy, m->tensors.n);

@@ -1,13 +1,13 @@
-/* A copy with an element for each vertex, such as the vector of a leaf's word, is left out where only one value of a
- * recurrence reads it. The value reads the original:
+/* Inlining of gathers. A copy with an element for each vertex, such as the vector of a leaf's word,
+ * is dropped if only one value of a recurrence reads it:
  *
  *     x[p, j] = X[row[order[p]], j]
  *     h[p, j] = select(leaves <= p, f(h[..]), x[p, j])
  *     ->
  *     h[p, j] = select(leaves <= p, f(h[..]), X[row[order[p]], j])
  *
- * The copy would be written and read again, and take memory for all vertices. So would the choice between what a kind of
- * vertices has and a parameter, which few values read:
+ * The copy would be written and read again, and take memory for all vertices. So would the choice
+ * between a kind's tensor and a parameter, if few values read it:
  *
  *     t[p, j] = select(begin <= p and p < end, sum[i] .., 0)       partial
  *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j])
@@ -21,10 +21,10 @@
 typedef struct {
   const neo_module *m;
   neo_tensor t;
-  neo_def def;    /* of which the read is found */
-  neo_def reader; /* the first one */
+  neo_def def;    /* definition whose reads are counted */
+  neo_def reader; /* first reader */
   neo_expr read;
-  uint32_t n; /* different reads, by reader */
+  uint32_t n; /* number of different reads, by reader */
 } reading;
 
 static void note_read(void *ctx, neo_expr e) {
@@ -39,7 +39,7 @@ static void note_read(void *ctx, neo_expr e) {
   x->n++;
 }
 
-/* The value, if it is an element from elsewhere, perhaps under a condition; 0: it is computed. */
+/* The value, if it is a read, perhaps under a condition; 0: it is computed. */
 static neo_expr gathered(const levels *s, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr none = {0};
@@ -84,7 +84,7 @@ static void read_there(levels *s, const neo_def *defs, size_t n, const uint32_t 
 
 enum { MOST_READERS = 3 };
 
-/* The value, if it is the own element of a partial tensor, or a parameter's; 0: it is another one. */
+/* The value, if it is the own element of a partial tensor, or a parameter's; 0: another one. */
 static neo_expr chosen(const levels *s, const levels_ordered *in, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr none = {0};
@@ -106,8 +106,8 @@ static neo_expr chosen(const levels *s, const levels_ordered *in, const neo_def_
 typedef struct {
   const levels *s;
   neo_tensor t;
-  neo_expr read; /* what reads have in common */
-  bool others;   /* there is a different one */
+  neo_expr read; /* common read */
+  bool others;   /* another read differs */
 } own_reads;
 
 static void note_own_read(void *ctx, neo_expr e) {
@@ -119,7 +119,7 @@ static void note_own_read(void *ctx, neo_expr e) {
   x->read = e;
 }
 
-/* Does the definition read the tensor at its own element, where a sum of it ends if it is one? */
+/* Does the definition read the tensor only at its own element, after its sum if it has one? */
 static bool reads_own(own_reads *x, neo_def d) {
   neo_module *m = x->s->m;
   neo_def_rec r = *neo_def_at(m, d);

@@ -1,6 +1,7 @@
-/* Kinds of vertices that are batches of their own, as DyNet's agenda takes operations of one signature: G. Neubig,
- * Y. Goldberg, C. Dyer, "On-the-fly operation batching in dynamic computation graphs", NIPS 2017. Conditions on what is
- * given to a vertex, by which its value is selected, make its kind, and vertices are sorted by level, then by kind:
+/* Kinds of vertices with their own batches, like DyNet's agenda for operations of one signature: G.
+ * Neubig, Y. Goldberg, C. Dyer, "On-the-fly operation batching in dynamic computation graphs", NIPS
+ * 2017. The kind of a vertex is the truth of conditions on its data by which its value is selected;
+ * vertices are sorted by level, then by kind:
  *
  *     h[v, j] = select(label[v] == 1, a[v, j], b[v, j])
  *     ->
@@ -9,7 +10,7 @@
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
  *     a[p, j] = select(kind[p] == 1, .., 0)           partial
  *
- * A block of rows of one kind runs what that kind needs (fusion/recurrence/rows.c). */
+ * A block of rows of one kind computes only what that kind needs (fusion/recurrence/rows.c). */
 #include "ir/define.h"
 #include "transform/levels_needs.h"
 
@@ -24,7 +25,7 @@ typedef struct {
   bool given, of_vertex;
 } keys;
 
-/* What is computed may depend on the order; children make the level. */
+/* Rejects computed data, which may depend on the order, and children, which make the level. */
 static void look_at_data(void *ctx, neo_expr e) {
   keys *x = ctx;
   neo_module *m = x->s->m;
@@ -73,7 +74,7 @@ static bool is_leveled(const levels *s, uint32_t d) {
   return d < s->n_defs && s->number[d] && s->leveled[s->number[d]];
 }
 
-/* Are numbers of levels and kinds small enough for an i32? */
+/* Are keys of levels and kinds in the range of i32? */
 static bool has_keys(const levels *s, const levels_graph *g) {
   int64_t lo, hi;
   return neo_interval(s->p, NULL, g->n, &lo, &hi) && hi <= MOST_VERTICES;
@@ -132,7 +133,7 @@ static neo_expr vertex_at(const levels *s, const levels_graph *g, neo_expr x) {
                   neo_load(s->m, g->order, &x, 1, neo_tensor_at(s->m, g->index[0].child)->span));
 }
 
-/* ---- definitions ask for kinds */
+/* ---- conditions as tests of kinds */
 
 typedef struct {
   const levels *s;
@@ -175,13 +176,13 @@ static void write_conditions(levels *s, neo_def d, const levels_graph *g, uint32
   neo_def_rewrite(m, d, replaced, &x);
 }
 
-/* ---- what is read of some kinds alone */
+/* ---- tensors that some kinds alone read */
 
 static uint32_t all_kinds(const levels_graph *g) {
   return (1u << levels_kinds_of(g)) - 1;
 }
 
-/* Of these kinds those for which the condition on the vertex at `at` can hold, or not hold. */
+/* The kinds among `kinds` for which the condition on the vertex at `at` can hold, or fail. */
 static uint32_t by_condition(const levels_needs *x, const levels_graph *g, neo_expr c, bool holds,
                              neo_expr at) {
   neo_module *m = x->s->m;
@@ -227,7 +228,7 @@ static uint32_t need_of(levels_needs *x, neo_def id, const neo_guarded_read *r) 
   return need;
 }
 
-/* Is the vertex at `at` of one of these kinds, or none but one? 0: it is not asked. */
+/* The condition that the vertex at `at` is of one of these kinds; 0: of any. */
 static neo_expr is_of_kinds(const levels *s, const levels_graph *g, uint32_t kinds, neo_expr at) {
   neo_module *m = s->m;
   uint32_t rest = all_kinds(g) & ~kinds, one = kinds & (kinds - 1) ? rest : kinds;
@@ -237,7 +238,8 @@ static neo_expr is_of_kinds(const levels *s, const levels_graph *g, uint32_t kin
   return neo_op2(m, one == kinds ? NEO_OP_EQ : NEO_OP_NE, kind_at(s, g, at), number);
 }
 
-/* A tensor that has elements for leaves alone, or for others, keeps that condition. */
+/* Makes a tensor partial for the kinds that read it. A tensor for leaves alone, or for others,
+ * keeps that condition. */
 static void leave_out(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);

@@ -1,10 +1,11 @@
-/* Kinds of vertices: those for which a condition on their data holds, such as having a word. The entry finds the first
- * and the last place of a kind in the order,
+/* Kinds of vertices: those for which a condition on their data holds, such as having a word. The
+ * entry finds the first and last position of a kind in the order,
  *
  *     begin = min[p where c(p)] p,   end = max[p where c(p)] p + 1
  *
- * and definitions that only such vertices need, and sums over them, run over the places between. Leaves come first in
- * the order, so a kind of leaves alone, or of others alone, costs as much as it has vertices:
+ * and definitions that only such vertices need, and sums over them, run over the range between.
+ * Leaves come first in the order, so a kind of leaves alone, or of others alone, costs as much as
+ * it has vertices:
  *
  *     x[p, j] = select(0 <= word[order[p]], sum[i] .., b[j])
  *     ->
@@ -17,18 +18,18 @@ enum { MOST_KINDS = 16, MOST_AXES = 64, ALL = (1 << MOST_KINDS) - 1 };
 
 typedef struct {
   levels_graph *graph;
-  neo_expr where;        /* over AXIS 0, a place */
+  neo_expr where;        /* over AXIS 0, a position */
   neo_tensor begin, end; /* 0: not defined yet */
   neo_span span;
 } kind;
 
 typedef struct {
-  levels_needs needs; /* bit k: kind k is read */
+  levels_needs needs; /* bit k: kind k reads */
   kind kind[MOST_KINDS];
   uint32_t n_kinds;
 } kinds;
 
-/* Is it one kind alone? LEVELS_ALL, which tensors in no order ask for, is several. */
+/* Is it a single kind? LEVELS_ALL, for readers in no order, is several. */
 static bool is_one(uint32_t need) {
   return need && !(need & (need - 1));
 }
@@ -38,10 +39,11 @@ static bool is_one(uint32_t need) {
 typedef struct {
   const neo_module *m;
   const levels_graph *g;
-  bool of_vertex, given; /* an element of each vertex; all are what the entry is given */
+  bool of_vertex, given; /* an element of each vertex; all data are given to the entry */
 } asked;
 
-/* A computed tensor is no condition of a kind: the kind may narrow its definition, and would need itself. */
+/* Rejects computed tensors: the kind may narrow their definition, which would then depend on
+ * itself. */
 static void look_at_data(void *ctx, neo_expr e) {
   asked *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
@@ -54,7 +56,7 @@ static void look_at_data(void *ctx, neo_expr e) {
     x->of_vertex = x->of_vertex || neo_expr_axes(x->m, neo_list_expr(x->m, n->arg, k));
 }
 
-/* The kind for which the condition on the axis holds, or does not; ALL: it tells none. */
+/* The kind for which the condition on the axis holds, or fails; ALL: not known. */
 static uint32_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
   neo_module *m = x->needs.s->m;
   neo_expr by[MOST_AXES];
@@ -76,7 +78,7 @@ static uint32_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint3
   return 1u << x->n_kinds++;
 }
 
-/* x, if the condition says that integer x is an element of [0, n), as an axis is; 0: it does not. */
+/* x, if the condition says that integer x is in [0, n), as an axis is; 0: it does not. */
 static neo_expr counted(const kinds *x, const neo_def_rec *d, neo_expr c) {
   neo_module *m = x->needs.s->m;
   neo_node n = *neo_expr_node(m, c);
@@ -93,7 +95,7 @@ static neo_expr counted(const kinds *x, const neo_def_rec *d, neo_expr c) {
   return (neo_expr){0};
 }
 
-/* The kind that a conjunct tells. */
+/* The kind that a conjunct implies. */
 static uint32_t by_assumption(kinds *x, levels_graph *g, const neo_def_rec *d, neo_expr c,
                               uint32_t axis) {
   neo_module *m = x->needs.s->m;
@@ -124,7 +126,7 @@ static void note_condition(void *ctx, neo_expr c, bool holds) {
     t->kind = kind_of(t->x, t->g, c, holds, t->axis);
 }
 
-/* The kind for which alone terms of the sum are not 0. */
+/* The only kind with nonzero terms of the sum. */
 static uint32_t by_terms(kinds *x, levels_graph *g, const neo_def_rec *d, uint32_t axis) {
   term t = {x, g, axis, ALL};
   levels_zero zero = {x->needs.s, &t, note_condition, NULL};
@@ -133,10 +135,10 @@ static uint32_t by_terms(kinds *x, levels_graph *g, const neo_def_rec *d, uint32
   return t.kind;
 }
 
-/* ---- what a read needs */
+/* ---- readers' needs */
 
 static uint32_t need_of(levels_needs *needs, neo_def id, const neo_guarded_read *r) {
-  kinds *x = (kinds *)needs; /* whose first member it is */
+  kinds *x = (kinds *)needs; /* its first member */
   neo_module *m = needs->s->m;
   neo_def_rec def = *neo_def_at(m, id), *d = &def;
   uint32_t t = neo_expr_node(m, r->read)->attr, own = neo_list_at(m, d->out, 0);
@@ -155,9 +157,9 @@ static uint32_t need_of(levels_needs *needs, neo_def id, const neo_guarded_read 
   return need;
 }
 
-/* ---- the kind's places */
+/* ---- range of a kind */
 
-/* end[] or begin[]: the last place of the kind and one more, or the first one. */
+/* Defines end[] or begin[]: the kind's last position and one more, or its first. */
 static neo_tensor define_end(kinds *x, const kind *k, bool last) {
   neo_module *m = x->needs.s->m;
   neo_expr p = neo_axis_ref(m, 0), n = k->graph->n, none = last ? levels_int(x->needs.s, 0) : n;
@@ -192,7 +194,7 @@ static neo_expr end_of(kinds *x, kind *k, bool last, neo_span span) {
 /* ---- rewriting */
 
 typedef struct {
-  neo_expr lo, hi; /* 0: there is none */
+  neo_expr lo, hi; /* 0: no bound */
 } places;
 
 static neo_expr later_of(neo_module *m, neo_op op, neo_expr a, neo_expr b) {
@@ -208,7 +210,7 @@ static places of_kind(kinds *x, kind *k, neo_span span) {
   return (places){end_of(x, k, false, span), end_of(x, k, true, span)};
 }
 
-/* Those for which the condition holds, if it is lo <= at, at < hi, or both of them. */
+/* Reads a range from the condition lo <= at, at < hi, or both. */
 static bool read_places(neo_module *m, neo_expr c, neo_expr at, places *out) {
   neo_node n = *neo_expr_node(m, c);
   if (n.op == NEO_OP_AND)
@@ -223,7 +225,7 @@ static bool read_places(neo_module *m, neo_expr c, neo_expr at, places *out) {
   return true;
 }
 
-/* The value where the place is one of them, which are not all, and else 0. */
+/* The value where the position is in the range, else 0. */
 static neo_expr select_places(neo_module *m, const places *p, neo_expr at, neo_expr value) {
   neo_type type = neo_expr_type(m, value);
   neo_expr none = neo_const_int(m, type, 0);
@@ -233,7 +235,7 @@ static neo_expr select_places(neo_module *m, const places *p, neo_expr at, neo_e
   return neo_op3(m, NEO_OP_SELECT, c, value, none);
 }
 
-/* Takes apart the select of a partial tensor's definition: the value, and the places that have it. */
+/* Matches the select of a partial tensor's definition: the value, and its range. */
 static bool open_select(neo_module *m, neo_expr *value, neo_expr at, places *p) {
   neo_node n = *neo_expr_node(m, *value);
   if (n.op != NEO_OP_SELECT || !read_places(m, neo_list_expr(m, n.arg, 0), at, p))

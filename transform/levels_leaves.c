@@ -1,14 +1,16 @@
-/* Leaves, which are the vertices of level 0, have the first places: 0 .. leaves - 1, where leaves = first[1].
+/* Leaves, the vertices of level 0, have the first positions: 0 .. leaves - 1, where leaves =
+ * first[1].
  *
  *     0 < children[x]                      ->  leaves <= x
  *     sum[p] select(leaves <= p, ..) * ..  ->  sum[p: leaves .. n] ..
  *
- * So what a vertex function computes for leaves alone, or for others alone, costs as much as there are of them. */
+ * Computation for leaves alone, or for others alone, then costs as much as there are of them. */
 #include "transform/levels_parts.h"
 
 enum { MOST_AXES = 64 };
 
-/* The first place of a level, which has a block for each kind. There are no more levels than vertices, and `none` stands for the first of others. */
+/* The first position of a level, which has a block for each kind. There are no more levels than
+ * vertices; `none` is the value beyond them. */
 static neo_expr first_of(const levels *s, const levels_graph *g, int64_t level, int64_t none,
                          neo_span span) {
   neo_module *m = s->m;
@@ -27,7 +29,7 @@ neo_expr levels_second_of(const levels *s, const levels_graph *g, neo_span span)
 
 /* ---- counts */
 
-/* 0 <= child[axis 0, axis 1, ..], as a number: the child's tensor. */
+/* The child's tensor in 0 <= child[axis 0, axis 1, ..], as a number; 0: another expression. */
 static neo_tensor asked_of(const levels *s, neo_expr e) {
   neo_module *m = s->m;
   neo_expr vertex;
@@ -64,7 +66,8 @@ levels_graph *levels_counts_children(const levels *s, neo_def d) {
   return NULL;
 }
 
-/* Is the comparison of the count with c true for 0 alone (-1), for all but 0 (1), or another one (0)? */
+/* Is the comparison of the count with c true for 0 alone (-1), for all but 0 (1), or otherwise
+ * (0)? */
 static int asks(neo_op op, bool swapped, int64_t c) {
   switch (op) {
   case NEO_OP_EQ:
@@ -96,7 +99,7 @@ const neo_node *levels_parent(const levels *s, const levels_graph *g, neo_expr x
   return NULL;
 }
 
-/* The count itself, of which a conversion to some types tells whether there are any. */
+/* The count, perhaps under conversions that keep whether it is 0. */
 static const neo_node *converted_count(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   bool wraps = n->type == NEO_I8_T || n->type == NEO_U8_T;
@@ -122,9 +125,10 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
   return (neo_expr){0};
 }
 
-/* ---- where terms are 0 */
+/* ---- zero terms */
 
-/* What the definition's elements are of which the term is a multiple. */
+/* Looks at a factor that is an element: through its definition, if the element is a multiple of
+ * others. */
 static void look_element(const levels_zero *x, const neo_node *n, int depth) {
   neo_module *m = x->s->m;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
@@ -193,8 +197,8 @@ void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth) {
 typedef struct {
   const levels *s;
   const levels_graph *g;
-  neo_expr at, leaves; /* the place that is summed over */
-  bool leaf, other;    /* terms are 0 but for leaves; but for others */
+  neo_expr at, leaves; /* position that is summed over */
+  bool leaf, other;    /* terms are 0 except for leaves; except for others */
 } narrowing;
 
 static void note_condition(void *ctx, neo_expr c, bool holds) {
@@ -210,7 +214,7 @@ static void note_condition(void *ctx, neo_expr c, bool holds) {
   x->leaf = x->leaf || (holds ? before : behind);
 }
 
-/* Is it child[place, ..], which no leaf has? */
+/* Notes a read of child[place, ..], which leaves do not have. */
 static void note_load(void *ctx, const neo_node *n) {
   narrowing *x = ctx;
   neo_module *m = x->s->m;
@@ -224,7 +228,7 @@ static void note_load(void *ctx, const neo_node *n) {
   }
 }
 
-/* Are these all places of the graph, or those that leaves, or others, have? */
+/* Is the range all positions of the graph, of its leaves, or of others? */
 static bool is_part(const levels *s, const levels_graph *g, const neo_axis_rec *axis,
                     neo_span span) {
   neo_expr leaves = levels_leaves_of(s, g, span);

@@ -1,6 +1,7 @@
-/* Lists of edges. A graph may give the children of its vertices as lists of any length, which offsets cut out of one
- * tensor (neo_tensor_rec.offsets): vertex v has child[e] for e from begin[v] to begin[v + 1] - 1. A recurrence over such
- * a graph reads itself along its own list, and its adjoint along the edges that lead to it:
+/* Lists of edges. A graph may give the children of its vertices as lists of any length, cut from
+ * one tensor by offsets (neo_tensor_rec.offsets): vertex v has child[e] for e from begin[v] to
+ * begin[v + 1] - 1. A recurrence over such a graph reads itself along its own list, and its adjoint
+ * along the edges that lead to it:
  *
  *     h[v] = sum[e: begin[v] .. begin[v + 1] where child[e] < v] h[child[e]]*w[e]
  *     d[u] = sum[v, e: begin[v] .. begin[v + 1] where child[e] < v and child[e] == u] g[v]*w[e] */
@@ -9,7 +10,7 @@
 
 enum { MOST_CONJUNCTS = 8 };
 
-/* The load that the expression is, or converts to i64; null: it is another expression. */
+/* The load that the expression is, or converts to i64; null: another expression. */
 static const neo_node *load_of(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
@@ -30,7 +31,7 @@ neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *r
   return next ? t : (neo_tensor){0};
 }
 
-/* Is it a condition of the sum that the child comes before the vertex? */
+/* Has the sum the condition that the child comes before the vertex? */
 static bool is_earlier(const levels *s, const neo_def_rec *d, neo_expr child, neo_expr vertex) {
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
@@ -59,7 +60,7 @@ neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_exp
   return is && is_earlier(s, d, child, *vertex) ? t : none;
 }
 
-/* Are the lists that these offsets cut out among those that the order follows? A leaf may have edges in others. */
+/* Does the order follow the lists with these offsets? A leaf may have edges in others. */
 static bool orders(const levels *s, const levels_graph *g, neo_tensor offsets) {
   bool is = false;
   for (uint32_t k = 0; k < g->n_indices && offsets.i; k++)

@@ -1,6 +1,7 @@
-/* Which places of a tensor in the order are read: those of leaves, of level 1, of later ones (levels_leaves.c). What
- * nobody reads is left out: such a tensor is `partial`, and its definition a select. So a branch of a choice that asks for
- * children runs for as many vertices as take it, and adjoints that children gather are made for those who have some:
+/* Dead elements in the order: which positions of a tensor are read, those of leaves, of level 1, or
+ * of later ones (levels_leaves.c). Other elements are not computed: such a tensor is `partial`, its
+ * definition a select. A branch for vertices with children thus runs only for those, and adjoints
+ * that children gather are computed for vertices with parents:
  *
  *     z[p, j] = sum[i] x[p, i]*W[i, j]          read where p < leaves alone
  *     ->
@@ -32,7 +33,7 @@ uint32_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_
   return !after ? LEVELS_ALL : holds == from ? after : LEVELS_ALL & ~after;
 }
 
-/* Of an axis: those that its range leaves. */
+/* The positions in an axis' range. */
 static uint32_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_expr leaves) {
   neo_module *m = x->s->m;
   const neo_node *hi = neo_expr_node(m, axis->hi);
@@ -43,14 +44,14 @@ static uint32_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_ex
   return ends ? LEVELS_LEAF : LEVELS_ALL;
 }
 
-/* Parents of vertices at the given places. */
+/* Parents of vertices at the given positions. */
 static uint32_t of_parents(uint32_t need) {
   return need & LEVELS_LEAF ? LEVELS_OTHER : need ? LEVELS_LATER : 0;
 }
 
-/* ---- what a read needs */
+/* ---- readers' needs */
 
-/* Places that the definition's own elements are needed at. */
+/* Positions at which the definition's own elements are needed. */
 uint32_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
   uint32_t all = 0;
   for (uint32_t k = 0; k < d->out.n; k++) {
@@ -60,7 +61,7 @@ uint32_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
   return all;
 }
 
-/* Places whose elements ask for a sum. */
+/* Positions whose elements use a sum. */
 static uint32_t asks(const levels_needs *x, neo_expr e, neo_expr at, const levels_bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, e);
@@ -75,18 +76,18 @@ static uint32_t asks(const levels_needs *x, neo_expr e, neo_expr at, const level
   return all;
 }
 
-/* Places that are needed of what the definition sums, or, if it is no sum, of what it reads. */
+/* Needed positions of what the definition sums, or of its reads if it is no sum. */
 static uint32_t read_need(const levels_needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
                           const levels_bounds *b) {
   uint32_t all = 0;
-  if (d->axes.n == d->n_out || n_axes == d->n_out) /* of finish */
+  if (d->axes.n == d->n_out || n_axes == d->n_out) /* a read of `finish` */
     return levels_own_need(x, d);
   for (uint32_t k = 0; k < d->finish.n; k++)
     all |= asks(x, neo_list_expr(x->s->m, d->finish, k), at, b);
   return all & levels_own_need(x, d);
 }
 
-/* What an index is converted from. */
+/* The index without conversions. */
 static const neo_node *converted(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   return n->op == NEO_OP_CAST ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : n;
@@ -118,7 +119,7 @@ uint32_t levels_need_of(levels_needs *x, neo_def id, const neo_guarded_read *r) 
   uint32_t t = neo_expr_node(m, r->read)->attr;
   neo_expr at = neo_expr_arg(m, r->read, x->in.dim[t]);
   const levels_graph *g = x->in.graph[t];
-  neo_node n = *neo_expr_node(m, at); /* more are made below */
+  neo_node n = *neo_expr_node(m, at); /* nodes are added below */
   uint32_t need = LEVELS_ALL;
   levels_bounds b = levels_bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
@@ -163,7 +164,7 @@ void levels_needs_find(levels_needs *x) {
 /* ---- sums of zeros */
 
 typedef struct {
-  neo_expr c, implied; /* 0: nothing else */
+  neo_expr c, implied; /* 0: no other condition */
 } assumed;
 
 static neo_expr take_branch(void *ctx, neo_module *m, neo_expr e) {
@@ -175,13 +176,11 @@ static neo_expr take_branch(void *ctx, neo_module *m, neo_expr e) {
   return c == x->c.i || c == x->implied.i ? neo_list_expr(m, n->arg, 1) : e;
 }
 
-/* Where all terms are 0 there is no sum,
+/* Skips a sum where all its terms are 0, with its reads:
  *
  *     z[p, j] = (sum[i] d[p, i]*W[j, i]) + y[p, j]               d[p, i] is 0 for leaves
  *     ->
- *     z[p, j] = select(leaves <= p, sum[i] .., 0) + y[p, j]
- *
- * and d is not read there. */
+ *     z[p, j] = select(leaves <= p, sum[i] .., 0) + y[p, j] */
 static void leave_out_sum(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
@@ -205,7 +204,8 @@ static void leave_out_sum(const levels_needs *x, neo_def id) {
 
 /* ---- partial tensors */
 
-/* All results of a definition have the rows that some of them is needed in. */
+/* Makes a tensor partial. All results of a definition have the rows in which one of them is
+ * needed. */
 static void leave_out(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);

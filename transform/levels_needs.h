@@ -1,22 +1,23 @@
-/* What is read of tensors that lie in the order of levels, as sets by bits, which grow from the readers on until none
- * changes: of which places (levels_needed.c, levels_copies.c), of which kinds of vertices (levels_kinds.c, levels_keys.c).
- * Private to these. */
+/* Needs of tensors in level order, as sets of bits, which grow from readers to producers until they
+ * are stable: needed positions (levels_needed.c, levels_copies.c), needed kinds of vertices
+ * (levels_kinds.c, levels_keys.c). Private to these. */
 #pragma once
 #include "ir/guarded_read.h"
 #include "transform/levels_parts.h"
 
 enum { LEVELS_MOST_AXES = 64 };
-/* Sets of places: those of leaves, of level 1, of levels behind. */
+/* Sets of positions: leaves, level 1, later levels. */
 enum { LEVELS_LEAF = 1, LEVELS_FIRST = 2, LEVELS_LATER = 4, LEVELS_OTHER = 6, LEVELS_ALL = 7 };
 
 typedef struct levels_needs levels_needs;
 struct levels_needs {
   levels *s;
-  const neo_def *defs; /* that entries need */
+  const neo_def *defs; /* needed definitions */
   size_t n;
-  uint32_t *need; /* by tensor in an order: what is read */
+  uint32_t *need; /* by tensor in an order: its needs */
   levels_ordered in;
-  /* What the definition's own elements are needed for; 0: for nothing. What the read r of definition id needs. */
+  /* Needs of the definition's own elements (0: none), and those that read r of definition id
+   * has. */
   uint32_t (*own)(const levels_needs *x, const neo_def_rec *d);
   uint32_t (*of)(levels_needs *x, neo_def id, const neo_guarded_read *r);
 };
@@ -24,18 +25,18 @@ struct levels_needs {
 levels_needs levels_needs_begin(levels *s);
 void levels_needs_find(levels_needs *x);
 
-typedef struct { /* the places where levels 1 and 2 begin */
+typedef struct { /* the first positions of levels 1 and 2 */
   neo_expr leaves, second;
 } levels_bounds;
 
 levels_bounds levels_bounds_of(const levels_needs *x, const levels_graph *g, neo_span span);
-/* The places `at` for which the condition may have the value. */
+/* The positions `at` for which the condition may have the value. */
 uint32_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_expr at,
                              const levels_bounds *b);
-/* Places that the definition's own elements are needed at. */
+/* Positions at which the definition's own elements are needed. */
 uint32_t levels_own_need(const levels_needs *x, const neo_def_rec *d);
-/* Places that read r of definition id needs. */
+/* Positions that read r of definition id needs. */
 uint32_t levels_need_of(levels_needs *x, neo_def id, const neo_guarded_read *r);
 
-/* levels_copies.c: reads of copies become reads of what they copy. */
+/* levels_copies.c: makes readers of copies read the originals. */
 void levels_read_originals(levels_needs *x);

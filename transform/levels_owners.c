@@ -1,11 +1,12 @@
-/* What an edge takes of the vertex in whose list it is (levels_parts.h), as gradients of features of edges do:
+/* Owners of edges. A sum over the vertices that has one term for each edge, its owner (the vertex
+ * in whose list it is), becomes a read (levels_parts.h). Gradients of features of edges are such
+ * sums:
  *
  *     d[e, j] = sum[v: child[e] + 1 .. V] where begin[v] <= e and e < begin[v + 1]; g[v, j]*h[child[e], j]
  *     ->
  *     d[e, j] = g[owner[e], j]*h[child[e], j],   owner[e] = sum[i] where edge[i] == e; order[parent[i]]
  *
- * There is one term: each edge has an owner, which comes after its child. That costs as much as there are edges, on any
- * device. */
+ * The owner comes after the edge's child. The cost is linear in the edges, on any device. */
 #include "ir/clone.h"
 #include "ir/comparison.h"
 #include "transform/levels_parts.h"
@@ -17,15 +18,15 @@ typedef struct {
   levels_graph *g;
   levels_index *index;
   neo_def_rec d;
-  uint32_t edge, vertex; /* axes */
-  neo_expr rest;         /* of the condition; 0: none */
+  uint32_t edge, vertex; /* axes of the edge and the vertex */
+  neo_expr rest;         /* the rest of the condition; 0: none */
 } owned;
 
 static neo_expr element(const levels *s, neo_tensor t, neo_expr at) {
   return neo_cast(s->m, NEO_I64_T, neo_load(s->m, t, &at, 1, neo_tensor_at(s->m, t)->span));
 }
 
-/* Takes the two conditions out that say whose list the edge is in; false: they are not there. */
+/* Removes the two conditions that the edge is in the vertex' list; false: they are missing. */
 static bool take_conditions(owned *x, neo_tensor begin) {
   neo_module *m = x->s->m;
   neo_expr part[MOST_CONJUNCTS], v = neo_axis_ref(m, x->vertex), e = neo_axis_ref(m, x->edge);
@@ -45,7 +46,8 @@ static bool take_conditions(owned *x, neo_tensor begin) {
   return found == 2;
 }
 
-/* Does the axis run over all vertices, perhaps but those that cannot come after the edge's child? */
+/* Does the axis run over all vertices, perhaps without those that cannot come after the edge's
+ * child? */
 static bool runs_over_owners(const owned *x, uint32_t axis) {
   neo_module *m = x->s->m;
   const neo_axis_rec *a = neo_def_axis(m, &x->d, axis);
@@ -88,7 +90,7 @@ static neo_expr term(void *ctx, neo_module *m, neo_expr e) {
   return n->op == NEO_OP_ACC ? neo_list_expr(m, x->d.body, n->attr) : e;
 }
 
-/* Of one term the reduction is that term. */
+/* Replaces the reduction of one term by the term. */
 static void leave_reduction(owned *x) {
   x->d.finish = neo_list_rewrite(x->s->m, x->d.finish, term, x);
   x->d.body = (neo_list){0};

@@ -4,7 +4,7 @@
 
 enum { MOST_CONJUNCTS = 8 };
 
-/* Are its elements -1, or positions before the one of its first index? */
+/* Are its elements -1, or positions before that of its first index? */
 static bool has_children(const levels *s, neo_tensor t) {
   const neo_module *m = s->m;
   const neo_tensor_rec *r = neo_tensor_at(m, t);
@@ -31,7 +31,7 @@ neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex) {
   return t;
 }
 
-/* Is e the vertex, maybe converted to i32, in which all are? */
+/* Is e the vertex, perhaps converted to i32, in which all are? */
 static bool is_vertex(const levels *s, neo_expr e, neo_expr vertex) {
   const neo_node *n = neo_expr_node(s->m, e);
   bool narrow = n->op == NEO_OP_CAST && n->type == NEO_I32_T;
@@ -102,7 +102,7 @@ static const neo_order_member *made_by(const look *l, neo_tensor t) {
   return NULL;
 }
 
-/* Does a condition of the sum say that the vertex is a child of the one at `at`? */
+/* Has the sum the condition that the vertex is a child of the one at `at`? */
 static bool is_parent(look *l, neo_expr at) {
   levels *s = l->s;
   neo_module *m = s->m;

@@ -1,5 +1,5 @@
-/* Definitions and reads in the order of levels (levels_parts.h). An axis of all vertices becomes order[p], and then
- * what is read at order[p], or of its children, is found in the order:
+/* Rewriting in level order (levels_parts.h). An axis of all vertices becomes order[p]; reads at
+ * order[p], or of its children, become reads in the order:
  *
  *     h[order[x]]  ->  h'[x],    h[child[order[x], k]]  ->  h'[placed[x, k]],    h[e]  ->  h'[place[e]]
  *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
@@ -12,16 +12,18 @@ enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
 typedef struct {
   levels *s;
   neo_def_rec d;
-  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
-  bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
-  levels_graph *graph;       /* of the list; null: there is none */
-  const levels_index *index; /* whose parents are listed */
-  uint32_t vertex;           /* the axis whose parents they are */
-  /* By axis in the order, which runs through the list of a vertex: its edges, and the place of that vertex. */
+  neo_expr by[MOST_AXES];    /* axis -> its expression in the order */
+  bool gone[MOST_AXES];      /* reduction axes that a list replaces */
+  levels_graph *graph;       /* graph of the list; null: none */
+  const levels_index *index; /* the parents' index */
+  uint32_t vertex;           /* axis of the vertex whose parents they are */
+  /* By axis in the order, if it runs over the list of a vertex: its edges, and that vertex'
+   * position. */
   const levels_index *list[MOST_AXES];
   neo_expr row[MOST_AXES];
-  neo_expr left; /* conditions but the equation; 0: none */
-  /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
+  neo_expr left; /* conditions without the equation; 0: none */
+  /* If an edge has to be in a certain slot: its own along each dimension, over the axes in the
+   * order, and that one. */
   neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
   uint32_t n_slots;
 } writing;
@@ -32,7 +34,7 @@ static neo_expr element(const levels *s, neo_tensor t, neo_expr at, neo_span spa
 
 /* ---- reads */
 
-/* x, if e is order[x]; 0: it is another expression. */
+/* x, if e is order[x]; 0: another expression. */
 static neo_expr place_of(const levels *s, const levels_graph *g, neo_expr e) {
   const neo_node *n = neo_expr_node(s->m, e);
   if (n->op != NEO_OP_CAST || n->type != NEO_I64_T)
@@ -42,8 +44,8 @@ static neo_expr place_of(const levels *s, const levels_graph *g, neo_expr e) {
                                                        : (neo_expr){0};
 }
 
-/* The edges of which e is an element, perhaps converted to i64, at an axis that runs through a list; *at is the axis. Null:
- * it is another expression. */
+/* The edges whose element e is, perhaps converted to i64, at an axis over a list; *at is the axis.
+ * Null: another expression. */
 static const levels_index *edges_at(const writing *w, neo_expr e, uint32_t *at) {
   neo_module *m = w->s->m;
   const neo_node *n = neo_expr_node(m, e);
@@ -57,14 +59,15 @@ static const levels_index *edges_at(const writing *w, neo_expr e, uint32_t *at) 
   return x && x->child.i == n->attr ? x : NULL;
 }
 
-/* placed[e] as an i64, if the expression is child[e] of an edge; 0: it is another one. */
+/* placed[e] as an i64, if the expression is child[e] of an edge; 0: another one. */
 static neo_expr placed_edge(const writing *w, neo_expr e) {
   uint32_t at;
   const levels_index *x = edges_at(w, e, &at);
   return x ? element(w->s, x->placed, neo_axis_ref(w->s->m, at), w->d.span) : (neo_expr){0};
 }
 
-/* child[e] < order[x]  ->  placed[e] < x, of an edge in the list of that vertex; 0: it is another condition. */
+/* child[e] < order[x]  ->  placed[e] < x, for an edge in the list of that vertex; 0: another
+ * condition. */
 static neo_expr earlier_in_order(const writing *w, const levels_graph *g, neo_expr e) {
   neo_module *m = w->s->m;
   neo_node n = *neo_expr_node(m, e);
@@ -77,7 +80,7 @@ static neo_expr earlier_in_order(const writing *w, const levels_graph *g, neo_ex
              : (neo_expr){0};
 }
 
-/* placed[x, ..] as an i64, if e is child[order[x], ..]; 0: it is another expression. */
+/* placed[x, ..] as an i64, if e is child[order[x], ..]; 0: another expression. */
 static neo_expr placed_child(const levels *s, const levels_graph *g, neo_expr e) {
   neo_module *m = s->m;
   neo_expr vertex, at[LEVELS_RANK];
@@ -97,7 +100,7 @@ static neo_expr placed_child(const levels *s, const levels_graph *g, neo_expr e)
   return (neo_expr){0};
 }
 
-/* Where the vertex is in the order; -1: there is none of that number. */
+/* The position of the vertex in the order; -1: there is no vertex of that number. */
 static neo_expr place_or_none(const levels *s, const levels_graph *g, neo_expr vertex,
                               neo_span span) {
   neo_module *m = s->m;
@@ -128,7 +131,8 @@ static neo_expr read_in_order(const writing *w, neo_expr e) {
                              : neo_load_else(m, t->to, at, rank, at[rank], n.span);
 }
 
-/* Does the comparison of a child with constant c ask whether there is one? Its elements are at least -1. */
+/* Does the comparison of a child with constant c test whether it exists? Its elements are at least
+ * -1. */
 static bool asks_whether(neo_op op, bool swapped, int64_t c) {
   switch (op) {
   case NEO_OP_LT: /* child < c, or c < child */
@@ -198,7 +202,7 @@ static neo_list written_list(const writing *w, neo_list l) {
 
 /* ---- parents */
 
-/* Is the axis one of the reduction that takes all values of a slot of `child`, and nothing else does? */
+/* Is it a reduction axis over all values of a slot of `child`, in no other index or range? */
 static bool takes_all(const writing *w, neo_expr at, neo_expr extent) {
   const neo_node *n = neo_expr_node(w->s->m, at);
   return n->op == NEO_OP_AXIS && n->attr >= w->d.n_out && !w->gone[n->attr] &&
@@ -210,7 +214,7 @@ static neo_expr edge_of(const writing *w) {
   return element(w->s, w->index->edge, neo_axis_ref(w->s->m, w->d.n_out), w->d.span);
 }
 
-/* The place of the parent that the list has at its axis. */
+/* The position of the parent that the list has at its axis. */
 static neo_expr parent_of(const writing *w) {
   levels *s = w->s;
   if (levels_is_list(s, w->index->child))
@@ -218,7 +222,7 @@ static neo_expr parent_of(const writing *w) {
   return neo_op2(s->m, NEO_OP_DIV, edge_of(w), levels_int(s, levels_slots_of(s, w->index->child)));
 }
 
-/* What is read of the child is read of the vertex itself. */
+/* Makes reads of the child reads of the vertex itself. */
 static void read_own(writing *w, neo_expr child) {
   neo_module *m = w->s->m;
   neo_expr own = neo_axis_ref(m, w->vertex);
@@ -227,7 +231,8 @@ static void read_own(writing *w, neo_expr child) {
   w->left = neo_expr_replace(m, w->left, child, own);
 }
 
-/* Runs through the edges to the vertex in place of the axes of parents and of their lists. Of each its child is that vertex. */
+/* Runs over the edges to the vertex instead of the axes of parents and of their lists; the child of
+ * each is that vertex. */
 static void take_edges(writing *w, neo_expr parent, neo_expr child) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -242,7 +247,7 @@ static void take_edges(writing *w, neo_expr parent, neo_expr child) {
   w->by[e] = edge_of(w);
 }
 
-/* Runs through the list of parents in place of the axes of the equation. */
+/* Runs over the list of parents instead of the axes of the equation. */
 static void take_list(writing *w, neo_expr parent, neo_expr child) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -280,7 +285,7 @@ static levels_index *with_parents(levels_graph *g, neo_tensor child) {
   return NULL;
 }
 
-/* Finds child[r, ..] == u, where r is an axis of the sum and u one of the definition, both of vertices. */
+/* Finds child[r, ..] == u for an axis r of the sum and u of the definition, both over vertices. */
 static void find_list(writing *w, levels_graph *const *vertex) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -304,7 +309,7 @@ static void find_list(writing *w, levels_graph *const *vertex) {
   bool list = levels_is_list(s, w->index->child);
   neo_expr earlier = neo_op2(m, NEO_OP_LT, neo_cast(m, NEO_I64_T, child), parent);
   for (uint32_t k = 0; k < n; k++)
-    if (k != at && !(list && part[k].i == earlier.i)) /* which edges are by their declaration */
+    if (k != at && !(list && part[k].i == earlier.i)) /* edges come before by declaration */
       w->left = neo_both(m, w->left, part[k]);
   if (list)
     take_edges(w, parent, child);
@@ -320,7 +325,7 @@ static void place_axes(writing *w, levels_graph *const *vertex) {
   uint32_t to = 0;
   for (uint32_t k = 0; k < w->d.axes.n; k++) {
     if (k == w->d.n_out && w->graph)
-      to++; /* the list's */
+      to++; /* the list's axis */
     if (w->gone[k])
       continue;
     neo_expr at = neo_axis_ref(m, to++);
@@ -330,7 +335,7 @@ static void place_axes(writing *w, levels_graph *const *vertex) {
 
 /* ---- lists of children */
 
-/* Notes that axis k runs through the list of a vertex, if it does. */
+/* Notes that axis k runs over the list of a vertex, if it does. */
 static void note_list(writing *w, levels_graph *const *vertex, uint32_t k) {
   levels *s = w->s;
   neo_expr row;
@@ -386,7 +391,8 @@ static neo_list written_axes(const writing *w) {
   return neo_list_new(m, id, n);
 }
 
-/* That a parent comes later says the read is of an earlier round, which the list alone does not show. */
+/* Conditions, with the one that a parent comes later, so that the read is of an earlier iteration:
+ * the list alone does not imply it. */
 static neo_expr written_where(const writing *w) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -413,7 +419,7 @@ static void add_tensor(levels *s, uint32_t t) {
   neo_tensor_at(m, (neo_tensor){t})->pieces = (neo_list){0};
 }
 
-/* The tensor itself, as a copy. d: a definition of it, perhaps of a part. */
+/* Defines the tensor as a copy. d: a definition of it, perhaps of a part. */
 static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, uint32_t t) {
   neo_module *m = s->m;
   const levels_tensor *x = &s->of[t];
@@ -465,7 +471,7 @@ static void write_def(levels *s, neo_def id) {
   }
 }
 
-/* Finds who counts the children. */
+/* Finds definitions that count children. */
 static void find_counts(levels *s) {
   for (uint32_t d = 1; d < s->n_defs; d++) {
     levels_graph *g = levels_counts_children(s, (neo_def){d});

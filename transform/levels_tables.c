@@ -1,11 +1,12 @@
-/* The order of a graph as one definition of the kind LEVELS (neo_rows_rec), and what its tables are to their readers. */
+/* The order of a graph as one definition of the kind LEVELS (neo_rows_rec), and its tables as their
+ * readers see them. */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
 typedef struct {
   levels *s;
   levels_graph *g;
-  neo_tensor like; /* names */
+  neo_tensor like; /* a tensor whose name and span the tables get */
 } tables;
 
 static neo_span span_of(const tables *t) {
@@ -42,7 +43,7 @@ int64_t levels_slots_of(const levels *s, neo_tensor child) {
   return all;
 }
 
-/* Children in slots: by place. */
+/* Adds children in slots, by position. */
 static void add_slots(const tables *t, levels_index *x, neo_row_list *out) {
   neo_module *m = t->s->m;
   neo_expr all = times(t, t->g->n, out->slots);
@@ -56,7 +57,7 @@ static void add_slots(const tables *t, levels_index *x, neo_row_list *out) {
   }
 }
 
-/* Children in lists: by edge. */
+/* Adds children in lists, by edge. */
 static void add_edges(const tables *t, levels_index *x, neo_row_list *out) {
   neo_module *m = t->s->m;
   neo_expr all = neo_tensor_extent(m, x->child, 0);

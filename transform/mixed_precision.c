@@ -1,36 +1,35 @@
-/* Less than f32 where the user asks for it (`--math`, `--store`), as expressions of the same IR.
+/* Mixed precision (`--math`, `--store`), as casts in the IR.
  *
- * math = bf16: the operands of contractions are rounded, sums stay f32:
+ * math = bf16: operands of contractions are rounded, sums stay f32:
  *
  *     Y[b, j] = sum[i] X[b, i] * W[i, j]
  *     ->  sum[i] f32(bf16(X[b, i])) * f32(bf16(W[i, j]))
  *
- * math = tf32: the same with tf32(X[b, i]), which is f32 with 10 bits behind the leading one.
+ * math = tf32: the same with tf32(X[b, i]), an f32 with 10 bits of mantissa.
  *
  * math = 3xtf32 rounds nothing (ir.h says what it permits).
  *
  * A contraction is a sum of products in which two factors share a reduction axis and one has an
- * output axis that the other lacks: then each element is used many times, it is rounded once, when
- * it is packed, and hardware may multiply the rounded values. Sums of squares, norms, products of
- * equal axes stay as they are.
+ * output axis that the other lacks: each element is used many times, it is rounded once, when it is
+ * packed, and hardware may multiply the rounded values. Sums of squares, norms and products of
+ * equal axes stay.
  *
- * store = bf16: intermediate tensors of two and more dimensions lie in memory as bf16; all
- * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a
- * gradient of the user's own names, and those of which new values of parameters and states are made
- * element by element (gradients of weights, their sums), and recurrences, whose errors would grow with the
- * rounds. */
+ * store = bf16: intermediate tensors of at least two dimensions are stored as bf16; arithmetic on
+ * them is f32. Exempt are tensors named by an entry, a request for gradients or a custom gradient;
+ * elementwise sources of new parameters and states (gradients of weights, their sums); and
+ * recurrences, whose errors would grow with the iterations. */
 #include "ir/component.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
 enum { MOST_FACTORS = 16 };
 
-/* Has tf32 all values of it, or bf16? */
+/* Does bf16, or tf32, have all values of the type? */
 static bool is_narrow_type(const neo_module *m, neo_type t) {
   return t == NEO_BF16_T || (t == NEO_F16_T && m->math == NEO_PRECISION_TF32);
 }
 
-/* What comes out of bf16 is rounded already. */
+/* The rounded expression; values from bf16 are rounded already. */
 static neo_expr rounded(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CAST && is_narrow_type(m, neo_expr_type(m, neo_list_expr(m, n->arg, 0))))
@@ -87,7 +86,7 @@ static void round_operands(neo_module *m, neo_def d) {
 
 typedef struct {
   neo_module *m;
-  neo_map exact; /* tensors that stay as they are */
+  neo_map exact; /* tensors whose type stays */
   neo_map narrow;
 } store;
 
@@ -104,13 +103,13 @@ static bool same_extents(const neo_module *m, neo_tensor a, neo_tensor b) {
   return x->extent.n == y->extent.n;
 }
 
-/* Are the elements of definition r those of t, in whatever order? */
+/* Are the elements of r those of t, in any order? */
 static bool copies(const neo_module *m, const neo_def_rec *r, neo_tensor t) {
   const neo_node *n = neo_expr_node(m, neo_list_expr(m, r->finish, 0));
   return neo_node_is_load(n) && n->attr == t.i;
 }
 
-/* What a tensor that stays exact is made of element by element stays exact too. */
+/* Keeps the elementwise sources of exact tensors exact. */
 static void keep_sources(store *s, neo_def d, neo_arena *a) {
   const neo_def_rec r = *neo_def_at(s->m, d);
   neo_tensor *read, out = {neo_list_at(s->m, r.out, 0)};
@@ -129,7 +128,7 @@ static bool is_narrow(const store *s, neo_tensor t) {
       neo_map_get(&s->exact, t.i, NULL))
     return false;
   const neo_def_rec *d = neo_def_at(m, neo_list_def(m, r->pieces, 0));
-  return r->extent.n >= 2u + (d->chunk_loop != 0) + (d->inner_loop != 0); /* dimensions of chunks */
+  return r->extent.n >= 2u + (d->chunk_loop != 0) + (d->inner_loop != 0); /* less those of chunks */
 }
 
 static neo_expr read_narrow(void *ctx, neo_module *m, neo_expr e) {
@@ -159,7 +158,7 @@ static void write_narrow(store *s, neo_def d) {
   neo_def_at(s->m, d)->finish = neo_list_new(s->m, ids, r.finish.n);
 }
 
-/* A gradient has the type of what it is of. */
+/* Gives a gradient the type of its tensor. */
 static void keep_gradients(store *s) {
   const neo_module *m = s->m;
   for (size_t k = 0; k < m->grads.n; k++) {
@@ -180,7 +179,7 @@ static void keep_gradients(store *s) {
 
 static void keep_recurrences(store *s, neo_arena *a) {
   const bool *recurs = neo_recurrent_defs(s->m, a);
-  for (uint32_t d = 1; d < s->m->defs.n; d++) /* chunks are read where they are in a cache */
+  for (uint32_t d = 1; d < s->m->defs.n; d++) /* chunks are read while they are cached */
     if (recurs[d] || neo_def_at(s->m, (neo_def){d})->chunk_loop)
       keep(s, neo_def_at(s->m, (neo_def){d})->out);
 }

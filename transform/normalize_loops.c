@@ -1,12 +1,11 @@
-/* Windows: a reduction axis whose range moves with an output axis counts from the range's start.
+/* Loop normalisation: a reduction axis whose range moves with an output axis counts from its start.
  *
  *     Y[y] = sum[p: y .. min(P, y + 2)] D[p] * F[2*y + 2 - 2*p]
  *     ->
  *     Y[y] = sum[t: 0 .. min(2, P - y)] D[y + t] * F[2 - 2*t]
  *
- * So a gathered gradient has the form of the convolution that it is: taps at constant places, and
- * an edge that only cuts the range. An axis that has one point is substituted. Points and their
- * order are the same as before. */
+ * A gathered gradient thus becomes a convolution: taps at constant positions, and edges that only
+ * cut the range. An axis of one point is substituted. Points and their order stay. */
 #include "transform/normalize_loops.h"
 #include <assert.h>
 
@@ -17,7 +16,7 @@ typedef struct {
   neo_expr at[MAX_ENDS];
 } ends;
 
-/* The arguments of a maximum or minimum of any depth. False: too many. */
+/* Collects the arguments of nested maxima or minima. False: too many. */
 static bool collect(const neo_module *m, neo_expr e, neo_op op, ends *out) {
   if (neo_expr_node(m, e)->op == op)
     return collect(m, neo_expr_arg(m, e, 0), op, out) && collect(m, neo_expr_arg(m, e, 1), op, out);
@@ -27,7 +26,7 @@ static bool collect(const neo_module *m, neo_expr e, neo_op op, ends *out) {
   return true;
 }
 
-/* b - a, if it is a constant. */
+/* Is b - a a constant? Sets *out. */
 static bool distance(neo_module *m, neo_expr a, neo_expr b, int64_t *out) {
   neo_linear l;
   if (!neo_linear_of(m, neo_op2(m, NEO_OP_SUB, b, a), &l) || l.n)
@@ -84,7 +83,7 @@ typedef struct {
   neo_prover *prover;
   neo_def_rec r;
   neo_axis_rec axis[64];
-  neo_expr edges, where; /* of moved axes; the definition's own, which may rely on them */
+  neo_expr edges, where; /* edges of moved axes; own condition, which may rely on them */
 } job;
 
 static neo_expr simpler(job *j, neo_expr e, uint32_t n_axes) {
@@ -100,7 +99,7 @@ static void subst_conditions(job *j, const neo_expr *by) {
     j->where = neo_expr_subst_axes(j->m, j->where, by, n);
 }
 
-/* AXIS k becomes `value` everywhere. */
+/* Replaces AXIS k by `value` everywhere. */
 static void substitute(job *j, uint32_t k, neo_expr value) {
   neo_module *m = j->m;
   neo_expr by[64] = {{0}};
@@ -122,7 +121,7 @@ static neo_expr and_also(job *j, neo_expr a, neo_expr b) {
   return a.i ? neo_op2(j->m, NEO_OP_AND, a, b) : b;
 }
 
-/* The ends that the window itself does not imply, as a condition on the moved axis. */
+/* The ends that the window does not imply, as a condition on the moved axis. */
 static neo_expr edges_of(job *j, const neo_axis_rec *a, neo_expr base, neo_expr at) {
   neo_module *m = j->m;
   ends lo = {0}, hi = {0};
@@ -158,14 +157,14 @@ static bool move(job *j, uint32_t k) {
   neo_expr cond = edges_of(j, &old, base, at);
   j->axis[k].lo = neo_const_i64(m, 0);
   j->axis[k].hi = neo_const_i64(m, length);
-  neo_facts f = {.axes = j->axis, .n_axes = k + 1}; /* later ranges still count the old way */
+  neo_facts f = {.axes = j->axis, .n_axes = k + 1}; /* later ranges are not moved yet */
   neo_expr lo = j->axis[k].lo, hi = j->axis[k].hi;
   if (neo_tighten(j->prover, &f, k, cond, &lo, &hi, &rest)) {
     j->axis[k].lo = lo;
     j->axis[k].hi = hi;
     cond = rest;
   }
-  if (cond.i && later_ranges_read(j, k)) { /* they would be entered with points outside */
+  if (cond.i && later_ranges_read(j, k)) { /* points outside would enter later ranges */
     j->axis[k] = old;
     return false;
   }
@@ -175,7 +174,7 @@ static bool move(job *j, uint32_t k) {
   return true;
 }
 
-/* An axis of one point goes, unless it is the last. */
+/* Drops an axis of one point, unless it is the last. */
 static bool drop_unit_axis(job *j, uint32_t k) {
   neo_module *m = j->m;
   int64_t lo, hi;
@@ -230,7 +229,7 @@ neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++) {
     neo_prover_at(p, m->defs.at[k].span);
-    if (!neo_def_is_levels(&m->defs.at[k])) /* its axes say what is in a slot */
+    if (!neo_def_is_levels(&m->defs.at[k])) /* its axes number slots of tables */
       definition(m, p, (neo_def){k});
   }
   neo_prover_free(p);

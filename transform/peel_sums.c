@@ -1,17 +1,17 @@
-/* Ends of long sums where a guard fails leave the sum (index-set splitting: M. Griebl, P. Feautrier,
- * C. Lengauer, "Index set splitting"):
+/* Loop peeling of long sums: the terms for which a guard fails become a sum of their own (index-set
+ * splitting: M. Griebl, P. Feautrier, C. Lengauer, "Index set splitting").
  *
  *     G[i, j] = sum[t: T, b] d[t, b, j]*(h[t-1, b, i] else 0)
  *     ->
  *     end.G[j] = sum[t: 1, b] d[t, b, j]*0
  *     G[i, j] = end.G[j] + sum[t: T-1, b] d[t+1, b, j]*h[t, b, i]
  *
- * Gradients of a recurrence's weights are such sums: its first round reads what was before it. In a product
- * each element of an operand is read again for many results, and a guard would be asked each time.
- * Values stay where they were, also those that are no numbers: nothing is left out because it is 0.
+ * Gradients of a recurrence's weights are such sums: the first iteration reads the initial value. A
+ * product reads an element again for many results, and would evaluate its guard each time. Values
+ * are the same, NaN included: no term is dropped for being 0.
  *
- * A sum that is no product of two tensors is left alone, as is one of few terms, and what is part of a
- * recurrence: fusion/recurrence cuts that one's loops itself. */
+ * Only long products of two tensors outside of recurrences are peeled; fusion/recurrence peels the
+ * loops of recurrences. */
 #include "ir/component.h"
 #include "transform/sum_parts.h"
 #include "transform/transform.h"
@@ -20,13 +20,13 @@ enum { LEAST_PARTS = 8, MOST_PEELED = 4 };
 
 typedef struct {
   neo_whole_sum sum;
-  uint32_t at;     /* the axis whose range has an end */
-  int64_t length;  /* of the end, in terms; 0: none was found */
-  bool last;       /* it is the last terms, else the first */
-  uint32_t guards; /* that are counted */
+  uint32_t at;     /* axis with the peeled end */
+  int64_t length;  /* terms to peel; 0: none found */
+  bool last;       /* peels the last terms, else the first */
+  uint32_t guards; /* guards that fail there */
 } peeling;
 
-/* Is the range of axis k from 0 on, over sizes, and long against its end? */
+/* Does axis k run from 0 to a size, and is it long against its end? */
 static bool is_long(const peeling *p, uint32_t k, int64_t length) {
   neo_facts none = {0};
   int64_t least, most;
@@ -45,7 +45,7 @@ static void propose(peeling *p, uint32_t k, int64_t length, bool last) {
   }
 }
 
-/* Position i of an axis of so many: where is i = axis k + constant outside? */
+/* Finds where position i = axis k + constant is outside of an extent. */
 static void look_position(peeling *p, neo_expr i, neo_expr extent) {
   neo_module *m = p->sum.m;
   neo_linear l, end;
@@ -110,7 +110,7 @@ neo_status neo_pass_peel_sums(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch = neo_arena_scratch(m->arena);
   neo_prover *prover = neo_prover_new(m);
   bool *recurs = neo_recurrent_defs(m, &scratch);
-  uint32_t n = (uint32_t)m->defs.n; /* more are made */
+  uint32_t n = (uint32_t)m->defs.n; /* the loop adds more */
   for (uint32_t k = 1; k < n; k++) {
     neo_prover_at(prover, m->defs.at[k].span);
     if (!recurs[k])

@@ -1,21 +1,22 @@
-/* Phase split: where what a reduction takes depends on the remainder of an output axis, each
- * remainder becomes a piece of its own, and its loop has no condition any more.
+/* Polyphase decomposition (index-set splitting by remainders): if the domain of a reduction depends
+ * on the remainder of an output axis, each remainder becomes a piece, whose loop needs no
+ * condition.
  *
  *     dX[z] = sum[p: z/2 .. min(P, (z + 1)/2 + 1)] D[p] * F[z + 1 - 2*p]
  *     ->
  *     dX[2*y]     = sum[p: y .. y + 1]         D[p] * F[2*y + 1 - 2*p]
  *     dX[2*y + 1] = sum[p: y .. min(P, y + 2)] D[p] * F[2*y + 2 - 2*p]
  *
- * The gradient of every strided read has this form (z = s*p + r), a transposed convolution as users
- * write it too. The period of an output axis is the least m for which z = m*y + a takes the axis
- * out of every quotient and remainder of the reduction's condition, and of its bounds, where these
- * would be closer than any ends that are a constant apart as it is. A remainder that then contains
- * one reduction axis fixes that axis' own remainder: it is stepped over (r = m*r' + c).
+ * Gradients of strided reads (z = s*p + r) and transposed convolutions have this form. The period
+ * of an output axis is the least m for which z = m*y + a takes the axis out of every quotient and
+ * remainder of the reduction's condition, and of bounds that would be closer than any ends a
+ * constant apart. If a remainder then contains one reduction axis, that axis is stepped: r = m*r' +
+ * c.
  *
- * Rows that are only added up, and that lie along the axis (sum[p] T[p, z - 2*p]), stay whole.
+ * Sums that only add rows along the axis (sum[p] T[p, z - 2*p]) stay whole.
  *
- * A point is in the same reduction as before, and points keep their order, so results are the same
- * to the bit. A recurrence keeps its pieces, which run in one order. Windows (normalize_loops.c) then turn bounds as y .. y + 2 into 0 .. 2. */
+ * Points stay in their reduction and their order, so results are bit-identical. Pieces of a
+ * recurrence run in one order. normalize_loops.c then makes bounds y .. y + 2 into 0 .. 2. */
 #include "base/whole.h"
 #include "ir/component.h"
 #include "ir/out_map.h"
@@ -29,10 +30,10 @@ typedef struct {
   neo_def_rec r;
   neo_axis_rec axis[64];
   neo_expr where;
-  int64_t period[16]; /* of each output axis */
+  int64_t period[16]; /* periods of output axes */
 } split;
 
-/* Least common multiple; too large ones stay too large. */
+/* Least common multiple, saturated. */
 static int64_t lcm(int64_t a, int64_t b) {
   int64_t y = a / neo_gcd(a, b) * b;
   return y > MAX_PERIOD ? MAX_PERIOD + 1 : y;
@@ -42,8 +43,8 @@ static int64_t lcm(int64_t a, int64_t b) {
 
 static int64_t period_of(neo_module *m, neo_expr e, uint32_t axis);
 
-/* (sum of terms)/c, or the remainder: the axis must step by multiples of c in each term. Numbers of other types than
- * that of indices are data, or wrap. */
+/* Period of (sum of terms)/c, or the remainder: the axis must step by multiples of c in each term.
+ * Integers of other types than indices are data, or wrap. */
 static int64_t period_of_quotient(neo_module *m, neo_expr e, uint32_t axis) {
   neo_expr x = neo_expr_arg(m, e, 0);
   int64_t c, y = 1;
@@ -73,7 +74,7 @@ static int64_t period_of(neo_module *m, neo_expr e, uint32_t axis) {
   return y;
 }
 
-/* Remainders decide which points are taken; quotients beside them go with the same period. */
+/* Adds periods of remainders, which select points; quotients beside them get the same period. */
 static void add_condition(split *s) {
   if (!s->where.i || !neo_expr_uses_op(s->m, s->where, NEO_OP_MOD))
     return;
@@ -94,7 +95,7 @@ static void add_bounds(split *s) {
   }
 }
 
-/* Number of pieces; 1: nothing to split. */
+/* The number of pieces; 1: nothing to split. */
 static int64_t find_periods(split *s) {
   int64_t pieces = 1;
   for (uint32_t z = 0; z < s->r.n_out; z++)
@@ -132,7 +133,7 @@ static neo_expr simpler(split *s, neo_expr e, uint32_t n_axes) {
   return e.i ? neo_simplify_under(s->prover, &f, e) : e;
 }
 
-/* All of the definition with AXIS k as by[k]. Extents of output axes are the caller's. */
+/* Replaces AXIS k by by[k] in all of the definition except extents of output axes. */
 static void substitute(split *s, const neo_expr *by) {
   uint32_t n = s->r.axes.n;
   for (uint32_t k = s->r.n_out; k < n; k++) {
@@ -145,8 +146,8 @@ static void substitute(split *s, const neo_expr *by) {
   s->r.finish = neo_list_subst_axes(s->m, s->r.finish, by, n);
 }
 
-/* lin % c == v in which one reduction axis is left: which remainder must the axis have, by which
- * modulus? False: not of that form. No such remainder: *from is -1. */
+/* In lin % c == v with one reduction axis left: the axis' modulus and remainder. False: another
+ * form. *from is -1 if no remainder fits. */
 static bool residue_of(split *s, neo_expr e, uint32_t *axis, int64_t *modulus, int64_t *from) {
   neo_node n = *neo_expr_node(s->m, e);
   int64_t c, v;
@@ -184,7 +185,7 @@ static bool find_residue(split *s, neo_expr e, uint32_t *axis, int64_t *modulus,
          find_residue(s, neo_expr_arg(s->m, e, 1), axis, modulus, from);
 }
 
-/* Steps over the points of reduction axes that a remainder excludes. */
+/* Steps reduction axes over the points that a remainder excludes. */
 static void step_reductions(split *s) {
   uint32_t axis;
   int64_t modulus, from;
@@ -212,7 +213,7 @@ static neo_expr zero_acc(void *ctx, neo_module *m, neo_expr e) {
   return n.op == NEO_OP_ACC ? neo_const_int(m, (neo_type)n.type, 0) : e;
 }
 
-/* A sum of nothing is 0. */
+/* Makes an empty sum 0. */
 static void drop_empty(split *s) {
   int64_t holds;
   if (!s->where.i || !neo_expr_is_int(s->m, s->where, &holds))
@@ -239,7 +240,7 @@ static void add_piece(split *s) {
   neo_def_add(s->m, s->r, true);
 }
 
-/* z = period*y + at for each output axis. */
+/* The piece z = period*y + at of each output axis. */
 static void piece(split s, const int64_t *at) {
   neo_expr by[64] = {{0}};
   neo_out_dim map[32];
@@ -283,8 +284,8 @@ static bool is_piece(neo_module *m, const neo_def_rec *r, neo_def d) {
   return yes;
 }
 
-/* Does it only add up rows, which lie along an axis that pieces would step over? Lanes along it
- * read them whole, with conditions that are cheaper than strides. */
+/* Does it only add rows along an axis that pieces would step over? Lanes read these rows whole, and
+ * conditions cost less than strides. */
 static bool adds_rows(const split *s) {
   neo_linear l;
   neo_expr e = neo_list_expr(s->m, s->r.body, 0);

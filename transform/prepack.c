@@ -1,44 +1,42 @@
-/* Weights in the order in which products read them.
+/* Weight prepacking: weights in the order in which products read them.
  *
  *   Y[b, j] = sum[k] X[b, k]*W[k, j]
  *   ->
  *   packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k, j%16]
  *
- * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
- * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either
- * reads them badly or copies them first (codegen/lower/tile/pack.c), which is paid back only by many
- * rows b. In packed.W they are one stream. A tile of columns is a cache line, for which
- * registers' tiles of all vector widths are multiples or divisors; where the extent is no multiple,
- * the last tile is filled with zeros that no result uses.
+ * A register tile reads some neighbouring columns j along the whole reduction. In W these are
+ * pieces of distant rows, or strided columns; each call reads them badly or copies them first
+ * (codegen/lower/tile/pack.c), which only many rows b pay back. In packed.W they are contiguous. A
+ * tile of columns is a cache line, a multiple or divisor of all register tiles; zeros fill the last
+ * one.
  *
- * Where a processor's product rounds W to bf16 (mixed_precision.c), packed.W holds what was rounded, half as
- * many bytes; and where the target multiplies pairs, the two steps of a pair lie side by side, of
- * the innermost axis of the reduction (schedule/pairs/pairs.h):
+ * If a processor's product rounds W to bf16 (mixed_precision.c), packed.W stores the rounded
+ * values. If the target multiplies pairs, two steps of the innermost reduction axis are adjacent
+ * (schedule/pairs/pairs.h):
  *
  *   packed.W[t, k, l, h] = bf16(W[2*k + h, 16*t + l]) else 0
  *   read as packed.W[j/16, k/2, j%16, k%2]
  *
- * A layout is a definition like any other: it is transformed, fused and proved like them. packed.W
- * follows from parameters alone (ir/call_invariant.h), so it is made once and kept between calls, and
- * again when the parameter has changed; weights that several products read in one way are packed
- * once. What makes W (a stack of weights, a normalisation) is fused into the packing.
+ * The layout is a definition: transformed, fused and proved like others. packed.W depends on
+ * parameters alone (ir/call_invariant.h), so it is cached between calls until a parameter changes;
+ * reads of several products share it. Producers of W (a stack of weights, a normalisation) fuse
+ * into the packing.
  *
- * Which reads: in a sum of products, a factor that reads one call-invariant tensor, at an index that is
- * the last output axis itself (the one along which the result lies) and others that are free of it,
- * some of them of the reduction, where another factor is free of that axis: every element is used
- * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
- * the others stay outside.
+ * Which reads: a factor of a sum of products that reads one call-invariant tensor, with one index
+ * that is the last output axis (contiguous in the result) and others free of it, some over the
+ * reduction, if another factor is free of that axis: many rows use each element. Dimensions indexed
+ * by the reduction go inside, in the order of its axes; others stay outside.
  *
- * Recurrences in blocks of rows (transform/levels.c) have a few rows in most blocks, and read the weights in
- * each: they are laid out whatever the number of rows, in training steps, too. But in a training step a layout is
- * made anew, for however small a batch: none is where W[k, j] is small and contiguous along j, so that blocks
- * read it as well from the second cache.
+ * Recurrences in blocks of rows (transform/levels.c) have few rows in most blocks and read the
+ * weights in each: they are packed for any number of rows, in training steps too. A training step
+ * packs again, however small the batch: it does not where W[k, j] is small and contiguous along j,
+ * so that blocks read it as well from the second-level cache.
  *
- * Which entries: those that leave parameters as they are (forward entries), where one reader is
- * enough. A training step writes its weights, so that a layout is made in each step: it pays where
- * several products of the step read it, as those of an unrolled loop do; fusion may still find that
- * it does not, and reads W through it, which is W again. Definitions that both kinds need exist
- * twice afterwards ("packed." before the name), as after transform/specialize.c. */
+ * Which entries: those that do not change parameters (forward entries), where one reader is enough.
+ * A training step writes its weights and packs them again: that pays if several products of the
+ * step read them, as in an unrolled loop; fusion may still inline the packing, which restores W.
+ * Definitions that both kinds need are copied ("packed." before the name), as in
+ * transform/specialize.c. */
 #include "base/hash.h"
 #include "ir/call_invariant.h"
 #include "ir/clone.h"
@@ -48,19 +46,19 @@
 #include "transform/transform.h"
 
 enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
-enum { LEAST_READERS = 2 }; /* in a training step */
+enum { LEAST_READERS = 2 }; /* readers in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
-enum { LEAST_LINES = 4 }; /* side by side, where a tensor is read as it is */
+enum { LEAST_LINES = 4 }; /* cache lines of contiguous columns, for reads without packing */
 
-typedef struct { /* a read that is laid out */
+typedef struct { /* a packed read */
   neo_expr load;
   neo_tensor from;
   uint32_t rank, column;        /* column: dimension with the last output axis */
-  uint32_t order[MOST_RANK];    /* the other dimensions as they stand in the layout; */
-  uint32_t n_outer;             /* so many before the tile, the rest inside */
-  int64_t lanes, extent, bytes; /* of a tile; of the column's dimension; of the tensor */
-  bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
-  int64_t paired;      /* extent of that dimension */
+  uint32_t order[MOST_RANK];    /* the other dimensions in order of the layout; */
+  uint32_t n_outer;             /* dimensions before the tile; the rest is inside */
+  int64_t lanes, extent, bytes; /* lanes of a tile; extent of the column; bytes of the tensor */
+  bool rounded, pairs; /* stored as bf16; two steps of the last dimension in `order` adjacent */
+  int64_t paired;      /* its extent */
 } placing;
 
 typedef struct {
@@ -68,13 +66,13 @@ typedef struct {
   const neo_pass_target *target;
   neo_arena *a;
   neo_call_invariants invariants;
-  bool *in_blocks; /* by definition: it is part of a recurrence in blocks of rows */
-  neo_map packed;  /* hash of a placing -> index into `made` + 1 */
+  bool *in_blocks; /* by definition: in a recurrence in blocks of rows */
+  neo_map packed;  /* hash of a packing -> index into `made` + 1 */
   NEO_VEC(neo_tensor) made;
   NEO_VEC(placing) made_as;
 } prepacking;
 
-/* ---- which reads */
+/* ---- finding reads */
 
 typedef struct {
   const neo_module *m;
@@ -94,14 +92,14 @@ static void find_read(void *ctx, neo_expr e) {
   }
 }
 
-/* The one read of a factor; 0: it is not that simple. */
+/* The only read of a factor; 0: the factor is not a plain read. */
 static neo_expr only_read(const neo_module *m, neo_expr factor) {
   read_search s = {m, {0}, 0, true};
   neo_expr_visit(m, factor, find_read, &s);
   return s.plain && s.n == 1 ? s.load : (neo_expr){0};
 }
 
-/* The innermost reduction axis in an index; -1: the reduction does not move it. */
+/* The innermost reduction axis in an index; -1: none. */
 static int inner_axis(const neo_module *m, const neo_def_rec *d, neo_expr index) {
   uint64_t axes = neo_expr_axes(m, index) >> d->n_out;
   return axes ? (int)d->n_out + 63 - __builtin_clzll(axes) : -1;
@@ -126,7 +124,7 @@ static void sort_dimensions(const neo_module *m, const neo_def_rec *d, placing *
   }
 }
 
-/* The dimension whose index is AXIS `axis` itself, all others being free of it; rank: none. */
+/* The dimension whose index is the axis itself, if no other index uses it; rank: none. */
 static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uint32_t axis) {
   uint32_t column = rank;
   for (uint32_t k = 0; k < rank; k++) {
@@ -141,7 +139,7 @@ static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uin
   return column;
 }
 
-/* Are sizes known, is it large enough to matter, and small enough to exist twice? */
+/* Are sizes known, and is the tensor large enough to matter and small enough to store twice? */
 static bool is_worth(const neo_module *m, placing *p) {
   int64_t x, bytes = neo_type_bytes(neo_tensor_type(m, p->from));
   p->lanes = LINE_BYTES / bytes;
@@ -254,12 +252,13 @@ static bool same_placing(const placing *a, const placing *b) {
   return same;
 }
 
-/* Position of the tile among the dimensions of the layout, and of the k-th other dimension. */
+/* Position of the k-th other dimension in the layout, with the tile between outer and inner
+ * ones. */
 static uint32_t position(const placing *p, uint32_t k) {
   return k < p->n_outer ? k : k + 1;
 }
 
-/* The elements' type as it lies; dimensions of the layout. */
+/* The stored type; sets dimensions of the layout. */
 static neo_type type_of(const prepacking *s, const placing *p) {
   return p->rounded ? NEO_BF16_T : neo_tensor_type(s->m, p->from);
 }
@@ -297,7 +296,7 @@ static neo_list axes_of(const prepacking *s, const placing *p) {
   return neo_list_new(m, axes, rank_of(p));
 }
 
-/* What an element of the layout is: W[k, 16*t + l] else 0. */
+/* The value of an element of the layout: W[k, 16*t + l] else 0. */
 static neo_expr element_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
   neo_expr index[MOST_RANK];
@@ -418,7 +417,7 @@ static void rename_entries(prepacking *s, const neo_map *to) {
   }
 }
 
-/* What others need as it is: forward entries get copies of it, and of all that reads these. */
+/* Copies definitions that other entries need, with their readers, for forward entries. */
 static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *placed) {
   neo_module *m = s->m;
   neo_def *other;
@@ -440,14 +439,14 @@ static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *plac
   rename_entries(s, &to);
 }
 
-/* Do blocks of rows read the tensor as well as its layout? Lines lie side by side along its columns, and the second cache
- * holds it from block to block, beside what a block reads and writes. */
+/* Do blocks of rows read the tensor as well as its packing? Its lines are adjacent along columns,
+ * and the second-level cache holds it between blocks, with their own data. */
 static bool reads_well_in_blocks(const prepacking *s, const placing *p) {
   return p->column + 1 == p->rank && !p->rounded && p->extent >= LEAST_LINES * p->lanes &&
          p->bytes <= s->target->l2_bytes / 4 * 3;
 }
 
-/* Changes definitions in place: forward entries have copies of what they need by now. */
+/* Packs in place; forward entries have their copies by now. */
 static void lay_out_steps(prepacking *s) {
   neo_module *m = s->m;
   neo_def *defs;
@@ -456,7 +455,7 @@ static void lay_out_steps(prepacking *s) {
   placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
   neo_map readers = neo_map_in(s->a);
   s->invariants =
-      neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
+      neo_call_invariants_of(m, defs, n, none, s->a); /* old versions live for the whole step */
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
     if (!place(s, defs[k], &p[k]) || (s->in_blocks[defs[k].i] && reads_well_in_blocks(s, &p[k]))) {
@@ -465,7 +464,7 @@ static void lay_out_steps(prepacking *s) {
     }
     neo_map_get(&readers, key_of(&p[k]), &count);
     neo_map_set(&readers, key_of(&p[k]),
-                count + (s->in_blocks[defs[k].i] ? LEAST_READERS : 1)); /* one for each block */
+                count + (s->in_blocks[defs[k].i] ? LEAST_READERS : 1)); /* once a block */
   }
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
@@ -500,7 +499,7 @@ neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
   prepacking s = {.m = m, .target = target, .a = &scratch, .packed = neo_map_in(&scratch)};
   find_blocks(&s);
   lay_out(&s);
-  find_blocks(&s); /* of copies, too */
+  find_blocks(&s); /* copies included */
   lay_out_steps(&s);
   neo_arena_free(&scratch);
   return NEO_OK;

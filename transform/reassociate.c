@@ -1,23 +1,23 @@
-/* Linear recurrences in blocks of rounds, which run side by side (`--reassociate`).
+/* Block-parallel linear recurrences (`--reassociate`): blocks of iterations run side by side.
  *
- *     h[t, d] = a[t, d]*(h[t-1, d] else 0) + x[t, d]                          rounds along t
- *     ->                                                         t = B*q + r, a block is B rounds
- *     sums.u[r, q, d]    = a[t, d]*(sums.u[r-1, q, d] else 0) + x[t, d]       without what is before the block
- *     factors.u[r, q, d] = a[t, d]*(factors.u[r-1, q, d] else 1)              what that is multiplied by
+ *     h[t, d] = a[t, d]*(h[t-1, d] else 0) + x[t, d]                          iterations along t
+ *     ->                                                         t = B*q + r, blocks of B iterations
+ *     sums.u[r, q, d]    = a[t, d]*(sums.u[r-1, q, d] else 0) + x[t, d]       from a start of 0
+ *     factors.u[r, q, d] = a[t, d]*(factors.u[r-1, q, d] else 1)              of the start
  *     starts.u[q, d]     = sums.u[B-1, q-1, d] + factors.u[B-1, q-1, d]*starts.u[q-1, d]
  *     blocks.u[r, q, d]  = a[t, d]*(blocks.u[r-1, q, d] else starts.u[q, d]) + x[t, d]
  *     h[t, d]            = blocks.u[t%B, t/B, d]
  *
- * There are 2*B + T/B rounds in place of T, and T/B times as many elements in one. Each element is computed twice, of
- * the first two only the last rounds are kept, and the last are what the program says but for the elements
- * before a block: so the rounding differs as it does between two orders of a sum. Recurrences that read K
- * rounds have K factors and K starts for a block, one for each element before it. The last block may stick
- * out of the tensor; nobody asks for its sums.
+ * The loops have 2*B + T/B iterations in place of T, each with T/B times the elements. Each element
+ * is computed twice, but of sums and factors only the last iterations are stored. Results differ
+ * from the program's as two orders of a sum do. Recurrences that read K iterations back have K
+ * factors and K starts for a block. The last block may be longer than the tensor; nobody reads its
+ * end.
  *
- * Factors are products of B coefficients. Where these are infinite a start of 0 gives NaN: a reason not to do
- * this unless it is asked for. It pays where a round has few elements and there are many rounds.
- * (P. Kogge, H. Stone, "A parallel algorithm for the efficient solution of a general class of recurrence
- * equations"; G. Blelloch, "Prefix sums and their applications".) */
+ * Factors are products of B coefficients. If they overflow, a start of 0 gives NaN: hence only on
+ * request. It pays for many iterations of few elements. (P. Kogge, H. Stone, "A parallel algorithm
+ * for the efficient solution of a general class of recurrence equations"; G. Blelloch, "Prefix sums
+ * and their applications".) */
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/order.h"
@@ -27,8 +27,8 @@ enum {
   MOST_REACH = 4,
   MOST_RANK = 15,
   LEAST_ROUNDS = 256,
-  LINE = 16, /* elements of a line of a cache, at most */
-  FULL = 128 /* elements of a round that keep the lanes of a core busy */
+  LINE = 16, /* elements of a cache line, at most */
+  FULL = 128 /* elements of an iteration that fill the lanes of a core */
 };
 
 typedef struct {
@@ -38,12 +38,12 @@ typedef struct {
   neo_def_rec d;
   neo_tensor whole;
   neo_type type;
-  uint32_t axis, reach; /* which one is the rounds'; how many rounds back it reads at most */
+  uint32_t axis, reach; /* axis of the iterations; iterations back that are read, at most */
   bool down;
   int64_t block;
-  neo_expr rounds, blocks; /* how many */
-  neo_expr round, at;      /* of an element of a block, by AXIS 0 and AXIS 1; its position */
-  neo_expr value;          /* of the definition, at the element of a block */
+  neo_expr rounds, blocks; /* number of each */
+  neo_expr round, at;      /* iteration and position of an element, over AXIS 0 and AXIS 1 */
+  neo_expr value;          /* the definition's value at an element of a block */
 } recurrence;
 
 static neo_expr number_of(const recurrence *x, int64_t n) {
@@ -62,7 +62,7 @@ static bool is_read(const neo_node *n, neo_tensor t) {
   return neo_node_is_load(n) && n->attr == t.i;
 }
 
-/* ---- which recurrences */
+/* ---- finding recurrences */
 
 typedef struct {
   recurrence *x;
@@ -70,7 +70,7 @@ typedef struct {
   bool found; /* a read of the recurrence */
 } look;
 
-/* A read of an earlier round, at the same place otherwise. */
+/* Looks for a read of an earlier iteration at the same indices otherwise. */
 static void look_read(void *ctx, neo_expr e) {
   look *l = ctx;
   recurrence *x = l->x;
@@ -98,7 +98,7 @@ static bool most_of(const recurrence *x, neo_expr extent, int64_t *hi) {
   return neo_interval(x->p, NULL, extent, &lo, hi);
 }
 
-/* Elements of a round, at most. */
+/* Elements of an iteration, at most. */
 static int64_t width_of(const recurrence *x) {
   int64_t n = 1, hi;
   for (uint32_t k = 0; k < x->d.n_out; k++)
@@ -108,7 +108,7 @@ static int64_t width_of(const recurrence *x) {
   return n;
 }
 
-/* Is it one definition of floats, along one axis, that reads only itself at the rounds before? */
+/* Is it one definition of floats along one axis that reads only its own earlier iterations? */
 static bool is_plain(recurrence *x, const neo_order_step *loop) {
   neo_module *m = x->m;
   const neo_order_member *own = &loop->member[0];
@@ -129,7 +129,7 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
   return l.good && t->pieces.n == 1 && (x->type == NEO_F32_T || x->type == NEO_F64_T);
 }
 
-/* How many rounds a block has, a power of two near the root of all; 0: it would not pay. */
+/* Iterations of a block, a power of two near the square root of all; 0: it does not pay. */
 static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
   int64_t rounds, full = target->gpu_threads ? target->gpu_threads / 8 : FULL;
   if (target->tile_rounds)
@@ -143,11 +143,11 @@ static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
 
 /* ---- coefficients */
 
-typedef struct { /* of the element k + 1 rounds back; 0: it is not read */
+typedef struct { /* coefficients of the element k + 1 iterations back; 0: not read */
   neo_expr factor[MOST_REACH];
 } linear;
 
-/* a + b, or a - b; 0 is no term. */
+/* a + b, or a - b; a missing term is 0. */
 static neo_expr added(const recurrence *x, neo_expr a, neo_expr b, bool subtract) {
   if (!b.i)
     return a;
@@ -168,7 +168,7 @@ static bool reads_itself(const recurrence *x, neo_expr e) {
   return l.found;
 }
 
-/* How many rounds back the read is; the expression is of an element of a block. */
+/* Iterations back of the read in an element of a block. */
 static int64_t rounds_back(const recurrence *x, neo_expr read) {
   neo_linear by;
   neo_expr index = neo_expr_arg(x->m, read, x->axis);
@@ -189,7 +189,7 @@ static neo_expr times(const recurrence *x, neo_op op, neo_expr a, neo_expr by) {
   return !a.i || is_one ? (is_one ? by : a) : neo_op2(x->m, op, a, by);
 }
 
-/* One factor reads the recurrence, or the dividend does. */
+/* Is the product linear? One factor, or the dividend, reads the recurrence. */
 static bool linear_of_product(const recurrence *x, neo_expr e, linear *out) {
   neo_module *m = x->m;
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
@@ -246,7 +246,7 @@ static bool linear_of(const recurrence *x, neo_expr e, linear *out) {
 
 /* ---- elements of blocks */
 
-/* The indices of an element of a tensor [r, q, others], r by so many rounds back. */
+/* Indices of an element of a tensor [r, q, others], r less `back` iterations. */
 static uint32_t index_of(const recurrence *x, int64_t back, neo_expr *at) {
   uint32_t n = x->d.n_out + 1;
   for (uint32_t k = 0; k < n; k++)
@@ -255,7 +255,7 @@ static uint32_t index_of(const recurrence *x, int64_t back, neo_expr *at) {
   return n;
 }
 
-/* The value of the definition at AXIS 0 of block AXIS 1; its other axes follow in their order. */
+/* Sets the value at AXIS 0 of block AXIS 1; other axes keep their order. */
 static void place(recurrence *x) {
   neo_module *m = x->m;
   neo_expr by[MOST_RANK], q = neo_axis_ref(m, 1);
@@ -271,7 +271,7 @@ static void place(recurrence *x) {
   x->value = neo_expr_subst_axes(m, neo_list_expr(m, x->d.finish, 0), by, x->d.n_out);
 }
 
-/* Adds a tensor "prefix.u" whose axes have these ends; its value is set later. */
+/* Adds a tensor "prefix.u" with these extents; its value is set later. */
 static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi,
                             uint32_t n) {
   neo_module *m = x->m;
@@ -293,7 +293,7 @@ static void define(const recurrence *x, neo_tensor t, neo_expr value) {
   def_of(x, t)->finish = finish;
 }
 
-/* The ends of [r, q, others]. */
+/* The extents of [r, q, others]. */
 static uint32_t ends_of(const recurrence *x, neo_expr blocks, neo_expr *hi) {
   uint32_t n = 0;
   hi[n++] = number_of(x, x->block);
@@ -304,9 +304,9 @@ static uint32_t ends_of(const recurrence *x, neo_expr blocks, neo_expr *hi) {
   return n;
 }
 
-typedef struct { /* a recurrence of blocks in place of the whole one */
+typedef struct { /* a recurrence of blocks */
   const recurrence *x;
-  neo_tensor own, starts; /* starts: 0: 0 */
+  neo_tensor own, starts; /* 0: starts of 0 */
 } replacement;
 
 static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
@@ -317,7 +317,7 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
   if (!is_read(&n, x->whole))
     return e;
   int64_t back = rounds_back(x, e);
-  if (s->starts.i) { /* [q, k, others]: the element k + 1 rounds before the block */
+  if (s->starts.i) { /* [q, k, others]: the element k + 1 iterations before the block */
     uint32_t rank = index_of(x, 0, at);
     at[0] = neo_axis_ref(m, 1);
     at[1] =
@@ -345,13 +345,13 @@ static neo_tensor define_sums(const recurrence *x) {
   return s.own;
 }
 
-typedef struct { /* factors[r, k, those of q and others that the coefficients change along] */
+typedef struct { /* factors[r, k, those of q and others that the coefficients depend on] */
   neo_tensor tensor;
   uint32_t n, axis[MOST_RANK + 1]; /* axes of elements of a block, from 1 on */
 } factors;
 
-/* The factor of the element k + 1 rounds before the block, so many rounds back; before the block it
- * is the element itself. */
+/* The factor of the element k + 1 iterations before the block, `back` iterations ago; before the
+ * block it is 1 for the element itself, else 0. */
 static neo_expr earlier_factor(const recurrence *x, const factors *f, int64_t back) {
   neo_module *m = x->m;
   neo_expr at[MOST_RANK + 2], one = neo_const_float(m, x->type, 1), first;
@@ -393,8 +393,8 @@ static factors define_factors(const recurrence *x, const linear *l) {
   return f;
 }
 
-/* The element of AXIS 1 + 1 rounds before the end of a block: each is a definition that reads one round, so that
- * of the tensor a few rounds are enough. `at`: where the others are read. */
+/* The element AXIS 1 + 1 iterations before the end of a block, as definitions that each read one
+ * iteration, so that few iterations of t are stored. `at`: its other indices. */
 static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
   neo_module *m = x->m;
   uint32_t rank = neo_tensor_rank(m, t);
@@ -414,8 +414,8 @@ static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
   return chosen;
 }
 
-/* starts[q, k, others] = sums[B-1-k, q-1, others] + sum[j] factors[B-1-k, j, q-1, ..]*starts[q-1, j, others], and
- * nothing is before the first block. */
+/* starts[q, k, others] = sums[B-1-k, q-1, others] + sum[j] factors[B-1-k, j, q-1, ..]*starts[q-1,
+ * j, others]; 0 before the first block. */
 static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const factors *f) {
   neo_module *m = x->m;
   neo_expr hi[MOST_RANK + 1], at[MOST_RANK + 2], own[MOST_RANK + 1];
@@ -451,7 +451,7 @@ static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const fact
   return starts;
 }
 
-/* The elements themselves, of all blocks; what is behind the last round nobody reads. */
+/* Defines the elements of all blocks; nobody reads those after the last iteration. */
 static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
   neo_module *m = x->m;
   neo_expr hi[MOST_RANK + 1];
@@ -468,7 +468,7 @@ static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
   return s.own;
 }
 
-/* The definition itself becomes a copy. */
+/* Makes the definition a copy of its blocks. */
 static void define_whole(const recurrence *x, neo_tensor blocks) {
   neo_module *m = x->m;
   neo_expr at[MOST_RANK + 1], round = neo_axis_ref(m, x->axis), block = number_of(x, x->block);

@@ -1,34 +1,34 @@
-/* Rematerialisation: of what the forward pass of a training entry makes, some segments are computed again
- * for the backward pass, which then does not need them in memory from one pass to the other.
+/* Rematerialisation: segments of a training entry's forward pass are computed again for the
+ * backward pass, so that their values need not be stored between the passes.
  *
  *     z[i] = f(x, i),  y[i] = g(z, i),  L = h(y),   dy[i] = h'(y, i),  dz[i] = g'(z, dy, i)
  *     ->
  *     after dy again.z[i] = f(x, i),  dz[i] = g'(again.z, dy, i)
  *
- * The forward pass is cut where few bytes cross (recompute_cuts.c); what crosses the cuts is kept. A
- * segment's copies have a dependence on what the backward pass makes before it reads them
- * (neo_def_rec.after, recompute_order.c), so that no kernel computes them together with the originals.
- * Copies are the same definitions: they make the same numbers, those of rand() included.
+ * The forward pass is cut where few bytes cross (recompute_cuts.c), and the crossing values are
+ * stored. The copies of a segment depend on a tensor of the backward pass before their first reader
+ * (neo_def_rec.after, recompute_order.c), so that no kernel fuses them with the originals. Copies
+ * give the same values, rand() included.
  *
- * The pass comes last, where definitions are what kernels are made of. Values of recurrences are not made
- * again here (checkpoint.c). Entries without a backward pass stay as they are. */
+ * The pass comes last, when definitions are those of kernels. Recurrences are not recomputed here
+ * (checkpoint.c). Entries without a backward pass stay as they are. */
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "transform/recompute_parts.h"
 #include "transform/transform.h"
 
-/* ---- which definitions are copied */
+/* ---- finding definitions to copy */
 
 typedef struct {
   recompute *r;
   recompute_segment s;
-  bool *marked; /* of the forward pass, by place: it is copied */
+  bool *marked; /* by position in the forward pass: copied */
   bool *again;  /* by tensor */
   NEO_VEC(neo_tensor)
-  found, kept; /* tensors that are made again; those that their definitions read */
+  found, kept; /* recomputed tensors; those that their definitions read */
 } copying;
 
-/* Is the tensor, which something reads, one of those to be made again? */
+/* Does something read the tensor, and is it to be recomputed? */
 static bool is_made_again(const copying *x, neo_tensor t) {
   const recompute_tensor *of = &x->r->tensor[t.i];
   return of->made > x->s.begin && of->made <= x->s.end && !of->fixed && !of->kept;
@@ -103,7 +103,7 @@ static void compute_again(recompute *r, recompute_segment s) {
 
 /* ---- entries */
 
-/* Bytes that may be kept, less those of what cannot be made again. */
+/* Bytes that may be stored, less those of tensors that cannot be recomputed. */
 static double room(const recompute *r, double memory) {
   for (uint32_t t = 1; t < r->n_tensors && memory >= 0; t++)
     memory -= r->tensor[t].read && r->tensor[t].fixed ? r->tensor[t].bytes : 0;

@@ -1,5 +1,5 @@
-/* The forward pass of an entry: its definitions in order, what each costs, which of its tensors the
- * backward pass reads, and which can be made again. */
+/* The forward pass of an entry: definitions in order, their costs, the tensors that the backward
+ * pass reads, and which can be recomputed. */
 #include "transform/recompute_parts.h"
 
 /* ---- prices */
@@ -35,7 +35,7 @@ static double work_of(const recompute *r, neo_list exprs) {
   return w.additions;
 }
 
-/* Seconds of one worker: arithmetic, and what is read and written. */
+/* Seconds of one worker: arithmetic and memory traffic. */
 static double seconds_of(const recompute *r, neo_def id) {
   const neo_def_rec *d = neo_def_at(r->m, id);
   double points = 1, steps = 1, bytes = 0, s;
@@ -56,13 +56,13 @@ static double seconds_of(const recompute *r, neo_def id) {
   return s + neo_profile_traffic(r->profile, bytes, bytes);
 }
 
-/* ---- what can be made again */
+/* ---- finding recomputable tensors */
 
 static bool is_plain_temp(const neo_tensor_rec *t) {
   return t->role == NEO_ROLE_TEMP && !t->rows.i && !t->moves;
 }
 
-/* Is the tensor, with all that its pieces define beside it, no part of a recurrence? */
+/* Is no definition of the tensor, or of tensors defined with it, in a recurrence? */
 static bool can_be_made_again(const recompute *r, neo_tensor t) {
   const neo_module *m = r->m;
   neo_list pieces = neo_tensor_at(m, t)->pieces;
@@ -119,7 +119,7 @@ static void find_tensors(recompute *r) {
   find_reads(r);
 }
 
-/* Another entry may share its definitions. */
+/* Did another entry that shares the definitions recompute some? */
 static bool is_done(const recompute *r) {
   bool is = false;
   for (uint32_t k = 0; k < r->n_order; k++)
@@ -138,8 +138,8 @@ bool recompute_find(recompute *r, uint32_t entry) {
 
 /* ---- the chain */
 
-/* A saved value that is made of others element by element needs no memory where these are saved: the
- * kernels that read it compute it (fusion/search/copy.c). Readers come first. */
+/* Frees saved values that are elementwise over other saved ones: kernels that read them compute
+ * them (fusion/search/copy.c). Readers come first. */
 static void drop_elementwise(recompute *r) {
   neo_tensor *in;
   for (uint32_t k = r->n_forward; k-- > 0;) {
@@ -161,8 +161,8 @@ static void drop_elementwise(recompute *r) {
   }
 }
 
-/* Definitions that saved values need may be computed again; what each of them reads crosses the cuts up
- * to it. last: by tensor. */
+/* Finds definitions that saved values need, which may be recomputed; their operands cross the cuts
+ * up to them. last: by tensor. */
 static void find_needed(recompute *r, bool *needed, uint32_t *last) {
   neo_tensor *in;
   for (uint32_t k = r->n_forward; k-- > 0;) {
@@ -188,7 +188,7 @@ recompute_chain recompute_chain_of(recompute *r) {
     seconds[k] = needed[k] ? seconds_of(r, r->forward[k]) : 0;
   for (uint32_t t = 1; t < n_tensors; t++) {
     const recompute_tensor *x = &r->tensor[t];
-    if (x->made && (x->saved || last[t]) && !(x->fixed && x->saved)) /* those are kept anyway */
+    if (x->made && (x->saved || last[t]) && !(x->fixed && x->saved)) /* stored anyway */
       value[c.n_values++] = (recompute_value){x->made, last[t], x->bytes, x->saved};
   }
   return c;

@@ -1,13 +1,12 @@
-/* Dynamic programming over cuts. When the backward pass reaches a segment, in memory are the values that
- * cross the cuts up to its begin, and what it saves:
+/* Dynamic programming over cuts. When the backward pass reaches a segment, memory holds the values
+ * that cross the cuts up to its begin, and those that it saves:
  *
- *     kept[p] = kept[q] + bytes that cross p and are made after q         the segment q..p is computed again
- *             = kept[q] + bytes saved in q..p                             or kept
+ *     kept[p] = kept[q] + bytes that cross p and are made after q         segment q..p recomputed
+ *             = kept[q] + bytes saved in q..p                             or stored
  *     peak    = kept[q] + bytes saved in q..p <= most
  *
- * so that earlier segments may be longer than later ones. Of the ways to p, the one of least
- * seconds + price*kept[p] is taken, for several prices of a byte: at a price of 0 nothing is computed
- * again but for the limit.
+ * Earlier segments may thus be longer than later ones. Of all ways to p the one of least seconds +
+ * price*kept[p] is taken, for several prices of a byte; a price of 0 recomputes only for the limit.
  * (T. Chen et al., "Training deep nets with sublinear memory cost"; R. Kumar et al., "Efficient
  * rematerialization for deep networks".) */
 #include "transform/recompute_cuts.h"
@@ -18,15 +17,15 @@ enum { MOST_CUTS = 160, HALVINGS = 24 };
 typedef struct {
   const recompute_chain *c;
   neo_arena *a;
-  uint32_t n, *at;         /* cuts: at[0] is 0, at[n - 1] the end */
-  double *seconds, *saved; /* by cut: of all before it */
-  double *fresh[2];        /* [q*n + p]: bytes that cross p and are made after q; those not saved */
-  double *cost, *kept, *time; /* by cut: of the best way to it */
+  uint32_t n, *at;            /* cuts: at[0] is 0, at[n - 1] the end */
+  double *seconds, *saved;    /* prefix sums by cut */
+  double *fresh[2];           /* [q*n + p]: bytes across p that are made after q; unsaved ones */
+  double *cost, *kept, *time; /* by cut: the best way to it */
   uint32_t *from;
   bool *again;
 } cutter;
 
-/* ---- which cuts there may be */
+/* ---- candidate cuts */
 
 static double crossing(const recompute_chain *c, uint32_t p) {
   double bytes = 0;
@@ -36,7 +35,7 @@ static double crossing(const recompute_chain *c, uint32_t p) {
   return bytes;
 }
 
-/* Where few bytes cross, one in each window of definitions. */
+/* Finds cuts that few bytes cross, one in each window of definitions. */
 static void find_cuts(cutter *x) {
   uint32_t n = x->c->n, windows = n < MOST_CUTS ? n : MOST_CUTS;
   x->at = NEO_NEW_ARRAY(x->a, uint32_t, windows + 2);
@@ -56,7 +55,7 @@ static void find_cuts(cutter *x) {
   x->at[x->n++] = n;
 }
 
-/* ---- what lies between two of them */
+/* ---- costs between two cuts */
 
 static void add_up(cutter *x) {
   const recompute_chain *c = x->c;
@@ -71,7 +70,7 @@ static void add_up(cutter *x) {
   }
 }
 
-/* The last cut before the value is made. */
+/* The last cut before the value is computed. */
 static uint32_t cut_before(const cutter *x, uint32_t made) {
   uint32_t q = 0;
   while (q + 1 < x->n && x->at[q + 1] < made)
@@ -92,7 +91,7 @@ static void find_fresh(cutter *x) {
     }
   }
   for (int k = 0; k < 2; k++)
-    for (uint32_t q = x->n - 1; q-- > 0;) /* what is made after q + 1 is made after q */
+    for (uint32_t q = x->n - 1; q-- > 0;) /* values computed after q + 1 are computed after q */
       for (uint32_t p = q + 2; p < x->n; p++)
         x->fresh[k][q * x->n + p] += x->fresh[k][(q + 1) * x->n + p];
 }
@@ -115,7 +114,7 @@ static void offer(cutter *x, uint32_t q, uint32_t p, bool again, double price) {
   x->again[p] = again;
 }
 
-/* Finds a way to the end that keeps at most `most` bytes. */
+/* Finds a way to the end that stores at most `most` bytes. */
 static bool find_way(cutter *x, double most, double price) {
   for (uint32_t p = 1; p < x->n; p++)
     x->cost[p] = INFINITY;
@@ -132,7 +131,7 @@ static bool find_way(cutter *x, double most, double price) {
   return !isinf(x->cost[x->n - 1]);
 }
 
-/* The fewest bytes with which there is a way. */
+/* The fewest bytes of any way. */
 static double fewest(cutter *x) {
   double low = 0, high = x->saved[x->n - 1];
   for (int k = 0; k < HALVINGS; k++) {
@@ -145,7 +144,7 @@ static double fewest(cutter *x) {
   return high;
 }
 
-/* The price of the way that takes the least time; INFINITY, if none has another. */
+/* The price whose way takes the least time; INFINITY: there is no way. */
 static double best_price(cutter *x, double most) {
   double best = INFINITY, least = INFINITY;
   double scale = x->seconds[x->n - 1] / (x->saved[x->n - 1] + 1);

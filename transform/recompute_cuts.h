@@ -1,35 +1,34 @@
-/* Where the forward pass of a training entry is cut (private to the pass recompute).
+/* Cuts of a training entry's forward pass (private to the pass recompute).
  *
- * Definitions 0 .. n-1 of the forward pass stand in order. A cut at p is between definitions p-1 and p;
- * the values that cross it are made before it and read after it. Segments between cuts are kept, with
- * all that the backward pass reads of them, or computed again, from the values that cross the cut
- * where they begin. */
+ * Definitions 0 .. n-1 of the forward pass are in order. A cut at p is between definitions p-1 and
+ * p; values computed before it and read after it cross it. A segment between cuts is stored, with
+ * all that the backward pass reads of it, or recomputed from the values that cross the cut at its
+ * begin. */
 #pragma once
 #include "base/arena.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct { /* a tensor of the forward pass */
-  uint32_t made; /* it exists from this cut on */
-  uint32_t
-      last; /* what reads it last and may be computed again comes before this cut; 0: nothing does */
+  uint32_t made; /* first cut after its definition */
+  uint32_t last; /* first cut after its last recomputable reader; 0: it has none */
   double bytes;
   bool saved; /* the backward pass reads it */
 } recompute_value;
 
 typedef struct {
-  uint32_t n;            /* definitions */
-  const double *seconds; /* of each, to compute it again */
+  uint32_t n;            /* number of definitions */
+  const double *seconds; /* to recompute each definition */
   const recompute_value *value;
   uint32_t n_values;
 } recompute_chain;
 
 typedef struct {
-  uint32_t begin, end; /* definitions */
-  bool again;          /* it is computed again */
+  uint32_t begin, end; /* range of definitions */
+  bool again;          /* recomputed */
 } recompute_segment;
 
-/* Segments, in order, that take as little time as possible with at most `most` bytes kept at any time of
- * the backward pass; where there are none, or `most` is negative, with as few bytes as possible. The last
- * segment is always kept: the backward pass begins with it. In the arena; sets *n. (recompute_cuts.c) */
+/* Segments, in order, of the least time with at most `most` bytes stored at any time of the
+ * backward pass; if there are none, or `most` is negative, of the fewest bytes. The last segment is
+ * always stored: the backward pass begins with it. In the arena; sets *n. (recompute_cuts.c) */
 recompute_segment *recompute_cut(const recompute_chain *c, double most, neo_arena *a, uint32_t *n);

@@ -1,16 +1,17 @@
-/* When a segment of the forward pass is computed again: as late as possible, but before the kernels that
- * read it first.
+/* The time of recomputation: as late as possible, but before the kernels that read it first.
  *
- *     da[i] = sum[j] dz2[j]*W2[i, j],  dz[i] = da[i]*g(z[i])            z is made again
+ *     da[i] = sum[j] dz2[j]*W2[i, j],  dz[i] = da[i]*g(z[i])            z is recomputed
+ *     ->
+ *     after dz2 again.z[i] = ..,  dz[i] = da[i]*g(again.z[i])
  *
- * dz is the first that reads z. z is computed after da; or after dz2, where dz is elementwise, so that it
- * may be in the kernel of da. */
+ * dz is the first reader of z. z is computed after da; or after dz2, if dz is elementwise, so that
+ * dz can fuse into the kernel of da. */
 #include "transform/recompute_parts.h"
 
 typedef struct {
   recompute *r;
-  bool *reads_again; /* by definition: it reads what is made again, itself or through others */
-  uint32_t *at;      /* by definition: place in the order + 1; 0: not of this entry */
+  bool *reads_again; /* by definition: reads recomputed tensors, directly or not */
+  uint32_t *at;      /* by definition: position in the order + 1; 0: not in this entry */
 } look;
 
 static bool any_maker(const recompute *r, neo_tensor t, const bool *is) {
@@ -29,7 +30,7 @@ static bool reads_any(const recompute *r, neo_def d, const bool *again) {
   return any;
 }
 
-/* Does it read what is made again, or is it computed after something that does? True: that was not known. */
+/* Does d read recomputed tensors, or depend on a definition that does? True: newly found. */
 static bool find_reads(look *l, neo_def d, const bool *again) {
   recompute *r = l->r;
   neo_tensor *in;
@@ -40,7 +41,7 @@ static bool find_reads(look *l, neo_def d, const bool *again) {
   return reads && !was;
 }
 
-/* What is in one loop over chunks is computed together. True: of some that was not known. */
+/* Marks whole loops over chunks, which are computed together. True: some are newly found. */
 static bool spread_in_loops(look *l) {
   const recompute *r = l->r;
   bool changed = false;
@@ -56,7 +57,8 @@ static bool spread_in_loops(look *l) {
   return changed;
 }
 
-/* Copies of segments that come later have no place in the order: what they are computed after may need this one. */
+/* Finds all readers. Copies of later segments have no position in the order: what they depend on
+ * may need this segment. */
 static void find_readers(look *l, const bool *again) {
   recompute *r = l->r;
   bool changed = true;
@@ -71,7 +73,7 @@ static void find_readers(look *l, const bool *again) {
   }
 }
 
-/* What the backward pass makes last of what d reads, without what is made again; 0: nothing. */
+/* The last operand of d in the backward pass that is not recomputed; 0: none. */
 static neo_tensor last_operand(const look *l, neo_def d) {
   const recompute *r = l->r;
   neo_tensor *in, found = {0};
@@ -81,7 +83,7 @@ static neo_tensor last_operand(const look *l, neo_def d) {
     uint32_t at = 0;
     for (uint32_t k = 0; k < pieces.n; k++) {
       uint32_t x = neo_list_at(r->m, pieces, k);
-      at = l->at[x] <= at || r->is_forward[x] ? at : l->at[x]; /* a copy has no place */
+      at = l->at[x] <= at || r->is_forward[x] ? at : l->at[x]; /* a copy has no position */
     }
     if (at <= last || any_maker(r, in[n], l->reads_again))
       continue;
@@ -120,7 +122,7 @@ static const bool *needs_of(const recompute *r, uint32_t entry) {
   return needs;
 }
 
-/* Does each entry that needs a reader of what is made again need t, too? */
+/* Does each entry with a reader of recomputed tensors need t too? */
 static bool is_always_needed(const recompute *r, neo_tensor t, const bool *again) {
   bool is = true;
   for (uint32_t e = 0; e < r->m->entries.n && is; e++) {

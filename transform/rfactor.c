@@ -1,5 +1,5 @@
-/* Long reductions to few elements are reductions of parts, which workers share: one element is one
- * unit of work, however long its reduction is.
+/* Reduction factoring (rfactor): a long reduction to few elements becomes reductions of parts,
+ * which workers share, since one element is the unit of parallel work.
  *
  *     L[] = sum[n: N, d: 1024] x[n, d]^2             (N <= 4096)
  *     ->
@@ -9,16 +9,14 @@
  *     ->
  *     partial.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] partial.M[s]
  *
- * The parts are an axis of the reduction whose extent suits, or, where none does, sixteen ranges of
- * its longest axis of constant extent, the last of them shorter where 16 does not divide. Both are
- * reductions of the IR, so they are fused and scheduled as any other; how many parts there are does
- * not depend on the number of threads. Conditions stay with the parts. A mean is a sum over a count
- * that is known, or stays whole.
+ * The parts are a reduction axis of suitable extent, or else sixteen ranges of the longest axis of
+ * constant extent, the last one shorter if 16 does not divide. Both are reductions of the IR, so
+ * they are fused and scheduled like others; the number of parts does not depend on the number of
+ * threads. Conditions stay with the parts. A mean becomes a sum over a known count, or stays whole.
  *
- * A GPU has thousands of threads to fill, by sums of products and by sums of columns too, which
- * share few of their steps among threads: there the number of parts is what the machine has room
- * for, as far as a part has steps enough to pay for adding it up. Parts lie one after the other, so
- * that these sums read whole rows.
+ * A GPU has thousands of threads to fill, also by sums of products and of columns, whose steps few
+ * threads share: there the number of parts fills the machine, as long as a part has enough steps to
+ * pay for its addition. Parts are contiguous, so that these sums read whole rows.
  *
  *     G[i: 64, j: 576] = sum[n: 50176] x[n, i] * y[n, j]
  *     ->
@@ -29,8 +27,8 @@
 #include "transform/transform.h"
 
 enum {
-  MOST_OUTPUTS = 4,       /* more are shared as they are */
-  LEAST_POINTS = 1 << 17, /* of the reduction: less is not worth a kernel more */
+  MOST_OUTPUTS = 4,       /* results; more are parallel already */
+  LEAST_POINTS = 1 << 17, /* points of a reduction that pay for another kernel */
   LEAST_PARTS = 8,
   MOST_PARTS = 4096,
   LEAST_PART = 1 << 7, /* points of a part */
@@ -44,12 +42,12 @@ typedef struct {
   neo_def_rec r;
   neo_axis_rec axis[MOST_AXES];
   double extent[MOST_AXES];
-  double points;        /* of the reduction */
+  double points;        /* points of the reduction */
   double outs;          /* results */
-  uint32_t part;        /* the axis that parts come from */
-  int64_t range;        /* of it in a part; 0: each of its positions is one */
-  uint32_t gpu_threads; /* 0: a processor */
-  double wanted;        /* parts of a GPU's */
+  uint32_t part;        /* axis that is divided */
+  int64_t range;        /* its positions in a part; 0: one */
+  uint32_t gpu_threads; /* 0: the target is a processor */
+  double wanted;        /* parts that fill a GPU */
 } split;
 
 static bool splits(neo_reducer r) {
@@ -57,7 +55,7 @@ static bool splits(neo_reducer r) {
          r == NEO_RED_MEAN || r == NEO_RED_ANY || r == NEO_RED_ALL;
 }
 
-/* The largest number of iterations; 0: not known. */
+/* The largest number of iterations; 0: unknown. */
 static double extent_of(const split *x, neo_prover *p, uint32_t k) {
   neo_facts f = {.axes = x->axis, .n_axes = k};
   int64_t lo, hi, unused;
@@ -85,7 +83,8 @@ static bool uses_second(const neo_module *m, neo_expr e) {
   return false;
 }
 
-/* A mean needs its count, a winner its place, a narrow float its wide sum. */
+/* Must it stay whole? A mean without a known count, an argmin or argmax, a narrow float's wide
+ * sum. */
 static bool is_whole(const split *x) {
   neo_type t = neo_expr_type(x->m, neo_list_expr(x->m, x->r.body, 0));
   if (t == NEO_F16_T || t == NEO_BF16_T)
@@ -96,11 +95,11 @@ static bool is_whole(const split *x) {
   return mean ? !counted : uses_second(x->m, neo_list_expr(x->m, x->r.finish, 0));
 }
 
-/* ---- of a GPU: how many parts fill it */
+/* ---- GPUs: the number of parts that fills one */
 
 typedef struct {
   const split *x;
-  bool across, along; /* neighbouring results, or steps, are neighbours in memory */
+  bool across, along; /* neighbouring results, or steps, are contiguous */
 } reading;
 
 static void see_load(void *ctx, neo_expr e) {
@@ -124,7 +123,7 @@ static bool is_product(const split *x, neo_expr body) {
 }
 
 typedef struct {
-  double results; /* that a thread has of a tile; below 1: threads that share a result */
+  double results; /* results of a thread's tile; below 1: threads that share one */
   double least;   /* steps of a part */
   double work;    /* steps in all */
   double most;    /* parts */
@@ -170,14 +169,14 @@ static bool match(split *x, neo_prover *p, neo_def d) {
   return x->gpu_threads ? fills_more(x) : x->outs <= MOST_OUTPUTS && x->points >= LEAST_POINTS;
 }
 
-/* ---- which parts */
+/* ---- choosing the parts */
 
 static bool axis_suits(const split *x, uint32_t k) {
   return is_plain(x, k) && x->extent[k] >= LEAST_PARTS && x->extent[k] <= MOST_PARTS &&
          x->points / x->extent[k] >= LEAST_PART;
 }
 
-/* Ranges are the innermost axis of their parts, so that no bound may look at it. */
+/* May ranges be the innermost axis of their parts? No bound may use it. */
 static bool range_suits(const split *x, uint32_t k, int64_t *extent) {
   for (uint32_t j = k + 1; j < x->r.axes.n; j++)
     if ((neo_expr_axes(x->m, x->axis[j].lo) | neo_expr_axes(x->m, x->axis[j].hi)) >> k & 1)
@@ -185,14 +184,14 @@ static bool range_suits(const split *x, uint32_t k, int64_t *extent) {
   return is_plain(x, k) && neo_expr_is_int(x->m, x->axis[k].hi, extent) && *extent >= RANGES;
 }
 
-/* How far from the number that is wanted, of ranges or (range 0) of positions. */
+/* Distance from the wanted number of parts, as ranges or (range 0) positions. */
 static double distance(const split *x, double parts, double extent, int64_t range) {
   enum { UNEVEN = 2 };
   double far = parts > x->wanted ? parts / x->wanted : x->wanted / parts;
   return far * (range && (int64_t)extent % range ? UNEVEN : 1);
 }
 
-/* A range of the axis: one that divides it, if a number of parts near enough does. */
+/* A range of the axis; one that divides it, if its number of parts is near enough. */
 static int64_t range_near(const split *x, int64_t extent) {
   int64_t wanted = (int64_t)x->wanted;
   for (int64_t far = 0; 3 * far <= wanted; far++)
@@ -202,7 +201,7 @@ static int64_t range_near(const split *x, int64_t extent) {
   return (int64_t)((double)extent / x->wanted + 0.5);
 }
 
-/* On a GPU: chooses the axis, and the range, whose number of parts is nearest to the wanted one. */
+/* GPU: chooses the axis and range whose number of parts is nearest to the wanted one. */
 static bool choose_nearest(split *x) {
   enum { FARTHEST = 4 };
   double best = FARTHEST;
@@ -224,8 +223,8 @@ static bool choose_nearest(split *x) {
   return best < FARTHEST;
 }
 
-/* An axis that is a part for each position, the outermost if there are several; else ranges of the
- * longest one. */
+/* Processor: chooses the outermost suitable axis, one part a position, else ranges of the longest
+ * one. */
 static bool choose_parts(split *x) {
   int64_t extent, longest = 0;
   if (x->gpu_threads)
@@ -244,7 +243,7 @@ static bool choose_parts(split *x) {
 
 /* ---- writing the definitions */
 
-/* The parts' axis, and what stands for the axis that they come from. */
+/* The axis of parts; *whole becomes the divided axis' value. */
 static neo_axis_rec part_axis(const split *x, uint32_t at, neo_expr inner, neo_expr *whole) {
   neo_module *m = x->m;
   neo_axis_rec a = x->axis[x->part];
@@ -274,12 +273,12 @@ static uint32_t range_axis(const split *x, uint32_t parts) {
   return neo_axis_add(x->m, a).i;
 }
 
-/* Where the parts' axis stands: before the output axes, or behind them. */
+/* Position of the axis of parts: before the output axes, or after them. */
 static uint32_t parts_at(const split *x) {
   return x->gpu_threads ? 0 : x->r.n_out;
 }
 
-/* Where that of a range stands: in the place of the one that it is of, or last. */
+/* Position of a range's axis: that of the divided axis, or last. */
 static uint32_t range_at(const split *x) {
   return x->gpu_threads ? x->part + 1 : x->r.axes.n;
 }
@@ -292,8 +291,8 @@ static uint32_t moved_axis(const split *x, uint32_t k, const neo_expr *by) {
   return neo_axis_add(m, a).i;
 }
 
-/* Axes of the parts' definition: output axes, parts, what is left of the reduction; by[k] is what
- * axis k has become. */
+/* Axes of the parts' definition: output axes, parts, the remaining reduction; by[k] replaces axis
+ * k. */
 static neo_list axes_of_parts(const split *x, neo_expr *by) {
   neo_module *m = x->m;
   uint32_t ids[MOST_AXES + 1], at = parts_at(x), n = 0;
@@ -342,7 +341,7 @@ static neo_expr put_mean(void *ctx, neo_module *m, neo_expr e) {
   return n->attr ? *count : neo_op2(m, NEO_OP_DIV, e, neo_cast(m, (neo_type)n->type, *count));
 }
 
-/* `finish` over a sum in the place of a mean. */
+/* Sets `finish` for a sum in place of a mean. */
 static void finish_mean(const split *x, neo_def_rec *r) {
   neo_module *m = x->m;
   neo_expr count = neo_const_i64(m, 1);
@@ -352,7 +351,7 @@ static void finish_mean(const split *x, neo_def_rec *r) {
   r->finish = neo_list_one(m, e.i);
 }
 
-/* The definition reduces its parts. */
+/* Makes the definition reduce its parts. */
 static void reduce_parts(const split *x, neo_tensor parts) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;

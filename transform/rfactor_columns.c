@@ -1,21 +1,21 @@
-/* Sums of a matrix's columns become sums of runs of its rows (ir/row_blocks.h), where the rows are
- * reduced as well:
+/* Reduction factoring of column sums: they become sums over blocks of rows (ir/row_blocks.h) if the
+ * rows are reduced as well.
  *
  *     m[r] = mean[c] X[r, c]                  b[c] = sum[r: 16384] D[r, c] * (X[r, c] - m[r])
  *     ->
  *     partial.b[s: 64, c] = sum[i: 256] D[256*s + i, c] * (X[256*s + i, c] - m[256*s + i])
  *     b[c] = sum[s: 64] partial.b[s, c]
  *
- * The kernel that reduces a row then adds the row to partial.b while it is in the cache
- * (fusion/search/columns.c), instead of a kernel that reads the matrix again, across. There are as many
- * runs as keep workers busy, however many there are, so that any number gives the same bits. A
- * matrix that fits into caches is read again for nothing: its sums stay. */
+ * The kernel that reduces a row then adds it to partial.b while it is cached
+ * (fusion/search/columns.c); otherwise another kernel would read the matrix again, by columns. The
+ * number of blocks does not depend on the number of workers, so that results are bit-identical for
+ * any. A matrix that fits into caches is cheap to read again: its sums stay. */
 #include "ir/define.h"
 #include "ir/row_blocks.h"
 #include "transform/transform.h"
 
 enum {
-  LEAST_ELEMENTS = 1 << 20, /* of the matrix */
+  LEAST_ELEMENTS = 1 << 20, /* elements of the matrix */
   RUNS = 64,
   LEAST_LENGTH = 16,
   MOST_AXES = 8
@@ -25,8 +25,8 @@ typedef struct {
   neo_module *m;
   neo_def def;
   neo_def_rec r;
-  neo_axis_rec axis[MOST_AXES]; /* the column, then those of the sum */
-  int64_t rows, columns;        /* of the last axis of the sum; of the others as far as is known */
+  neo_axis_rec axis[MOST_AXES]; /* the column, then axes of the sum */
+  int64_t rows, columns;        /* extent of the sum's last axis; of the column, as far as known */
   int64_t length;
 } columns;
 
@@ -35,7 +35,7 @@ static bool extent_of(const neo_module *m, const neo_axis_rec *a, int64_t *n) {
   return neo_expr_is_int(m, a->lo, &lo) && lo == 0 && neo_expr_is_int(m, a->hi, n);
 }
 
-/* Any axis from 0 to an extent that is a constant or a size. */
+/* Does the axis run from 0 to a constant or a size? */
 static bool is_plain(const neo_module *m, const neo_axis_rec *a) {
   int64_t lo;
   return neo_expr_is_int(m, a->lo, &lo) && lo == 0 && !neo_expr_axes(m, a->hi) &&
@@ -65,24 +65,24 @@ static bool match(columns *x, neo_def d) {
   x->length = (x->rows + RUNS - 1) / RUNS;
   if (x->length < LEAST_LENGTH)
     x->length = LEAST_LENGTH;
-  /* with axes around the rows, no run may go over their ends */
+  /* no block crosses the ends of rows */
   while (n_axes > 2 && x->length < x->rows && x->rows % x->length)
     x->length++;
   return elements >= LEAST_ELEMENTS && 2 * x->length <= x->rows;
 }
 
-/* ---- is the matrix reduced along its rows? */
+/* ---- finding a reduction of the rows */
 
 typedef struct {
   const neo_module *m;
-  const neo_def_rec *reader; /* null: the sum of columns */
+  const neo_def_rec *reader; /* null: the column sum itself */
   uint32_t n;                /* axes of rows */
   neo_tensor at[32];         /* tensors that are read at [row, column] */
   uint32_t found;
-  bool plain; /* every read is at the row, the column, or both */
+  bool plain; /* reads are at the row, the column, or both alone */
 } reads;
 
-/* Position of the row's axis k, and of the column, among the reader's axes. */
+/* The reader's axis for the row's axis k, and for the column. */
 static uint32_t row_axis(const reads *x, uint32_t k) {
   return x->reader ? k : k + 1;
 }
@@ -165,7 +165,7 @@ static neo_tensor define_parts(const columns *x) {
   return neo_partial_define(m, &p);
 }
 
-/* The definition is the sum of its parts. */
+/* Makes the definition the sum of its parts. */
 static void sum_parts(const columns *x, neo_tensor part) {
   neo_module *m = x->m;
   uint32_t n = x->r.axes.n - 1, ids[MOST_AXES];

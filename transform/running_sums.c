@@ -1,15 +1,16 @@
-/* Sums over the rounds of a recurrence as recurrences: what they add up need not be there at once.
+/* Sums over the iterations of a recurrence become running sums, so that the terms need not be
+ * stored.
  *
  *     G[i] = sum[t: T] d[t, i] * x[t, i]                              d: a recurrence along t
  *     ->
  *     running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i] * x[t, i],   G[i] = running.G[T-1, i]
  *
- * The running sum shares the loops of the recurrence (fusion/search/needs.c), so that each element of d is added
- * when it is made; of d and of the sum a few slices are enough. That saves writing and reading d where each
- * element is used once. A product that uses elements again and again (the gradient of a weight) is better off
- * outside, as one of all rounds; and where somebody else reads all of d, nothing is saved. Of a tensor that is
- * too large for the caches others may use each element once, round by round: on a processor they share
- * the loops, too (fusion/search/consumers.c). */
+ * The running sum shares the loops of the recurrence (fusion/search/needs.c): each element of d is
+ * added when it is computed, and a few slices of d and of the sum are stored. This saves writing
+ * and reading d if each element is used once. A product that uses elements many times (the gradient
+ * of a weight) is faster outside, over all iterations; and if another reader needs all of d,
+ * nothing is saved. Readers of a tensor too large for the caches may use each element once, in the
+ * same iteration: on a processor they share the loops, too (fusion/search/consumers.c). */
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/layout.h"
@@ -22,11 +23,11 @@ typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
-  bool gpu, large;  /* every tensor is taken as large */
-  uint32_t *number; /* of recurrences, by definition; */
-  uint32_t n_defs;  /* those that were there before */
-  bool *named;      /* by tensor: users see it */
-  uint32_t own;     /* the recurrence at hand */
+  bool gpu, large;  /* every tensor counts as large */
+  uint32_t *number; /* recurrences, by definition; */
+  uint32_t n_defs;  /* definitions before the pass */
+  bool *named;      /* by tensor: visible to users */
+  uint32_t own;     /* current recurrence */
   neo_order_step loop;
 } runner;
 
@@ -34,9 +35,10 @@ typedef struct {
   runner *r;
   neo_def id;
   neo_def_rec d;
-  uint32_t axis; /* the reduction axis that goes along the rounds; UINT32_MAX: none is known */
-  int64_t
-      first; /* where it starts below 0, and else 0: element r of the running sum has what comes at first + r */
+  uint32_t axis; /* reduction axis along the iterations; UINT32_MAX: not known yet */
+  /* the axis' start if negative, else 0; element r of the running sum has the term at first
+   * + r */
+  int64_t first;
   bool good;
 } sum_look;
 
@@ -57,7 +59,8 @@ static bool is_made(const runner *r, neo_tensor t) {
   return is;
 }
 
-/* A read of the recurrence: at the round of one axis of the reduction, and different in all others. */
+/* Looks at a read of the recurrence: at the iteration of one reduction axis, and one-to-one in all
+ * others. */
 static void look_term(void *ctx, neo_expr e) {
   sum_look *s = ctx;
   neo_module *m = s->r->m;
@@ -86,7 +89,7 @@ static void look_none(void *ctx, neo_expr e) {
     s->good = s->good && !is_made(s->r, (neo_tensor){n->attr});
 }
 
-/* Is the axis' start, or the number below 0 at which it starts, known? */
+/* Is the axis' start known, if negative? */
 static bool has_first(sum_look *s) {
   int64_t lo, hi;
   neo_expr start = neo_def_axis(s->r->m, &s->d, s->axis)->lo;
@@ -95,8 +98,7 @@ static bool has_first(sum_look *s) {
   return lo >= 0 || lo == hi;
 }
 
-/* Bounds of the axis that are the same everywhere, and of which no other bound says anything. One round is none to add
- * up. */
+/* Are the axis' bounds invariant and in no other bound? A single iteration needs no running sum. */
 static bool is_plain_range(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_axis_rec *x = neo_def_axis(m, &s->d, s->axis);
@@ -112,7 +114,7 @@ static bool is_plain_range(const sum_look *s) {
          !neo_expr_uses_op(m, x->hi, NEO_OP_LOAD);
 }
 
-/* Is definition d a sum over the rounds, in which elements of the recurrence are used once? */
+/* Is it a sum over the iterations that uses elements of the recurrence once? */
 static bool is_sum(runner *r, neo_def id, sum_look *s) {
   neo_module *m = r->m;
   *s = (sum_look){.r = r, .id = id, .d = *neo_def_at(m, id), .axis = UINT32_MAX, .good = true};
@@ -120,8 +122,7 @@ static bool is_sum(runner *r, neo_def id, sum_look *s) {
       s->d.axes.n >= 64)
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, s->d.body, 0));
-  if (type != NEO_F32_T &&
-      type != NEO_F64_T) /* narrow ones are rounded at the end of a sum alone */
+  if (type != NEO_F32_T && type != NEO_F64_T) /* narrow sums are rounded only at the end */
     return false;
   neo_expr_visit(m, neo_list_expr(m, s->d.body, 0), look_term, s);
   if (s->d.where.i)
@@ -144,12 +145,12 @@ static neo_axis_rec placed_axis(const sum_look *s, uint32_t k, const neo_expr *b
   return x;
 }
 
-/* What the running sum has at the point of the axis. */
+/* The running sum's value at the point of the axis. */
 static neo_expr element_of(const sum_look *s, neo_expr point) {
   return neo_op2(s->r->m, NEO_OP_SUB, point, neo_const_i64(s->r->m, s->first));
 }
 
-/* running.G; its axes are the round, G's, and those that are left of the reduction. */
+/* Defines running.G; its axes are the iteration, G's, and the remaining reduction's. */
 static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
@@ -233,7 +234,7 @@ static void look_once(void *ctx, neo_expr e) {
   s->good = s->good && axes == ((uint64_t)1 << s->d.axes.n) - 1;
 }
 
-/* Does the definition run along the rounds, and use each element once? */
+/* Does the definition run along the iterations, and use each element once? */
 static bool follows_rounds(runner *r, neo_def d) {
   sum_look s = {.r = r, .d = *neo_def_at(r->m, d), .good = true};
   s.good = s.d.axes.n < 64 && neo_order_round_axis(r->m, &r->loop, d) >= 0;
@@ -251,8 +252,8 @@ static bool is_large(runner *r, neo_tensor t) {
   return bytes >= LARGE_BYTES;
 }
 
-/* Rewrites the readers of tensor t outside of its recurrence that are sums over its rounds, if all are, or follow
- * the rounds. */
+/* Rewrites the readers of t outside of its recurrence that are sums over its iterations, if all
+ * others run along the iterations. */
 static void run_readers(runner *r, neo_tensor t) {
   neo_module *m = r->m;
   sum_look s;

@@ -1,12 +1,12 @@
-/* Simpler expressions, by what is known of axes and sizes; and elements of tensors that are one constant everywhere, such
- * as what a branch of a choice gives, are that constant:
+/* Simplification of expressions by facts on axes and sizes, with propagation of constant tensors,
+ * such as a branch's result:
  *
  *     z[i] = 0                       y[i] = select(c[i], x[i], z[i])   ->   select(c[i], x[i], 0)
  *
- * Ends of a reduction that data say become its range (data_ranges.h).
+ * Ends of a reduction that are data become its range (data_ranges.h).
  *
- * Gradients flow through reads. So, while requests wait, tensors that they name, and results of functions with their
- * own gradient, are read as they are, whatever they hold. */
+ * Gradients flow through reads. While requests wait, reads of the tensors that they name, and of
+ * results of functions with a custom gradient, stay, whatever they hold. */
 #include "ir/prove.h"
 #include "transform/data_ranges.h"
 #include "transform/transform.h"
@@ -30,7 +30,7 @@ static neo_list simpler_list(under *u, neo_module *m, neo_list l) {
 
 /* ---- constants */
 
-/* The constant that all elements of the tensor are; 0: they are none. */
+/* The constant that all elements of the tensor equal; 0: there is none. */
 static neo_expr constant_of(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_expr none = {0};
@@ -48,7 +48,7 @@ static void forget(neo_expr *constant, const neo_module *m, neo_list tensors) {
     constant[neo_list_at(m, tensors, k)] = (neo_expr){0};
 }
 
-/* A gradient reaches these tensors, and what they are made from, through reads of them alone. */
+/* Forgets constants through whose reads a gradient flows. */
 static void forget_differentiated(neo_expr *constant, const neo_module *m) {
   bool waits = false;
   for (size_t k = 0; k < m->grads.n; k++)

@@ -1,19 +1,17 @@
-/* Loop skewing: a recurrence along two axes becomes one along a wavefront, whose elements do not need each
- * other.
+/* Loop skewing: a recurrence along two axes becomes one along a wavefront of independent elements.
  *
- *     D[n, i, j] = c[n, i, j] + min(D[n, i-1, j], D[n, i, j-1])           rounds along i, in each along j
+ *     D[n, i, j] = c[n, i, j] + min(D[n, i-1, j], D[n, i, j-1])           loops over i, j
  *     ->
  *     skewed.D[t, n, i] = select(0 <= t-i and t-i < M, c[n, i, t-i] + min(skewed.D[t-1, n, i-1],
- *                                skewed.D[t-1, n, i]), 0)                 rounds along t = i + j
+ *                                skewed.D[t-1, n, i]), 0)                 loop over t = i + j
  *     D[n, i, j] = skewed.D[i+j, n, i]
  *
- * Round t has the elements with f*i + j = t, f so large that each reads rounds before its own. There are
- * f*N + M rounds in place of N*M, and lanes go along i. Elements with no position j are 0, which nobody
- * reads. Of the two axes the shorter one stays where f is 1, so that these are few. The skewed tensor lies by
- * rounds, so what a round reads and writes is contiguous, and a few slices of it are enough where nobody else
- * reads D (fusion/recurrence/fold.c).
- * (L. Lamport, "The parallel execution of DO loops"; M. Wolfe, "Loops skewing: the wavefront method
- * revisited".) */
+ * Iteration t has the elements with f*i + j = t, f so large that each reads earlier iterations.
+ * There are f*N + M iterations in place of N*M, and lanes run along i. Elements without a position
+ * j are 0, and nobody reads them; where f is 1 the shorter axis stays, so that they are few. The
+ * dimension of iterations is the outermost, so an iteration's elements are contiguous, and a few
+ * slices are enough where nobody else reads D (fusion/recurrence/fold.c). (L. Lamport, "The
+ * parallel execution of DO loops"; M. Wolfe, "Loops skewing: the wavefront method revisited".) */
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/element.h"
@@ -23,33 +21,32 @@
 
 enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
 
-typedef struct
-{ /* of a tensor that gets a skewed one: round = lane_by*lane + dropped_by*dropped + shift */
-  neo_tensor to;               /* 0: it gets none */
-  uint32_t lane, dropped;      /* its dimensions */
+typedef struct { /* a skewed tensor: iteration = lane_by*lane + dropped_by*dropped + shift */
+  neo_tensor to; /* 0: not skewed */
+  uint32_t lane, dropped;      /* dimensions of the original */
   int64_t lane_by, dropped_by; /* the latter is 1 or -1 */
   neo_expr shift;
-  uint8_t place[16]; /* of the other dimensions in the skewed tensor; 0: it is the round */
+  uint8_t place[16]; /* other dimensions in the skewed tensor; 0: the iteration */
 } skew;
 
 typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
-  const uint32_t *number; /* of recurrences, by definition */
+  const uint32_t *number; /* recurrences, by definition */
   skew *of;               /* by tensor */
   bool *moved;            /* by definition: its results are skewed */
-  bool inside;            /* the reads at hand are of such a definition */
-  int64_t least;          /* positions of an axis */
+  bool inside;            /* the current reader is skewed too */
+  int64_t least;          /* least extent of an axis */
   uint32_t n_defs, n_tensors;
 } skewing;
 
 typedef struct { /* the two loops of a recurrence */
   skewing *s;
   const neo_order_step *outer, *inner;
-  const neo_order_member *reader; /* at hand, in the outer loop */
+  const neo_order_member *reader; /* current member, in the outer loop */
   bool good;
-  int64_t factor; /* of the outer axis, so that all reads seen are of earlier rounds */
+  int64_t factor; /* factor of the outer axis, so that all reads so far are of earlier iterations */
 } loops;
 
 static neo_expr number_of(const skewing *s, int64_t x) {
@@ -71,9 +68,9 @@ static const neo_order_member *member_of(const neo_order_step *loop, uint32_t de
   return NULL;
 }
 
-/* ---- which recurrences */
+/* ---- finding recurrences */
 
-/* Rounds of the loop between what is read and its reader; false: not a constant number. */
+/* Iterations of the loop between the read and its reader; false: not a constant. */
 static bool distance(const loops *l, const neo_order_step *loop, const neo_order_member *made,
                      neo_expr read, int64_t *rounds) {
   neo_module *m = l->s->m;
@@ -126,13 +123,13 @@ static bool range_of(const skewing *s, neo_def d, uint32_t axis, int64_t *lo, in
   return neo_interval(s->p, NULL, extent, lo, hi);
 }
 
-/* Has each of the two axes positions for lanes? None may be empty. */
+/* Has each of the two axes enough positions for lanes? None may be empty. */
 static bool is_long(const skewing *s, const neo_order_member *x) {
   int64_t lo, hi;
   return range_of(s, x->def, x->axis, &lo, &hi) && lo > 0 && hi >= s->least;
 }
 
-/* Is it two loops, one in the other, whose reads are all of constant distances? */
+/* Is it a perfect nest of two loops, with reads of constant distances? */
 static bool is_skewable(loops *l) {
   skewing *s = l->s;
   if (l->outer->n_steps != 1 || l->outer->step[0].def.i ||
@@ -151,7 +148,7 @@ static bool is_skewable(loops *l) {
   return l->good && l->factor <= MOST_FACTOR;
 }
 
-/* ---- rounds */
+/* ---- iterations */
 
 /* Is the outer loop's axis the shorter one, or the only one that can stay? */
 static bool outer_stays(const loops *l) {
@@ -162,8 +159,8 @@ static bool outer_stays(const loops *l) {
   return l->factor > 1 || outer <= inner;
 }
 
-/* The round comes first, then the other dimensions in their order. Where a loop's axis was innermost, another
- * dimension becomes so if it fills vectors: a wavefront has few elements when it begins and ends. */
+/* Orders dimensions: the iteration, then the others. If a loop's axis was innermost, another
+ * dimension becomes so if it fills vectors: a wavefront begins and ends with few elements. */
 static void place_dimensions(const loops *l, neo_def d, skew *x) {
   uint32_t n = neo_def_at(l->s->m, d)->n_out, at = 1, last = n;
   int64_t lo = 0, hi;
@@ -183,7 +180,7 @@ static skew skew_of(const loops *l, neo_def d) {
   bool against = l->outer->down != l->inner->down;
   skew x = {.lane = outer, .dropped = inner, .lane_by = l->factor, .dropped_by = against ? -1 : 1};
   x.shift = number_of(s, 0);
-  if (against) /* the least round is 0 */
+  if (against) /* the least iteration is 0 */
     x.shift = neo_op2(s->m, NEO_OP_SUB, neo_def_axis(s->m, neo_def_at(s->m, d), inner)->hi,
                       number_of(s, 1));
   if (!outer_stays(l)) {
@@ -196,13 +193,13 @@ static skew skew_of(const loops *l, neo_def d) {
   return x;
 }
 
-/* The round of an element. */
+/* The iteration of an element. */
 static neo_expr round_of(const skewing *s, const skew *x, neo_expr lane, neo_expr dropped) {
   neo_expr e = plus(s, times(s, x->lane_by, lane), times(s, x->dropped_by, dropped));
   return neo_linear_form(s->m, plus(s, e, x->shift));
 }
 
-/* How many rounds there are: the last element's, and one. */
+/* The number of iterations: the last element's, and one. */
 static neo_expr rounds_of(const skewing *s, const skew *x, neo_expr lanes, neo_expr dropped) {
   neo_module *m = s->m;
   neo_expr one = number_of(s, 1), zero = number_of(s, 0);
@@ -215,8 +212,8 @@ static neo_expr rounds_of(const skewing *s, const skew *x, neo_expr lanes, neo_e
 
 typedef struct {
   const skew *x;
-  neo_expr by[64]; /* axis -> what it is there */
-  neo_expr is;     /* is there such an element? */
+  neo_expr by[64]; /* axis -> its expression in the skewed definition */
+  neo_expr is;     /* the element exists */
 } placement;
 
 static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
@@ -249,7 +246,7 @@ static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_
   return neo_list_new(m, id, d->axes.n);
 }
 
-/* Its values, and 0 where it has no element. */
+/* The definition's values, and 0 where the element does not exist. */
 static neo_list placed_finish(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
   uint32_t id[64];
@@ -262,7 +259,7 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
   return neo_list_new(m, id, d->finish.n);
 }
 
-/* The tensor itself, as a copy of the skewed one. */
+/* Defines the tensor as a copy of the skewed one. */
 static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
@@ -279,7 +276,7 @@ static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, 
   neo_def_add(m, copy, true);
 }
 
-/* The skewed tensor in place of t as the definition's result. */
+/* Adds the skewed tensor as the definition's result. */
 static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
@@ -325,7 +322,8 @@ static void move(skewing *s, neo_def id, const skew *x) {
 
 /* ---- reads of skewed definitions */
 
-/* Others read the copy, but for one element of it, which is in the last rounds perhaps. */
+/* Does a reader outside read the skewed tensor? Only a single element, which may be of the last
+ * iterations; others read the copy. */
 static bool is_direct(const skewing *s, const skew *x, const neo_node *n) {
   neo_module *m = s->m;
   return s->inside || (!neo_expr_axes(m, neo_list_expr(m, n->arg, x->lane)) &&

@@ -1,25 +1,30 @@
-/* Gradients of tables of which a step reads a few rows. Such a gradient is a sum over an equation of data,
+/* Row-sparse gradients of tables of which a step reads a few rows. Such a gradient is a
+ * sum over an equation of data:
  *
  *     G[n, d] = sum[e where key[e] == n] x[e, d]
  *
- * whose rows are 0 but for those that some key is. Where all readers ask first if a row has anything in it,
+ * Rows that no key equals are 0. If all readers test first whether the row has a
+ * nonzero element,
  *
  *     read[n] = any[d] G[n, d] != 0,     m.next[n, d] = select(read[n], f(G[n, d]), m[n, d])
  *
- * or a condition of the program says which rows matter, the others need not be made, nor looked at:
+ * or the program gives a condition on rows, the other rows are neither computed nor
+ * tested:
  *
  *     touched[n] = any[e where key[e] == n] true
- *     S[n, d]    = sum[e where key[e] == n] x[e, d]         rows without terms are not read: G is select(touched[n], S[n, d], 0)
+ *     S[n, d]    = sum[e where key[e] == n] x[e, d]         partial: G is select(touched[n], S[n, d], 0)
  *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)          partial, read[n] is touched[n] and R[n]
  *     m.next[n, d] = select(touched[n] and R[n], f(S[n, d]), m[n, d])
  *
- * G and read stay as they are for entries that return them. A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). On a GPU no pass
- * over the terms adds to rows: each row looks for its terms, which it does only if it has some:
+ * G and read stay for entries that return them. A step then costs as much as the rows
+ * that it reads (schedule/segment, codegen/lower/loops/needed.c). On a GPU no pass over
+ * the terms scatters to rows: each row gathers its terms, and does so only if it has
+ * some:
  *
  *     S[n, d]    = select(touched[n], sum[e where key[e] == n] x[e, d], 0)        partial
  *
- * So is a sum that a recurrence adds to its own, such as the adjoints of those rows that are read outside of it. It is
- * made before the recurrence:
+ * The same holds for a sum that a recurrence only adds, such as adjoints of rows that
+ * are read outside of it. It moves before the recurrence:
  *
  *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])   ->   h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
 #include "ir/comparison.h"
@@ -33,14 +38,14 @@ enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
 typedef struct {
   neo_module *m;
   neo_arena *a;
-  const neo_def *defs; /* that entries need, producers first */
+  const neo_def *defs; /* definitions that entries need, producers first */
   size_t n;
   bool gpu;
 } rows;
 
 /* ---- sums over an equation */
 
-/* Do ranges of the sum change along output axes but the first? */
+/* Do ranges of the sum change along output axes other than the first? */
 static bool is_ragged(neo_module *m, const neo_def_rec *d) {
   uint64_t others = ((uint64_t)1 << d->n_out) - 2;
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
@@ -51,8 +56,8 @@ static bool is_ragged(neo_module *m, const neo_def_rec *d) {
   return false;
 }
 
-/* Does the condition say that some data are the first axis? They, and the sum's ranges, depend on no other output
- * axis. */
+/* Does the condition equate data and the first axis, with data and ranges free of other output
+ * axes? */
 static bool has_key(neo_module *m, const neo_def_rec *d) {
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
@@ -86,7 +91,7 @@ static bool is_candidate(neo_module *m, neo_def id) {
 
 /* ---- readers */
 
-/* Does the definition ask, of each row, if it has an element that is not 0? */
+/* Does the definition test, for each row, whether it has a nonzero element? */
 static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t rank = neo_tensor_rank(m, t);
@@ -108,7 +113,7 @@ static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
   return false;
 }
 
-/* Is the read made only if an element of its row in a tensor of truths holds? */
+/* Is the read guarded by an element of its row in a tensor of truths? */
 static bool is_asked(const rows *x, const neo_guarded_read *r) {
   neo_module *m = x->m;
   neo_expr row = neo_expr_arg(m, r->read, 0);
@@ -126,7 +131,7 @@ static bool is_asked(const rows *x, const neo_guarded_read *r) {
   return false;
 }
 
-/* Do all readers ask first? `asks`: by tensor, the definition that asks if there is anything in a row. */
+/* Do all readers test first? `asks`: by tensor, the definition that tests its rows. */
 static bool all_ask(const rows *x, neo_tensor t, neo_def *asks) {
   neo_module *m = x->m;
   bool any = false, all = true;
@@ -177,7 +182,7 @@ static neo_expr is_touched(const rows *x, neo_tensor touched, neo_span span) {
   return neo_load(x->m, touched, &row, 1, span);
 }
 
-/* The sum's rows with terms, which are all that anybody reads. */
+/* Defines the sum for rows with terms; nobody reads the others. */
 static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, neo_type type,
                                 neo_tensor touched) {
   neo_module *m = x->m;
@@ -193,7 +198,7 @@ static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, n
   return made;
 }
 
-/* Defines the answers for rows with terms. Readers use no other answers. */
+/* Defines the tests of rows with terms; readers use no others. */
 static neo_tensor define_asking(const rows *x, neo_def id, neo_tensor touched) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id);
@@ -209,8 +214,7 @@ static neo_tensor define_asking(const rows *x, neo_def id, neo_tensor touched) {
 
 typedef struct {
   neo_tensor from, to, touched;
-  const neo_tensor *
-      answer; /* by tensor that says which rows have something in them: what it is for those with terms */
+  const neo_tensor *answer; /* by tensor that tests rows: its partial tensor, for rows with terms */
 } renaming;
 
 static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
@@ -229,8 +233,8 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
                  neo_const_int(m, (neo_type)n.type, 0));
 }
 
-/* The readers read tensors of their own: an entry may return the whole gradient, or which of its rows have something
- * in them, and a read of the latter may lie outside. */
+/* Makes the readers read the partial tensors. An entry may return the whole gradient or its tests,
+ * and a read of the latter may be outside. */
 static void rewrite(const rows *x, neo_def id, neo_tensor t, const neo_def *asks) {
   neo_module *m = x->m;
   neo_tensor touched = define_touched(x, id, t);
@@ -253,7 +257,7 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const neo_def *asks
 /* ---- sums in recurrences */
 
 typedef struct {
-  const uint32_t *of; /* by tensor: the number of its recurrence */
+  const uint32_t *of; /* by tensor: its recurrence */
   uint32_t number;
   const neo_module *m;
   bool reads;
@@ -266,7 +270,7 @@ static void look_own(void *ctx, neo_expr e) {
     x->reads = x->reads || x->of[n->attr] == x->number;
 }
 
-/* Is it a sum over an equation of data, of what the recurrence does not make? */
+/* Is it a sum over an equation of data, free of the recurrence? */
 static bool is_apart(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
   neo_def_rec d = *neo_def_at(m, id);
   own_reads x = {of, number, m, false};
@@ -293,11 +297,11 @@ static void make_before(const rows *x, neo_def id) {
   neo_reduction_replace(m, id, value);
 }
 
-/* Sums over equations that recurrences only add are made before them. */
+/* Moves sums over equations that recurrences only add before them. */
 static void leave_recurrences(const rows *x) {
   neo_module *m = x->m;
   uint32_t *number = NEO_NEW_ARRAY(x->a, uint32_t, m->defs.n);
-  uint32_t *of = NEO_NEW_ARRAY(x->a, uint32_t, m->tensors.n + 2 * x->n); /* with those made here */
+  uint32_t *of = NEO_NEW_ARRAY(x->a, uint32_t, m->tensors.n + 2 * x->n); /* new ones included */
   if (!neo_recurrences(m, x->defs, x->n, x->a, number))
     return;
   for (size_t k = 0; k < x->n; k++) {
@@ -310,7 +314,7 @@ static void leave_recurrences(const rows *x) {
       make_before(x, x->defs[k]);
 }
 
-/* any[e] key[e] == n asks under a condition, as sums over equations do: any[e where key[e] == n] true. */
+/* Writes any[e] key[e] == n as a condition, as sums have it: any[e where key[e] == n] true. */
 static void write_as_condition(neo_module *m, neo_def id) {
   neo_def_rec d = *neo_def_at(m, id);
   if (d.reducer != NEO_RED_ANY || d.where.i || d.n_out != 1)
@@ -334,7 +338,7 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
     if (!is_candidate(m, defs[k]))
       continue;
     neo_tensor t = neo_def_out(m, defs[k], 0);
-    neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* with touched */
+    neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* `touched` included */
     if (all_ask(&x, t, asks))
       rewrite(&x, defs[k], t, asks);
   }

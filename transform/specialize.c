@@ -1,5 +1,6 @@
-/* One graph serves all entries; only what depends on `training` is split in two. The copy (false)
- * is made for the entries that do not train; the original then becomes the training one. */
+/* Specialisation on `training`: one graph serves all entries, and only definitions that depend on
+ * `training` are copied. The copy (false) is for entries that do not train; the original becomes
+ * the training one. */
 #include "ir/clone.h"
 #include "transform/transform.h"
 
@@ -14,15 +15,15 @@ static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   return e;
 }
 
-/* Is it a branch that becomes 0 with the value of `training`? */
+/* Is it a branch that is 0 for this value of `training`? */
 static bool vanishes(neo_module *m, neo_expr e, bool value) {
   double x;
   return neo_expr_node(m, e)->op == NEO_OP_SELECT && neo_expr_uses_op(m, e, NEO_OP_TRAINING) &&
          neo_expr_is_float(m, neo_expr_rewrite(m, e, set_training, &value), &x) && x == 0;
 }
 
-/* Terms of a gradient that belong to the branch not taken are left out. A constant 0 that the program adds stays: -0 + 0
- * is 0, and 1 divided by it is inf. */
+/* Drops terms of a gradient that belong to the branch not taken. A constant 0 of the program stays:
+ * -0 + 0 is 0, and 1 divided by it is inf. */
 static neo_expr drop_terms(void *ctx, neo_module *m, neo_expr e) {
   const bool *value = ctx;
   if (neo_expr_node(m, e)->op != NEO_OP_ADD)

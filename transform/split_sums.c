@@ -1,17 +1,18 @@
 /* Index-set splitting of sums of products (transform/sum_parts.h).
  *
- * A sum that has terms only for some values of an output axis is made for these, as one without the condition:
+ * A sum with terms only for some values of an output axis is computed for these, without the
+ * condition:
  *
  *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]
  *     ->
  *     split.G[i: 128, j] = sum[t] d[t, j]*h[t, i]
  *     G[i, j] = select(i < 128, split.G[i, j], 0)
  *
- * (Gradients of a matrix of which several products read a part each are sums of these.) A tile of a
- * product takes all rows, so that it would multiply where the condition fails.
+ * (The gradient of a matrix of which several products read a part is a sum of these.) A product's
+ * tile has all rows, and would multiply where the condition fails.
  *
- * A sum over operands that lie beside each other becomes one over each of them, where the sum is part of a
- * recurrence and one of the operands is not. That one's can leave the loops then (transform/distribute.c):
+ * A sum over concatenated operands becomes one over each, if the sum is in a recurrence and one
+ * operand is not, so that the latter's sum can leave the loops (transform/distribute.c):
  *
  *     v[t, k: 912] = select(k < 128, h[t-1, k], x[t, k - 128])
  *     z[t, j] = sum[k: 912] v[t, k]*W[k, j]
@@ -19,7 +20,7 @@
  *     split.z[t, j] = sum[k: 784] x[t, k]*W[k + 128, j]
  *     z[t, j] = split.z[t, j] + sum[k: 128] h[t-1, k]*W[k, j]
  *
- * What is no product stays: its conditions are asked once a term, and its parts would be stored. */
+ * Other sums stay: a condition costs once a term, and parts would be stored. */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "transform/sum_parts.h"
@@ -30,7 +31,7 @@ enum { MOST_CONDITIONS = 16, LEAST_LEFT_OUT = 8, LEAST_TERMS = 8, MOST_SPLITS = 
 typedef struct {
   neo_module *m;
   neo_prover *prover;
-  const uint32_t *number; /* of recurrences, by definition, of those that were there before */
+  const uint32_t *number; /* recurrences by definition, as before the pass */
   uint32_t n_defs;
 } splitting;
 
@@ -40,7 +41,7 @@ static uint32_t recurrence_of(const splitting *x, uint32_t def) {
 
 /* ---- conditions on output axes */
 
-/* Divides `where` into what is said of axis k alone, and the rest. */
+/* Divides `where` into conditions on axis k alone, and the rest. */
 static bool said_of(const neo_whole_sum *s, uint32_t k, neo_expr *own, neo_expr *others) {
   neo_module *m = s->m;
   neo_expr is[MOST_CONDITIONS], is_not[MOST_CONDITIONS];
@@ -57,7 +58,7 @@ static bool said_of(const neo_whole_sum *s, uint32_t k, neo_expr *own, neo_expr 
   return own->i != 0;
 }
 
-/* Is it a range that is not empty, and does it leave out a good part of the axis? */
+/* Is it a nonempty range, much shorter than the axis? */
 static bool is_restriction(const neo_whole_sum *s, uint32_t k, neo_expr lo, neo_expr hi) {
   neo_module *m = s->m;
   int64_t least, most, extent, end;
@@ -85,7 +86,7 @@ static bool restrict_axis(neo_whole_sum *s, uint32_t k) {
   return true;
 }
 
-/* Its parts are definitions of their own, which may have conditions on other axes. */
+/* Defines the parts, which may have conditions on other axes. */
 static void restrict_output(splitting *x, neo_def d) {
   neo_whole_sum s;
   if (!neo_whole_sum_of(x->m, x->prover, d, &s) || !s.r.where.i || s.r.out.n != 1 ||
@@ -96,9 +97,9 @@ static void restrict_output(splitting *x, neo_def d) {
       return;
 }
 
-/* ---- operands beside each other */
+/* ---- concatenated operands */
 
-/* What is read of a tensor that chooses, element by element, which other one to read. */
+/* The value of a tensor that selects, element by element, which other one to read. */
 static neo_expr choice_of(splitting *x, neo_expr e) {
   neo_module *m = x->m;
   neo_node n = *neo_expr_node(m, e);
@@ -126,12 +127,12 @@ static neo_expr look_through(void *ctx, neo_module *m, neo_expr e) {
 
 typedef struct {
   const neo_whole_sum *s;
-  uint32_t conditions; /* of the body */
+  uint32_t conditions; /* conditions of the body */
   uint32_t at;         /* an axis */
-  neo_expr first; /* the value from which on one of them has another answer; 0: none is found */
+  neo_expr first;      /* first value with another answer of a condition; 0: none found */
 } choice_look;
 
-/* Has the range of axis k terms enough below the value and from it on? */
+/* Has the range of axis k enough terms on both sides of the value? */
 static bool divides(const choice_look *c, uint32_t k, neo_expr value) {
   const neo_whole_sum *s = c->s;
   neo_facts none = {0};
@@ -142,7 +143,7 @@ static bool divides(const choice_look *c, uint32_t k, neo_expr value) {
          least >= LEAST_TERMS;
 }
 
-/* Conditions on one axis, of which the coefficient is 1 or -1: f >= 0. */
+/* Looks at conditions on one axis with coefficient 1 or -1: f >= 0. */
 static void look_comparison(choice_look *c, const neo_linear *f) {
   neo_module *m = c->s->m;
   neo_linear axis, rest;
@@ -203,10 +204,10 @@ static bool reads_recurrence(const splitting *x, uint32_t own, neo_expr e) {
   return r.read;
 }
 
-/* Both parts of an axis that a choice is along. */
+/* Both parts of an axis that a select divides. */
 typedef struct {
   uint32_t at;
-  neo_expr first; /* value of the second part */
+  neo_expr first; /* first value of the second part */
   neo_sum_part part[2];
 } two_parts;
 
@@ -225,7 +226,7 @@ static bool divide(const neo_whole_sum *s, two_parts *y) {
   return true;
 }
 
-/* The sum keeps the part that reads its recurrence. */
+/* Splits the terms; the part that reads the recurrence stays. */
 static bool divide_terms(splitting *x, neo_whole_sum *s, uint32_t own, const two_parts *y) {
   bool needs[2];
   for (int k = 0; k < 2; k++)
@@ -248,7 +249,7 @@ static bool divide_output(neo_whole_sum *s, const two_parts *y) {
   return true;
 }
 
-/* Along a reduction axis in a recurrence, along an output axis outside. True: it is another one now. */
+/* Splits along a reduction axis in a recurrence, along an output axis outside. True: changed. */
 static bool divide_operands(splitting *x, neo_def d) {
   neo_whole_sum s;
   two_parts y;
@@ -271,7 +272,7 @@ neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) {
   uint32_t n_defs = (uint32_t)m->defs.n, *number;
   (void)neo_all_recurrences(m, &scratch, &number);
   splitting x = {.m = m, .prover = neo_prover_new(m), .number = number, .n_defs = n_defs};
-  for (uint32_t k = 1; k < m->defs.n; k++) { /* of parts too */
+  for (uint32_t k = 1; k < m->defs.n; k++) { /* parts too */
     neo_prover_at(x.prover, m->defs.at[k].span);
     for (int n = 0; n < MOST_SPLITS && divide_operands(&x, (neo_def){k}); n++)
       ;

@@ -1,6 +1,6 @@
-/* See structure.h. Constants are those of the linear forms of indices: 2*k + 3 and 2*k + 5 are alike,
- * and so are k (k + 0) and k + 1. All other integer expressions (conditions, bounds, what stands
- * inside of a quotient) must be the same. */
+/* Words of definitions; see structure.h. Constants are those of linear forms of indices: 2*k + 3
+ * and 2*k + 5 match, and so do k (k + 0) and k + 1. Other integer expressions (conditions, bounds,
+ * operands of quotients) must be equal. */
 #include "transform/structure.h"
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void put_tensor_shape(writer *w, neo_tensor t) {
   put(w, r->extent.n);
 }
 
-/* Nodes that are compared by what they say, not by which they are. */
+/* Writes nodes by content, not by identity. */
 static void put_expr(writer *w, neo_expr e) {
   const neo_node n = *neo_expr_node(w->m, e);
   uint64_t number;
@@ -119,7 +119,7 @@ bool neo_structure_matches(const neo_structure *x, const neo_structure *y) {
   return true;
 }
 
-/* ---- the expression of all */
+/* ---- the expression of all members */
 
 typedef struct {
   const neo_structure_family *f;

@@ -1,17 +1,17 @@
-/* Definitions that say the same but for constants in their indices. The words of a definition are
- * all of it except these constants, and except which tensors it reads:
+/* Definitions that are equal up to constants in their indices. The words of a definition are all of
+ * it except these constants and the tensors that it reads:
  *
  *     P[n, j] = sum[i] X[n, 3, i] * W[i, j]      reads X at (n, +3, i), W at (i, j)
  *
- * Two definitions with equal words that read the same tensors differ in the constants alone, and
- * are one definition of an axis more where their constants grow evenly. */
+ * Two definitions with equal words and tensors differ in the constants alone, and are one
+ * definition with another axis if their constants grow by one step. */
 #pragma once
 #include "ir/ir.h"
 
 typedef struct {
   neo_tensor tensor;
   neo_expr load;
-  uint32_t first; /* of its constants, one a dimension */
+  uint32_t first; /* its first constant; one for each dimension */
 } neo_structure_read;
 
 typedef struct {
@@ -20,15 +20,15 @@ typedef struct {
   NEO_VEC(int64_t) constants;
 } neo_structure;
 
-/* What is compared: the whole definition, or its reduction without `finish`. */
+/* Compared part: the whole definition, or its reduction without `finish`. */
 typedef enum { NEO_STRUCTURE_WHOLE, NEO_STRUCTURE_REDUCTION } neo_structure_part;
 
 neo_structure neo_structure_of(neo_module *m, neo_arena *a, neo_def d, neo_structure_part part);
-/* Equal words, equal tensors. */
+/* Are words and tensors equal? */
 bool neo_structure_matches(const neo_structure *x, const neo_structure *y);
 
-/* An expression of the definition that `form` is of, with AXIS k as by[k] (n of them) and the
- * constant c of an index as c + step*t: step[] has as many entries as form->constants. */
+/* Rewrites an expression of the definition of `form`: AXIS k as by[k] (n of them), and the constant
+ * c of an index as c + step*t; step[] has an entry for each of form->constants. */
 typedef struct {
   neo_module *m;
   const neo_structure *form;

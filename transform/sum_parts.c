@@ -1,4 +1,4 @@
-/* See sum_parts.h. */
+/* Parts of sums; see sum_parts.h. */
 #include "transform/sum_parts.h"
 #include "ir/define.h"
 #include "ir/product.h"

@@ -1,28 +1,29 @@
-/* Blocked algorithms: sums of products over what earlier rounds of a recurrence have made.
+/* Blocked algorithms: in a recurrence, sums of products over earlier iterations are split at blocks
+ * of iterations.
  *
- *     L[i, j] = ... sum[k: j] L[i, k]*L[j, k]                        rounds along j
+ *     L[i, j] = ... sum[k: j] L[i, k]*L[j, k]                        iterations along j
  *     ->
  *     tiled.L[i, j] = sum[k: j/32*32] L[i, k]*L[j, k]
  *     L[i, j] = ... tiled.L[i, j] + sum[k: j/32*32 .. j] L[i, k]*L[j, k]
  *
- * Round by round such a sum is a product of a matrix and a vector, which reads all that was made before. In
- * blocks of 32 rounds most of it is there when the block begins: a product of matrices, which
- * fusion/recurrence/tile.c computes for all rounds of a block at once. Terms belong to it that read
- * rounds before the block; where rounds run down, behind it. The round that is read is a reduction axis,
- * as above, or an output axis, of which the rows outside of the block are in the product then.
+ * In one iteration the sum is a product of a matrix and a vector, which reads all earlier results.
+ * In blocks of 32 iterations most of these exist when the block begins: a product of matrices,
+ * which fusion/recurrence/tile.c computes for a whole block at once. Its terms read iterations
+ * before the block (after it, where iterations run down). The read iteration is a reduction axis,
+ * as above, or an output axis, whose rows outside of the block are then in the product.
  *
- * The product's condition may not change within a block, else its loops could not be cut: conditions on
- * the rounds' axis are widened to what holds for some round of the block, where all reads stay in range; the
- * sum takes the product where the condition itself holds.
- * (J. Dongarra, S. Hammarling, D. Sorensen, "Block reduction of matrices to condensed forms"; as a
- * transformation of loops, S. Carr, R. Lehoucq, "Compiler blockability of dense matrix
+ * The product's condition may not change within a block, or its loops could not be cut.
+ * Conditions on the axis of iterations are widened to hold if they do for some iteration of the
+ * block, where all reads stay in range; the sum takes the product under the original condition.
+ * (J. Dongarra, S. Hammarling, D. Sorensen, "Block reduction of matrices to condensed forms"; as
+ * a loop transformation, S. Carr, R. Lehoucq, "Compiler blockability of dense matrix
  * factorizations".) */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/order.h"
 #include "ir/product.h"
-#include "transform/rounds_outermost.h"
+#include "transform/iterations_outermost.h"
 #include "transform/transform.h"
 
 enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_FACTORS = 16, MOST_CONDITIONS = 32 };
@@ -31,10 +32,10 @@ typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
-  const uint32_t *number;        /* of recurrences, by definition */
-  int64_t rounds, least;         /* of a block; of a loop that is tiled */
-  neo_order_step loop;           /* the outermost one */
-  NEO_VEC(neo_order_member) all; /* its members, and what was added to them */
+  const uint32_t *number;        /* recurrences, by definition */
+  int64_t rounds, least;         /* iterations of a block; of a loop worth tiling */
+  neo_order_step loop;           /* outermost loop */
+  NEO_VEC(neo_order_member) all; /* members, with added definitions */
 } tiling;
 
 typedef struct {
@@ -42,8 +43,8 @@ typedef struct {
   neo_def id;
   neo_def_rec d;
   const neo_order_member *own;
-  neo_expr round; /* that the terms read; 0: none was seen */
-  neo_expr first; /* the first round of the block */
+  neo_expr round; /* iteration that the terms read; 0: not seen yet */
+  neo_expr first; /* first iteration of the block */
   bool good, reads;
 } candidate;
 
@@ -83,7 +84,7 @@ static void look_read(void *ctx, neo_expr e) {
   }
 }
 
-/* Is it a sum of products of two tensors at least, that reads its recurrence at one round? */
+/* Is it a sum of products of at least two tensors that reads its recurrence at one iteration? */
 static bool is_product(candidate *c) {
   neo_module *m = c->t->m;
   neo_expr factor[MOST_FACTORS];
@@ -98,7 +99,7 @@ static bool is_product(candidate *c) {
     reads += c->reads;
   }
   bool round = c->good && c->round.i;
-  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) { /* ranges and conditions: nothing of it */
+  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) { /* none of it in ranges, conditions */
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->lo, look_read, c);
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->hi, look_read, c);
   }
@@ -119,7 +120,7 @@ static bool is_proved(const candidate *c, const neo_axis_rec *axes, uint32_t n, 
   return neo_proves(c->t->p, &facts, goal);
 }
 
-/* The smaller of both, or the larger. */
+/* The minimum or maximum. */
 static neo_expr extreme(const candidate *c, uint32_t n_axes, neo_expr a, neo_expr b, bool min) {
   neo_module *m = c->t->m;
   neo_axis_rec axes[64];
@@ -150,7 +151,8 @@ static bool uses_own_axes(const candidate *c, neo_expr e) {
   return false;
 }
 
-/* The condition as what holds for some round of a block. 0: none; false: it is not known. */
+/* Widens the condition to one that holds if it does for some iteration of the block. 0: no
+ * condition; false: not known. */
 static bool widen(const candidate *c, neo_expr *e) {
   neo_module *m = c->t->m;
   neo_linear f, axis, rest, first, out;
@@ -175,7 +177,7 @@ static bool widen(const candidate *c, neo_expr *e) {
   return true;
 }
 
-/* Drops the end of reduction axis k where the condition leaves it out:
+/* Drops the end of reduction axis k that the condition excludes:
  *     sum[k: 0 .. i + 1] where not (i == k)    ->    sum[k: 0 .. i] */
 static void drop_ends(candidate *c, conditions *where, uint32_t k, neo_axis_rec *axis) {
   neo_module *m = c->t->m;
@@ -209,7 +211,7 @@ typedef struct {
   conditions where;
 } half;
 
-/* Terms whose round is before the block, or not. */
+/* Divides terms by whether their iteration is before the block. */
 static bool divide(candidate *c, half *before, half *within) {
   tiling *t = c->t;
   neo_module *m = t->m;
@@ -261,7 +263,7 @@ static void look_range(void *ctx, neo_expr e) {
   }
 }
 
-/* Do all reads of the product stay in range? Conditions were widened. */
+/* Do all reads of the product stay in range under the widened conditions? */
 static bool stays_in_range(const candidate *c, const half *h, neo_expr where) {
   neo_module *m = c->t->m;
   range_look r = {c, h, where, true};
@@ -269,7 +271,7 @@ static bool stays_in_range(const candidate *c, const half *h, neo_expr where) {
   return r.good;
 }
 
-/* Is there a point with terms? Not in one of the halves where the sum was divided before. */
+/* Has the half terms? One half has none if the sum was divided before. */
 static bool has_terms(const candidate *c, const half *h) {
   neo_module *m = c->t->m;
   for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++)
@@ -279,7 +281,7 @@ static bool has_terms(const candidate *c, const half *h) {
   return true;
 }
 
-/* `needed`: where the product's value is one of the sum; 0: everywhere. */
+/* `needed`: where the product's value is part of the sum; 0: everywhere. */
 static void write(candidate *c, const half *before, neo_expr where, const half *within,
                   neo_expr needed) {
   neo_module *m = c->t->m;
@@ -304,7 +306,8 @@ static void write(candidate *c, const half *before, neo_expr where, const half *
   to->where = neo_conjunction(m, within->where.at, within->where.n);
 }
 
-/* Divides the sum of a definition, and writes both if `written`. False: it is none that can be. */
+/* Divides the sum of a definition, and writes both halves if `written`. False: it cannot be
+ * divided. */
 static bool tile(tiling *t, const neo_order_member *own, bool written) {
   neo_module *m = t->m;
   candidate c = {.t = t, .id = own->def, .d = *neo_def_at(m, own->def), .own = own};
@@ -350,7 +353,7 @@ static bool is_long(const tiling *t) {
          hi >= t->least;
 }
 
-/* Takes the order in which most sums can be divided. */
+/* Takes the loop order in which most sums can be divided. */
 static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
   neo_order_step orders[MOST_ORDERS];
   uint32_t best = 0, most = 0,
@@ -371,7 +374,7 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
     NEO_PUSH(t->a, &t->all, t->loop.member[k]);
     (void)tile(t, &t->loop.member[k], true);
   }
-  neo_rounds_outermost(t->m, t->a, t->all.at, t->all.n);
+  neo_iterations_outermost(t->m, t->a, t->all.at, t->all.n);
 }
 
 neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) {

@@ -1,8 +1,8 @@
-/* See toom.h. The points for each n were found by trying fractions of small numbers and their
- * negatives for the least error (neo_toom_error); such sets, in pairs about 0 and reaching as far
- * below 1 as above, are what B. Barabasz, A. Anderson, K. Soodhalter, D. Gregg: Error analysis and
- * improving the accuracy of Winograd convolution for deep neural networks, ACM TOMS 2020, finds
- * best as well. */
+/* Toom-Cook matrices; see toom.h. The points for each n were found by a search over small fractions
+ * and their negatives for the least error (neo_toom_error). Such sets, in pairs about 0 and as far
+ * below 1 as above, are also the best of B. Barabasz, A. Anderson, K. Soodhalter, D. Gregg: Error
+ * analysis and improving the accuracy of Winograd convolution for deep neural networks, ACM TOMS
+ * 2020. */
 #include "transform/toom.h"
 #include <assert.h>
 #include <math.h>
@@ -70,8 +70,8 @@ static ratio point_of(const neo_toom *x, uint32_t t) {
   return (ratio){p.over, p.under};
 }
 
-/* The product of x - a[j] over the finite points but number `without`; the weight is its value at
- * the point left out. */
+/* The product of x - a[j] over finite points except number `without`; the weight is its value
+ * there. */
 static void product_row(neo_toom *x, uint32_t without, ratio *weight) {
   ratio c[NEO_TOOM_MOST + 1] = {{1, 1}};
   uint32_t degree = 0;

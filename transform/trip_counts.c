@@ -1,14 +1,13 @@
-/* Sums over the iterations of a loop that ends early end where it did.
+/* Trip counts: sums over the iterations of a loop with an early exit end where the loop did.
  *
- *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r],      rounds[t]: how many are true
+ *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r],      rounds[t]: the trip count
  *     G[i, j] = sum[t: T, r: L] select(alive[t, r], d[t, r, i], 0)*h[t, r, j]
  *     ->
  *     G[i, j] = sum[t: T, r: 0 .. rounds[t]] d[t, r, i]*h[t, r, j]
  *
- * Terms of iterations that did not run are zero by a factor, whatever it is multiplied with: they
- * are no terms. The pass comes when sums that are made in the loop are (running_sums.c): of these
- * the loop itself has no more terms. A sum that alive is made of has it before it is counted, and
- * stays. */
+ * Terms of iterations that did not run are zero by a factor and are dropped, whatever the other
+ * factor is. The pass runs after running_sums.c, whose sums end with their loop. A sum that alive
+ * depends on comes before the count, and stays. */
 #include "ir/component.h"
 #include "ir/prove.h"
 #include "ir/trip_count.h"
@@ -19,16 +18,15 @@ enum { MOST_AXES = 64 };
 typedef struct {
   neo_module *m;
   neo_prover *p;
-  const uint32_t *number; /* of recurrences, by definition */
+  const uint32_t *number; /* recurrences, by definition */
   neo_def id;
   neo_def_rec d;
-  uint32_t axis; /* of the reduction */
-  neo_expr
-      alive; /* the element that says whether the iteration at the axis ran; 0: none was found */
-  neo_expr rounds; /* how many did */
+  uint32_t axis;   /* reduction axis */
+  neo_expr alive;  /* element that is true where the iteration at the axis ran; 0: not found */
+  neo_expr rounds; /* number of iterations that ran */
 } sum;
 
-/* ---- which iterations ran */
+/* ---- finding the trip count */
 
 /* Is rounds[index] in range wherever the axis has a position? */
 static bool is_in_range(const sum *s, neo_tensor rounds, const neo_expr *index) {
@@ -48,7 +46,7 @@ static bool is_together(const sum *s, neo_tensor t) {
   return s->number[s->id.i] && s->number[s->id.i] == s->number[maker];
 }
 
-/* Takes alive[.., AXIS k, ..], whose other positions are there before axis k. */
+/* Notes alive[.., AXIS k, ..], whose other indices are known before axis k. */
 static void look_alive(void *ctx, neo_expr e) {
   sum *s = ctx;
   neo_module *m = s->m;
@@ -107,7 +105,7 @@ static bool is_dead(const sum *s, neo_expr e) {
 
 /* ---- the bound */
 
-/* The expression where the iteration ran. */
+/* Simplifies the expression for iterations that ran. */
 static neo_expr ran(void *ctx, neo_module *m, neo_expr e) {
   const sum *s = ctx;
   neo_node n = *neo_expr_node(m, e);

@@ -1,57 +1,57 @@
-/* Values that are in memory already:
+/* Available values: an expression whose value some read tensor already has becomes that read.
  *
  *     Y[r, c] = exp(X[r, c] - z[r])
  *     D[r, c] = G[r, c]*Y[r, c] + s[r]*exp(X[r, c] - z[r])
  *     ->
  *     D[r, c] = G[r, c]*Y[r, c] + s[r]*Y[r, c]
  *
- * Where a definition reads an element of a tensor, and has the expression that the element is
- * defined by as well, the expression is that element. Gradients say such things: the slope of a
- * function by its own value beside one of its argument. Only values that cost more than a load are
- * replaced, and only of definitions without reductions.
+ * The definition reads an element, and also has the expression that defines it. Gradients do: the
+ * slope of a function by its value beside one by its argument. Only values that cost more than a
+ * load are replaced, and only those of definitions without reductions.
  *
- * The expression may stand where the read does not: under other conditions, where there is no such
- * element, or where it is not made yet. So it becomes the read in two cases:
- *   - each point that computes the expression makes the read, too: the conditions under which the read
- *     stands are some of those under which the expression does. Then no point reads more than before;
- *   - the element is there under the conditions of the expression, by proof, and its definition needs
- *     nothing of the reader's.
- * Integers and what they are made of stay as they are, since proofs of other reads go by them. */
+ * The expression may occur where the read does not: under other conditions, without such an
+ * element, or before it is computed. So it becomes the read in two cases:
+ * - each point that computes the expression also makes the read, since its conditions include the
+ * read's: no point reads more than before;
+ * - the element provably exists under the expression's conditions, and its definition is
+ * independent of the reader.
+ *
+ * Integers and their operands stay, since proofs of other reads use them. */
 #include "transform/value_reuse.h"
 #include "ir/component.h"
 #include "ir/prove.h"
 
 enum { MOST_READS = 32, MOST_AXES = 64, MOST_VISITS = 4096 };
 
-/* Conditions that hold at a place: one more than those of `outer`. The value of a guarded read where it is
- * outside stands under the read itself, as a condition that does not hold. */
+/* Conditions that hold at a place: those of `outer` and one more. The default of a guarded read is
+ * under the read itself, as a condition that does not hold. */
 typedef struct {
-  uint32_t outer; /* number of a row; row 0: nothing is known */
+  uint32_t outer; /* number of a row; row 0: no conditions */
   neo_expr condition;
   bool holds;
 } place;
 
-typedef struct { /* a read, and where it is made */
+typedef struct { /* a read and its place */
   uint32_t load, place;
   bool in_reduction;
 } made;
 
 typedef struct {
   neo_module *m;
-  neo_prover **prover; /* made when it is asked first */
+  neo_prover **prover; /* made on demand */
   neo_arena scratch;
   neo_def_rec def;
-  neo_expr load[MOST_READS], value[MOST_READS]; /* elements that are read; what they are */
-  bool met[MOST_READS];                         /* value[k] occurs by itself */
-  bool earlier[MOST_READS];                     /* load[k] needs nothing of the definition */
+  neo_expr load[MOST_READS], value[MOST_READS]; /* elements that are read; their values */
+  bool met[MOST_READS];                         /* value[k] occurs */
+  bool earlier[MOST_READS];                     /* load[k] is independent of the definition */
   uint32_t n;
 
-  bool in_reduction; /* part of the definition that is walked: its reduction, or the finish */
+  bool in_reduction; /* current part of the definition: its reduction, or the finish */
   uint32_t visits;
   NEO_VEC(place) places;
-  neo_map inner;  /* row and condition -> row */
-  neo_map done;   /* row and node -> what the node becomes */
-  neo_map matter; /* nodes that hold a value or a read */
+  neo_map inner;  /* (row, condition) -> row */
+  neo_map done;   /* (row, node) -> the node's replacement */
+  neo_map matter; /* nodes with a value or a read in them */
   NEO_VEC(made) reads;
 } known;
 
@@ -61,12 +61,12 @@ static bool is_dear(const neo_module *m, neo_expr e, const void *x) {
   return neo_op_is_elementwise(op) && neo_op_cost(op) >= NEO_COST_DIVIDE;
 }
 
-/* Does it take more than a load? */
+/* Does it cost more than a load? */
 static bool costs(const neo_module *m, neo_expr e) {
   return neo_expr_any(m, e, is_dear, NULL);
 }
 
-/* The value of tensor t over the axes of its definition; 0: it has no such one. */
+/* The value of tensor t over the axes of its definition; 0: it is not elementwise. */
 static neo_expr value_of(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_expr none = {0};
@@ -95,7 +95,7 @@ static void find_load(void *ctx, neo_expr e) {
   c->value[c->n++] = value;
 }
 
-/* The element's indices for the axes of its definition. */
+/* Substitutes the element's indices for the axes of its definition. */
 static void place_value(known *c, uint32_t k) {
   neo_list args = neo_expr_node(c->m, c->load[k])->arg;
   neo_expr index[MOST_AXES];
@@ -121,7 +121,7 @@ static void find_in_integer(void *ctx, neo_expr e) {
     w->c->met[w->k] = false;
 }
 
-/* An integer that is made of something else: a conversion, a choice. */
+/* Notes an integer that is made of other types: a conversion, a choice. */
 static void look_integer(void *ctx, neo_expr e) {
   wanted *w = ctx;
   const neo_module *m = w->c->m;
@@ -147,7 +147,7 @@ static uint32_t under_one(known *c, uint32_t at, neo_expr condition, bool holds)
   return (uint32_t)row;
 }
 
-/* The place inside of `at` where the condition holds, or does not. */
+/* The place inside of `at` where the condition is `holds`. */
 static uint32_t under(known *c, uint32_t at, neo_expr condition, bool holds) {
   neo_node n = *neo_expr_node(c->m, condition);
   if (n.op == NEO_OP_NOT)
@@ -159,7 +159,7 @@ static uint32_t under(known *c, uint32_t at, neo_expr condition, bool holds) {
   return under_one(c, at, condition, holds);
 }
 
-/* Where argument k of a node is computed, which is at `at`. */
+/* The place of argument k of a node at `at`. */
 static uint32_t place_of(known *c, uint32_t at, neo_expr e, uint32_t k) {
   neo_node n = *neo_expr_node(c->m, e);
   neo_expr first = n.arg.n ? neo_list_expr(c->m, n.arg, 0) : e;
@@ -178,7 +178,7 @@ static bool holds_at(const known *c, uint32_t at, const place *p) {
   return false;
 }
 
-/* Does everything that holds at `outer` hold at `at`? */
+/* Do all conditions of `outer` hold at `at`? */
 static bool is_inside(const known *c, uint32_t at, uint32_t outer) {
   for (; outer; outer = c->places.at[outer].outer)
     if (!holds_at(c, at, &c->places.at[outer]))
@@ -186,7 +186,7 @@ static bool is_inside(const known *c, uint32_t at, uint32_t outer) {
   return true;
 }
 
-/* ---- where the reads are made */
+/* ---- places of reads */
 
 static void mark(void *ctx, neo_expr e) {
   known *c = ctx;
@@ -200,7 +200,7 @@ static void mark(void *ctx, neo_expr e) {
     neo_map_set(&c->matter, e.i, 1);
 }
 
-/* Is it worth looking at the node, and the first time? */
+/* Is the node worth a look, and new? */
 static bool enters(known *c, uint32_t at, neo_expr e) {
   uint64_t key = (uint64_t)at << 32 | e.i;
   if (c->visits == MOST_VISITS || !neo_map_get(&c->matter, e.i, NULL) ||
@@ -221,7 +221,7 @@ static void note_reads(known *c, uint32_t at, neo_expr e) {
     note_reads(c, place_of(c, at, e, k), neo_expr_arg(c->m, e, k));
 }
 
-/* ---- where they may be */
+/* ---- places of values */
 
 static bool is_made_at(const known *c, uint32_t k, uint32_t at) {
   for (size_t i = 0; i < c->reads.n; i++) {
@@ -262,7 +262,7 @@ static bool is_there(known *c, uint32_t k, uint32_t at) {
   return true;
 }
 
-/* The read that the expression may be at this place; 0: none. */
+/* The read that may replace the expression at this place; 0: none. */
 static neo_expr read_for(known *c, uint32_t at, neo_expr e) {
   for (uint32_t k = 0; k < c->n; k++)
     if (c->met[k] && c->value[k].i == e.i &&
@@ -315,7 +315,7 @@ static void each_of(known *c, uint32_t at, neo_list *l, part_fn *f) {
   *l = neo_list_new(c->m, ids, l->n);
 }
 
-/* Calls f for what the finish and the reduction of d compute, with the place where they do. */
+/* Calls f for the finish and the reduction of d, with their places. */
 static void each_part(known *c, neo_def_rec *d, part_fn *f) {
   c->visits = 0;
   neo_map_init(&c->done, &c->scratch);

@@ -1,5 +1,5 @@
-/* Minimal filtering: where a sum slides along an output axis, a few outputs are made together, from
- * fewer products than outputs times taps.
+/* Minimal filtering (Winograd): neighbouring outputs of a sum that slides along an output axis are
+ * computed together, from fewer products than outputs times taps.
  *
  *     Y[n, k, q] = sum[c, s: 3] F[k, c, s] * X[n, c, q + s]
  *     ->
@@ -8,16 +8,15 @@
  *     sums.Y[t: 6, p, n, k] = sum[c] taps.Y[t, k, c] * data.Y[t, p, n, c]
  *     Y[n, k, q]            = sum[t: 6] A[q % 4, t] * sums.Y[t, q/4, n, k]
  *
- * Six products of matrices take the place of twelve; the matrices A, B, G are constants (toom.h).
- * S. Winograd: Arithmetic complexity of computations, SIAM 1980; for convolutions of networks: A.
- * Lavin, S. Gray: Fast algorithms for convolutional neural networks, CVPR 2016. Here it is a
- * change of definitions before gradients are made: those of the three linear maps and of the
- * product follow by themselves and have the same savings, and which operator it is does not
- * matter.
+ * Six products of matrices replace twelve; A, B, G are constants (toom.h). S. Winograd: Arithmetic
+ * complexity of computations, SIAM 1980; for convolutions of networks: A. Lavin, S. Gray: Fast
+ * algorithms for convolutional neural networks, CVPR 2016. The pass rewrites definitions before
+ * autodiff, so gradients of the three linear maps and of the product have the same savings, and no
+ * operator is known by name.
  *
- * A stride divides the taps into phases, filters of stride 1 over every stride-th sample; taps that
- * a phase lacks are zeros of its G. All phases share the points, so that they are one more axis of
- * the product's sum, and their sums add up before the last map:
+ * A stride divides the taps into phases: filters of stride 1 over every stride-th sample, with
+ * zeros in G for missing taps. All phases share the points, so they are one more axis of the
+ * product's sum, added up before the last map:
  *
  *     Y[q] = sum[s: 9] F[s] * X[2*q + s]
  *     ->
@@ -25,19 +24,17 @@
  *     taps.Y[t: 9, h: 2]    = sum[s: 5] G[t, h, s] * (F[2*s + h] else 0)
  *     sums.Y[t: 9, p]       = sum[h: 2] taps.Y[t, h] * data.Y[t, p, h]          18 products for 45
  *
- * What sums.Y adds up still slides along the other directions of an image; it is filtered again,
- * as any such sum would be, and products become fewer by the product of all savings. Maps stay
- * small ones, from a tensor to the next: their arithmetic adds up where that of one map for all
- * directions would multiply, and each reads what lies together.
+ * sums.Y still slides along the other directions of an image and is filtered again; savings
+ * multiply. Maps of one direction at a time add their arithmetic, where one map for all directions
+ * would multiply it, and each reads contiguous data.
  *
- * In which directions, and how many outputs go together in each, is chosen at once
- * (winograd_choose.c). It is a matter of arithmetic saved against elements of the tensors that are
- * written and read; thus few channels, filters that are large against the batch, and single taps
- * stay as they are. The last outputs may be more than there are, data beyond an end are zeros.
+ * winograd_choose.c chooses directions and outputs for each, by arithmetic saved against elements
+ * of new tensors; few channels, filters that are large against the batch, and single taps stay. The
+ * last outputs may be beyond the end; data there are zeros.
  *
  * Results are rounded differently. The loss is bounded, and only sums of f32 and f64 whose operands
- * may not be rounded further are filtered. A datum that is not finite reaches all outputs that are
- * made with it. */
+ * may not be rounded further are filtered. A datum that is not finite reaches all outputs computed
+ * with it. */
 #include "transform/winograd.h"
 #include "ir/clone.h"
 #include "ir/component.h"
@@ -47,7 +44,7 @@
 
 /* ---- the definition */
 
-/* A read of floats of the sum's type, zero where there is nothing? */
+/* Is it a read of floats of the sum's type, zero outside? */
 static bool is_operand(const neo_winograd_sum *x, neo_expr e) {
   const neo_node *n = neo_expr_node(x->m, e);
   if (!neo_node_is_load(n))
@@ -95,7 +92,7 @@ static bool is_matrix(const neo_module *m, const neo_tensor_rec *t, const matrix
   return true;
 }
 
-/* The constant tensor of these elements, one for all that need it. */
+/* The constant tensor of these elements, shared by all users. */
 static neo_tensor constant_of(const neo_winograd_sum *x, const char *name, const matrix *a) {
   neo_module *m = x->m;
   size_t n = 1, size = neo_type_bytes(x->type);
@@ -156,7 +153,7 @@ static neo_tensor taps_matrix(const neo_winograd_sum *x) {
   return constant_of(x, "taps", &a);
 }
 
-/* ---- writing definitions: axes and extents one after the other */
+/* ---- writing definitions: axes and extents in order */
 
 typedef struct {
   const neo_winograd_sum *x;
@@ -188,7 +185,7 @@ static neo_expr new_axis(writing *y, const char *name, neo_expr extent) {
                                     .span = y->x->r.span});
 }
 
-/* The phase's axis, or 0 where there is one phase. */
+/* The axis of the phase, or 0 if there is one phase. */
 static neo_expr phase_axis(writing *y) {
   return y->x->w.stride > 1 ? new_axis(y, "h", int_of(y->x, y->x->w.stride)) : (neo_expr){0};
 }
@@ -200,7 +197,7 @@ static neo_list axes_of(const writing *y) {
   return neo_list_new(y->x->m, ids, y->n);
 }
 
-/* The sum of `body` over the axes from n_out on, as a new tensor over those before. */
+/* Defines the sum of `body` over the axes from n_out on, as a new tensor over those before. */
 static neo_tensor define(const writing *y, const char *prefix, uint32_t n_out, neo_expr body) {
   neo_partial p = {.prefix = prefix, .of = y->x->def, .reducer = NEO_RED_SUM, .n_out = n_out};
   p.axes = axes_of(y);
@@ -213,13 +210,13 @@ static neo_expr read_else_zero(const neo_winograd_sum *x, neo_expr like, const n
                        neo_const_int(x->m, x->type, 0), x->r.span);
 }
 
-/* An axis over dimension k of the tensor that is read; dimensions of one element have none. */
+/* Adds an axis over dimension k of the read tensor, unless it has one element. */
 static neo_expr dimension_axis(writing *y, neo_expr load, uint32_t k) {
   neo_expr extent = neo_tensor_extent(y->x->m, neo_winograd_tensor(y->x, load), k);
   return neo_winograd_is_unit(y->x, load, k) ? int_of(y->x, 0) : new_axis(y, "i", extent);
 }
 
-/* The groups' axis, in front of all but t, so that dimensions stay neighbours; 0 of one group. */
+/* Adds the axis of groups after t, so that dimensions stay neighbours; 0 if there is one group. */
 static neo_expr group_axis(writing *y) {
   int64_t n = neo_winograd_groups(&y->x->w);
   return n > 1 ? new_axis(y, "p", int_of(y->x, n)) : (neo_expr){0};
@@ -266,8 +263,8 @@ static neo_tensor define_taps(const neo_winograd_sum *x) {
   return define(&y, "taps", n_out, body);
 }
 
-/* The read of `load` as one of `to`, which has the dimensions of `first` (0: none) in front instead
- * of dimension `dim`. */
+/* The read of `to` for `load`: with the indices `first` (0: none) in front and without dimension
+ * `dim`. */
 static neo_expr read_of(const neo_winograd_sum *x, neo_expr load, neo_tensor to, uint32_t dim,
                         const neo_expr *by, const neo_expr *first) {
   neo_module *m = x->m;
@@ -304,7 +301,7 @@ static neo_tensor define_sums(const neo_winograd_sum *x, neo_tensor data, neo_te
   return define(&y, "sums", n_out, body);
 }
 
-/* The definition puts the outputs together. */
+/* Makes the definition assemble the outputs. */
 static void put_together(const neo_winograd_sum *x, neo_tensor sums) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
@@ -326,7 +323,7 @@ static void put_together(const neo_winograd_sum *x, neo_tensor sums) {
   *neo_def_at(m, x->def) = r;
 }
 
-/* Filters in one direction: the definition puts together what the sums that it returns leave. */
+/* Filters in one direction, and returns the remaining sum; the definition assembles its outputs. */
 static neo_def filter_along(neo_winograd_sum *x) {
   neo_tensor data = define_data(x), taps = define_taps(x);
   neo_tensor sums = define_sums(x, data, taps);
@@ -334,7 +331,7 @@ static neo_def filter_along(neo_winograd_sum *x) {
   return neo_tensor_piece(x->m, sums, 0);
 }
 
-/* Filters in the directions chosen, each time the sum that filtering in the one before left. */
+/* Filters in the chosen directions, each time the remaining sum of the one before. */
 static neo_status filter(neo_winograd_sum *x, const neo_winograd_direction *along, uint32_t ways) {
   neo_def left = x->def;
   for (uint32_t way = 0; way < ways; way++) {
@@ -353,7 +350,7 @@ neo_status neo_winograd(neo_module *m, bool always) {
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
   neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose neighbours may need each other */
+  const bool *recurs = neo_recurrent_defs(m, &scratch); /* neighbours may depend on each other */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain && !s; k++) {
     neo_winograd_sum x = {.m = m, .prover = p};
     neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS];

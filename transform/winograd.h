@@ -1,6 +1,6 @@
-/* Minimal filtering, with a choice for tests. */
+/* Minimal filtering, forced for tests. */
 #pragma once
 #include "transform/transform.h"
 
-/* Does what neo_pass_winograd does; with `always`, wherever it is possible, whatever it costs. */
+/* Runs neo_pass_winograd; with `always`, wherever it is possible at any cost. */
 neo_status neo_winograd(neo_module *m, bool always);

@@ -1,23 +1,23 @@
-/* In which directions a sum is filtered (winograd.c), and how many outputs go together in each.
+/* Directions of minimal filtering (winograd.c), and outputs computed together in each.
  *
- * Each dimension of the data that slides along an output axis is a direction. A set of directions
- * with a number of outputs for each has a cost: multiply-adds of the product that is left, and
- * elements of all tensors that are made, written and read. The least is taken of all sets whose
- * errors are small; as savings multiply, but errors too, the best in two directions is often not
- * the best in one and another.
+ * Each dimension of the data that slides along an output axis is a direction. The cost of a set of
+ * directions with numbers of outputs is the multiply-adds of the remaining product and the elements
+ * of new tensors, written and read. The search takes the least cost among all sets with small
+ * errors; since savings and errors multiply, the best set is not made of the best single
+ * directions.
  *
- * Errors: no matrices are used with which an output's error were more than MOST_ERROR times that of
- * the plain sum's products (neo_toom_error), and the errors of all outputs are at most MOST_ERROR
- * times the plain sum's, as roots of mean squares (error_of). */
+ * Errors: an output's error is at most MOST_ERROR times that of the plain sum's products for each
+ * matrix (neo_toom_error), and that of all outputs at most MOST_ERROR times the plain sum's, as
+ * root mean squares (error_of). */
 #include "transform/winograd_parts.h"
 #include <math.h>
 #include <string.h>
 
-#define LEAST_GAIN 0.87 /* of the plain cost is paid for */
+#define LEAST_GAIN 0.87 /* cost against the plain sum's that pays */
 
 enum {
   MOST_ERROR = 16,
-  ELEMENT_COST = 64, /* of an element of the three tensors, in multiply-adds of the product */
+  ELEMENT_COST = 64, /* multiply-adds that an element of the three tensors costs */
 };
 
 neo_tensor neo_winograd_tensor(const neo_winograd_sum *x, neo_expr load) {
@@ -42,7 +42,7 @@ int64_t neo_winograd_groups(const neo_winograd_direction *w) {
 
 /* ---- extents */
 
-/* What is not known of an extent is taken to lie in the middle of the decades it may be in. */
+/* The size, taken from the middle of its decades where it is unknown. */
 static double guess(neo_winograd_sum *x, neo_expr lo, neo_expr hi) {
   int64_t least, most, low, high, unused;
   if (!neo_interval(x->prover, NULL, lo, &least, &unused) ||
@@ -53,7 +53,7 @@ static double guess(neo_winograd_sum *x, neo_expr lo, neo_expr hi) {
   return known ? n : sqrt(n);
 }
 
-/* Extents; false: some range depends on data or on other axes. */
+/* Finds extents; false: some range depends on data or on other axes. */
 static bool find_extents(neo_winograd_sum *x, double *extent) {
   for (uint32_t k = 0; k < x->r.axes.n; k++) {
     const neo_axis_rec a = *neo_def_axis(x->m, &x->r, k);
@@ -73,7 +73,7 @@ static bool length_of(const neo_winograd_sum *x, uint32_t axis, int64_t *n) {
 
 /* ---- directions */
 
-/* stride*out + red + constant? */
+/* Is the index stride*out + red + constant? */
 static bool slides(neo_winograd_sum *x, neo_expr index, neo_winograd_direction *w) {
   neo_linear l;
   if (!neo_linear_of(x->m, index, &l) || l.n != 2)
@@ -109,7 +109,7 @@ static bool is_alone(const neo_winograd_sum *x, neo_expr load, uint32_t dim, uin
   return true;
 }
 
-/* Do the taps count along `red`, in one dimension, and not look at `out`? */
+/* Do the taps count along `red` in one dimension, without `out`? */
 static bool find_taps(const neo_winograd_sum *x, neo_winograd_direction *w) {
   uint32_t n = neo_winograd_rank(x, x->taps);
   neo_linear l;
@@ -122,7 +122,7 @@ static bool find_taps(const neo_winograd_sum *x, neo_winograd_direction *w) {
          neo_expr_node(x->m, l.term[0].atom)->op == NEO_OP_AXIS && l.term[0].coef == 1;
 }
 
-/* A direction in which data may slide, with the matrices for each number of outputs. */
+/* A direction in which data slide, with the matrices for each number of outputs. */
 typedef struct {
   neo_winograd_direction as;
   neo_toom toom[NEO_TOOM_MOST];
@@ -133,16 +133,16 @@ typedef struct {
 typedef struct {
   neo_winograd_sum *x;
   bool always;
-  double extent[NEO_WINOGRAD_AXES];                        /* of axes, as far as it is known */
-  double data[NEO_WINOGRAD_RANK], taps[NEO_WINOGRAD_RANK]; /* of the reads' tensors */
+  double extent[NEO_WINOGRAD_AXES];                        /* extents of axes, as far as known */
+  double data[NEO_WINOGRAD_RANK], taps[NEO_WINOGRAD_RANK]; /* extents of the reads' tensors */
   direction way[NEO_WINOGRAD_DIRECTIONS];
   uint32_t n;
-  neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS]; /* what is looked at */
+  neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS]; /* current set */
   uint32_t n_along;
   neo_winograd_direction best[NEO_WINOGRAD_DIRECTIONS];
   uint32_t n_best;
-  bool taps_first; /* of the best */
-  double cost;     /* of the best, or what it must be below */
+  bool taps_first; /* order of factors in the best set */
+  double cost;     /* cost of the best set, or an upper bound */
 } choice;
 
 static void find_matrices(direction *d) {
@@ -155,7 +155,7 @@ static void find_matrices(direction *d) {
   }
 }
 
-/* The directions in which the data of x slide. */
+/* Finds the directions in which the data of x slide. */
 static uint32_t find_directions(neo_winograd_sum *x, direction *way) {
   uint32_t found = 0;
   for (uint32_t k = 0, n = neo_winograd_rank(x, x->data); k < n; k++) {
@@ -190,8 +190,8 @@ static double product_of(const double *extent, uint32_t n) {
   return product;
 }
 
-/* Multiply-adds of the product that is left, with elements of the tensors: of those that the next
- * direction starts from as well. */
+/* Multiply-adds of the remaining product, with elements of the tensors, those that the next
+ * direction starts from included. */
 static double cost_of(const choice *c) {
   const neo_winograd_sum *x = c->x;
   double data = product_of(c->data, neo_winograd_rank(x, x->data));
@@ -210,11 +210,10 @@ static double cost_of(const choice *c) {
   return sums * steps + (c->always ? 0 : ELEMENT_COST * elements);
 }
 
-/* How much larger errors are than the plain sum's. Where N products are added one after the other,
- * each addition rounds what has been added so far, whose size grows with the root of its length:
- * together an error of N/sqrt(2) roundings of a product. With k taps filtered N/k are added, off by
- * two roundings each to begin with because their factors are sums. Matrices make both larger
- * (neo_toom_mean_error), those of several directions one after the other. */
+/* Errors against the plain sum's. Where N products are added in order, each addition rounds a
+ * partial sum, whose size grows with the root of its length: an error of N/sqrt(2) roundings of a
+ * product. With k taps filtered N/k are added, each off by two more roundings because its factors
+ * are sums. Matrices make both larger (neo_toom_mean_error), one direction after the other. */
 static double error_of(const choice *c, double of_matrices) {
   const neo_winograd_sum *x = c->x;
   double steps = product_of(c->extent + x->r.n_out, x->r.axes.n - x->r.n_out), taps = 1;
@@ -241,7 +240,7 @@ static void consider(choice *c, double of_matrices) {
   memcpy(c->best, c->along, sizeof c->along);
 }
 
-/* All sets of directions that have these and some from number `first` on. */
+/* Tries all sets with the current directions and some from number `first` on. */
 static void consider_more(choice *c, uint32_t first, double of_matrices) {
   for (uint32_t k = first; k < c->n; k++) {
     const direction *d = &c->way[k];

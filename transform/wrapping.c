@@ -1,23 +1,24 @@
-/* Integer arithmetic in i64 wraps. Everything after this pass that takes indices apart (linear forms, digits, strides,
- * the solving of equations, signs) reckons in exact integers. So a sum or a product that may leave i64, by the ranges of
- * what it is made of (ir/reach.h), is put under a `stop`, into which nobody looks: it is opaque, as an element is.
+/* Wrapping integers. i64 arithmetic wraps, but later passes that match indices (linear forms,
+ * digits, strides, equations, signs) compute with exact integers. So a sum or product that may
+ * leave i64, by the ranges of its operands (ir/reach.h), is put under an opaque `stop`.
  *
  *     z[b] = (x[(b*b*b*b*b) % 7] else 0)   ->   (x[stop(stop(b*b*b*b)*b) % 7] else 0),   with b < 10^6
  *
- * Values that are only added up, multiplied and stored are nobody's index, and stay as they are, so that sums of products
- * of i64 are still found. A tensor that is asked in another way (in a subscript, a bound, a comparison, a quotient, a
- * conversion), or copied into one that is, is not of this kind: passes put its value where it is read. */
+ * Values that are only added, multiplied and stored are in no index and stay, so that sums of
+ * products of i64 are still matched. A tensor used otherwise (in a subscript, bound, comparison,
+ * quotient or conversion), or copied into one that is, counts as an index: passes substitute its
+ * value for its reads. */
 #include "ir/reach.h"
 #include "transform/transform.h"
 
 typedef struct {
   neo_module *m;
   neo_arena *scratch;
-  neo_reaches reaches;      /* of the definition at hand */
-  bool *asked;              /* by tensor */
-  NEO_VEC(neo_tensor) work; /* asked, and not looked into */
-  neo_map seen;             /* expressions that are asked */
-  bool marked;              /* something of the definition at hand was */
+  neo_reaches reaches;      /* ranges in the current definition */
+  bool *asked;              /* by tensor: used in an index */
+  NEO_VEC(neo_tensor) work; /* used tensors that are not visited yet */
+  neo_map seen;             /* expressions used in an index */
+  bool marked;              /* the current definition has a new `stop` */
 } wrapping;
 
 static bool is_stop(const neo_module *m, neo_expr e) {
@@ -49,9 +50,9 @@ static bool mark_definition(wrapping *w, neo_def d) {
   return w->marked;
 }
 
-/* ---- tensors that are asked */
+/* ---- tensors used in indices */
 
-/* Does the value of one of its arguments reach that of e, by nothing but sums, products and choices? */
+/* Do only sums, products and choices lie between e and an argument's value? */
 static bool hands_on(const neo_module *m, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   return neo_expr_is_whole_sum(m, e) || is_stop(m, e) ||
@@ -65,7 +66,7 @@ static void ask_tensor(wrapping *w, neo_tensor t) {
   NEO_PUSH(w->scratch, &w->work, t);
 }
 
-/* The elements that e is made of are asked. */
+/* Marks the elements that e is made of. */
 static void ask(wrapping *w, neo_expr e) {
   neo_node n = e.i ? *neo_expr_node(w->m, e) : (neo_node){0};
   if (n.type != NEO_I64_T || !e.i || neo_map_get(&w->seen, e.i, NULL))
@@ -114,7 +115,7 @@ static void find_asked(wrapping *w) {
   }
 }
 
-/* ---- what nobody asks */
+/* ---- values in no index */
 
 static neo_expr plain(wrapping *w, neo_map *made, neo_expr e) {
   neo_module *m = w->m;

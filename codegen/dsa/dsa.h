@@ -25,7 +25,7 @@ typedef struct {
   int64_t bound_bytes; /* the largest sum of sizes live at one time: no plan is smaller */
   bool optimal;  /* no plan with these alignments and fixed offsets is smaller, except perhaps by
                         * less than the greatest common divisor of the alignments */
-  int64_t nodes; /* of the search that were visited */
+  int64_t nodes; /* visited nodes of the search */
 } neo_dsa_result;
 
 /* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the machine, and not

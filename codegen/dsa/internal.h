@@ -19,7 +19,7 @@ typedef struct {
   int32_t *cover_at, *cover; /* buffers of column c: cover[cover_at[c]] to cover[cover_at[c+1]-1];
                               * null: there are too many for a search */
   int32_t *start_at;         /* buffers that begin in column c: start_at[c] to start_at[c+1] - 1 */
-  int64_t *load;             /* of a column: sum of sizes */
+  int64_t *load;             /* by column: sum of sizes */
   int64_t bound;             /* the largest load, or the end of a fixed buffer */
   neo_arena *arena;
 } dsa_instance;

@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct {
   goal of;
-  size_t mark;  /* of the trail */
+  size_t mark;  /* length of the trail */
   size_t goals; /* number of goals, and the first one left when this node took its own */
   int32_t column, pending;
   size_t choice, last; /* in `choices`: those that remain to be tried */

@@ -37,7 +37,7 @@
 
 typedef struct {
   const neo_dsa_item *items;
-  size_t *item_of; /* of a buffer: its item; sorted */
+  size_t *item_of; /* by buffer: its item; sorted */
   size_t n;
   int64_t grain, unit;
   neo_arena *arena;

@@ -13,13 +13,13 @@ typedef struct {
 typedef struct {
   const dsa_instance *in;
   int64_t capacity;
-  /* of a column */
+  /* by column */
   int64_t *floor;           /* no free buffer begins below */
   int64_t *left;            /* sum of the sizes of free buffers */
   int32_t *crossing;        /* free buffers that are in this column and in the one before */
   int32_t *watch;           /* a free buffer with low == floor; -1: none is free */
   int32_t *next, *previous; /* columns with the same watch; -1: none */
-  /* of a buffer */
+  /* by buffer */
   int64_t *low;    /* the lowest offset that it can have, if it is free */
   int64_t *offset; /* if it is not */
   bool *placed;

@@ -36,11 +36,12 @@ typedef struct {
       lone; /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
   /* Programs (neo_rt.h) over the model's sizes, and the indices of loops around the part. */
   const int64_t
-      *units; /* of a kernel in a loop: its units in the current iteration; null: a parameter */
-  const int64_t *lo, *hi; /* of a loop: it runs for lo <= index < hi, as neo_rt_loop */
+      *units; /* units of a kernel in the current iteration of its loop; null: a parameter */
+  const int64_t *lo, *hi; /* a loop runs for lo <= index < hi, as neo_rt_loop */
   int32_t n, index;       /* index: number of a size; -1: none */
   int32_t begin,
-      end; /* of a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: of another one */
+      /* a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: another loop */
+      end;
   bool down;
   bool meets; /* there is a grid barrier between two iterations */
 } neo_grid_part;

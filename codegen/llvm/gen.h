@@ -40,7 +40,7 @@ LLVMTypeRef neo_ll_int_type(neo_llvm *l, uint32_t bits, uint32_t w);
 LLVMTypeRef neo_ll_float_type(neo_llvm *l, uint32_t bits, uint32_t w);
 LLVMTypeRef neo_ll_ptr_type(neo_llvm *l);
 uint32_t neo_ll_width(LLVMValueRef x); /* lanes; 1 for a scalar */
-uint32_t neo_ll_bits(LLVMValueRef x);  /* of an element, integer or float */
+uint32_t neo_ll_bits(LLVMValueRef x);  /* bits of an element, integer or float */
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
 LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);  /* constant of an integer (vector) type */
 LLVMValueRef neo_ll_float(LLVMTypeRef t, double x); /* constant of a float (vector) type */
@@ -97,7 +97,7 @@ typedef struct {
   LLVMValueRef fn;   /* the function for calls */
   LLVMValueRef body; /* the function to write; null: it has a body */
   LLVMBasicBlockRef back;
-  LLVMModuleRef mod; /* of the caller */
+  LLVMModuleRef mod; /* the caller's module */
 } neo_ll_shared;
 neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type);
 void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f);
@@ -117,7 +117,7 @@ void neo_ll_scalarize_masked_stores(neo_llvm *l);
 typedef struct {
   LLVMValueRef v;
   bool lanes;
-  uint32_t depth; /* of the innermost loop in which the value changes */
+  uint32_t depth; /* depth of the innermost loop in which the value changes */
   bool of_data;   /* a condition that depends on elements of tensors */
 } neo_ll_val;
 
@@ -138,7 +138,7 @@ typedef struct {
 } neo_ll_buf;
 
 typedef struct {
-  int64_t width; /* of the VECTOR loops that index it by their lane; -1: several widths */
+  int64_t width; /* width of VECTOR loops that index it by their lane; -1: several widths */
   bool vector;   /* elements are vectors over the last dimension */
   bool together; /* elements are contiguous in memory */
   LLVMValueRef *at;
@@ -155,8 +155,8 @@ typedef struct {
   neo_ll_buf *buf;
   neo_ll_reg *reg;
   LLVMValueRef *size, key[3], scratch;
-  LLVMValueRef units; /* of a GPU's kernel: the number of units */
-  int64_t threads;    /* of a GPU's block, if the kernel has loops of threads; else 0 */
+  LLVMValueRef units; /* number of units of a GPU's kernel */
+  int64_t threads;    /* a GPU block's threads, if the kernel has loops of threads; else 0 */
   LLVMValueRef block; /* in a persistent grid: the current block of this kernel; else null */
   int64_t team;       /* in a persistent grid: threads of a block; else 0 */
   bool in_threads;
@@ -219,7 +219,7 @@ LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const c
 void neo_ll_registers(neo_ll_gen *g);
 typedef struct {
   int64_t at;   /* number in neo_ll_reg.at */
-  int64_t lane; /* of a single element of a vector */
+  int64_t lane; /* number of a single element of a vector */
   bool all;     /* one element for each lane, from `at` on if the register is no vector */
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);

@@ -6,7 +6,7 @@
 
 typedef struct neo_jit neo_jit;
 
-typedef void neo_jit_fn(void); /* of any type */
+typedef void neo_jit_fn(void); /* a function of any type */
 typedef struct {
   const char *name;
   neo_jit_fn *fn;

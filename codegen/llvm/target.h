@@ -21,7 +21,7 @@ typedef struct neo_target {
   const char *triple;      /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
   const char *cpu;         /* LLVM's name of the level: no instruction beyond it is chosen */
   const char *tune;        /* the processor whose costs count; null: the level's */
-  const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
+  const char *level;       /* level of the CPU's architecture: "x86-64-v3", "generic" */
   const char *features;    /* LLVM's string "+avx2,+fma,..." */
   const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
   neo_machine machine;     /* a row of base/machine.def, or of a profile */
@@ -30,11 +30,11 @@ typedef struct neo_target {
   uint32_t vector_bytes; /* 16, 32, 64; of a GPU 16: the widest access of a thread */
   uint32_t vector_regs;  /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
-  int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
+  int64_t l1_bytes, l2_bytes; /* caches of a typical machine: same input, same bytes out */
   bool is_host_arch;
-  uint32_t sm;          /* of an NVIDIA GPU's level: 75, 80, 90; 0: a CPU */
-  const char *device;   /* of a GPU: the device for ptxas, "sm_120" of level "sm_90" */
-  int64_t shared_bytes; /* of a GPU: the most shared memory that a block can request */
+  uint32_t sm;          /* level of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
+  const char *device;   /* a GPU for ptxas: "sm_120" of level "sm_90" */
+  int64_t shared_bytes; /* most shared memory that a GPU's block can request */
   bool sm_own;          /* the level has instructions of this generation alone ("sm_90a") */
   bool split;    /* products of f32 may be three of tf32; records of schedules depend on it */
   bool emulated; /* kernels of a GPU are code for this machine's processor, for tests */

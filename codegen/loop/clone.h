@@ -4,7 +4,7 @@
 
 typedef struct { /* where a buffer's elements are in the kernel that takes them */
   uint32_t buf;
-  const neo_lx *offset; /* of its first element */
+  const neo_lx *offset; /* offset of its first element */
 } neo_clone_buf;
 
 /* Appends a copy of the kernel `from` to the block, with variables and registers of its own: all of its units, one

@@ -63,7 +63,7 @@ typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_bu
 typedef struct {
   const char *name;
   uint8_t type, use;
-  neo_tensor tensor; /* of the group that the kernel was made from; 0 for scratch */
+  neo_tensor tensor; /* a tensor of the kernel's first group; 0 for scratch */
   int64_t shift; /* the element of that tensor that is element 0; other groups have other values */
   const neo_lx
       *origin; /* over sizes: the element of the argument that is element 0; null: the first */
@@ -113,11 +113,13 @@ const neo_ls *neo_kernel_unit_loop(const neo_kernel *k);
 /* Its SPECIALIZE statement; null: it has none. */
 const neo_ls *neo_kernel_specialized(const neo_kernel *k);
 bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind);
-bool neo_kernel_has_dots(const neo_kernel *k); /* of pairs */
+bool neo_kernel_has_dots(const neo_kernel *k); /* dot products of pairs */
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
 /* May the work of units depend on data? True if loops or branches in units read elements of buffers. */
 bool neo_kernel_uneven(const neo_kernel *k);
+/* Has it a loop that may end before its last iteration? */
+bool neo_kernel_ends_early(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
 /* Threads of a GPU's block: those of THREAD loops, and one more warpgroup with a producer. */
@@ -177,8 +179,8 @@ typedef struct {
   const int64_t *sizes;
   uint64_t key[3];
   int64_t lo, hi;
-  int64_t blocks; /* of a persistent kernel: the run has the units lo + k*blocks; 0: all */
-  uint64_t seed;  /* of the order of iterations in THREAD loops; 0: ascending */
+  int64_t blocks;                  /* runs the units lo + k*blocks of a persistent kernel; 0: all */
+  uint64_t seed;                   /* shuffles iterations of THREAD loops; 0: ascending */
   const neo_kernel_memory *memory; /* null: all elements have values */
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,

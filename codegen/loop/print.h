@@ -19,7 +19,7 @@ typedef struct {
     uint32_t statement;
   } * node;
   uint32_t statement;
-  NEO_VEC(const neo_lx *) order; /* of this statement's nodes, arguments first */
+  NEO_VEC(const neo_lx *) order; /* nodes of this statement, arguments first */
 } printer;
 
 /* Names all buffers, registers and sizes. */

@@ -144,10 +144,10 @@ static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, co
   if (!advanced(to, *v, &stage, &parity) || !value_of(wait->mbarrier_wait.parity, v, &wanted))
     return false;
   if (stage != (last ? 0 : v->stage_is + 1))
-    fail(p, "behind stage %lld of %lld of %s comes %lld", (long long)v->stage_is, (long long)stages,
+    fail(p, "after stage %lld of %lld of %s comes %lld", (long long)v->stage_is, (long long)stages,
          buffer(p, buf), (long long)stage);
   else if (parity != (last ? 1 - v->parity_is : v->parity_is) || to->at_stage < to->at_parity)
-    fail(p, "behind parity %lld of stage %lld of %s comes parity %lld", (long long)v->parity_is,
+    fail(p, "after parity %lld of stage %lld of %s comes parity %lld", (long long)v->parity_is,
          (long long)v->stage_is, buffer(p, buf), (long long)parity);
   else if (p->consumers && wanted != v->parity_is)
     fail(p, "parity %lld of %s is waited for in parity %lld", (long long)wanted, buffer(p, buf),

@@ -69,7 +69,7 @@ typedef struct {
   size_t n, cap;
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 
-enum { NEO_RANK = 4 }; /* of a register, at most */
+enum { NEO_RANK = 4 }; /* largest rank of a register */
 enum { NEO_PRODUCER, NEO_CONSUMER };
 enum {
   NEO_COPY_BYTES = 16,
@@ -265,7 +265,7 @@ struct neo_ls {
      *     mbarrier_arrive empty[0] */
     struct {
       uint32_t registers
-          [2]; /* of a thread, [NEO_PRODUCER], [NEO_CONSUMER]; 0, 0: the same in all threads */
+          [2]; /* a thread's, [NEO_PRODUCER], [NEO_CONSUMER]; 0, 0: the same in all threads */
       neo_block arm[2];
     } specialize;
   };

@@ -22,9 +22,9 @@ typedef struct {
   uint32_t *seen; /* by node id: the statement that checked it */
   uint32_t statement;
   uint8_t *declared; /* by register: outside or inside of a thread loop */
-  int64_t threads;   /* of the kernel's THREAD loops; 0: it has none */
+  int64_t threads;   /* extent of the kernel's THREAD loops; 0: it has none */
   bool in_threads;
-  enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* of the arm of SPECIALIZE */
+  enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* the arm of SPECIALIZE */
   bool *expected, *arrived; /* by buffer: its mbarriers have EXPECT_TX, or MBARRIER_ARRIVE */
 } verifier;
 

@@ -34,10 +34,10 @@ typedef enum {
 typedef struct {
   const char *text, *intrinsic, *older;
   uint32_t sm;
-  uint8_t type[3]; /* of c, a, b */
+  uint8_t type[3]; /* types of c, a, b */
 } neo_mma_row;
 extern const neo_mma_row neo_mma_rows[NEO_MMA_OPS];
-extern const uint8_t neo_mma_elements[3]; /* of c, a, b in a thread */
+extern const uint8_t neo_mma_elements[3]; /* elements of c, a, b in a thread */
 
 /* The product: c becomes the elements of thread `lane`. a[t], b[t]: the cells of thread t. */
 void neo_mma_product(neo_mma_op op, int lane, const uint32_t *const *a, const uint32_t *const *b,

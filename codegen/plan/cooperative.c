@@ -21,10 +21,10 @@
 #include "codegen/plan/phases.h"
 
 enum {
-  MOST_WORDS = 4096 / 8, /* of parameters, which oldest readers of PTX take */
+  MOST_WORDS = 4096 / 8, /* parameters that the oldest readers of PTX take */
   MOST_SHARED = 48 << 10,
   MOST_THREADS = 512,
-  USUAL_BLOCKS = 32, /* of rows, that have any */
+  USUAL_BLOCKS = 32, /* blocks of rows, where there are any */
   USUAL_THREADS = 128,
   WARP = 32
 };
@@ -207,7 +207,7 @@ static void choose(chooser *c, int32_t first, int32_t last) {
   int32_t n = 0, end = last, *item = NEO_NEW_ARRAY(c->scratch, int32_t, last - first + 1);
   for (int32_t i = first; i < last; i = plan_behind(&c->s, i))
     item[n++] = i;
-  double behind = c->best[last]; /* of the loop around, where this is in one */
+  double behind = c->best[last]; /* the loop around continues with this */
   c->best[last] = 0;
   while (n-- > 0) {
     int32_t i = item[n];

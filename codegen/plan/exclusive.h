@@ -11,7 +11,7 @@
 #include "ir/needed.h"
 
 typedef struct
-{ /* of an item: tensors that are written under these conditions live in it from the first step to the last */
+{ /* steps of an item: the tensors written under these conditions are live from `first` to `last` */
   neo_conditions when;
   int64_t first, last;
 } plan_life;

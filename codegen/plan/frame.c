@@ -90,8 +90,7 @@ static void share_item(planner *q, neo_tensor t, size_t item) {
   neo_map_set(&q->item_of, t.i, item);
 }
 
-/* May the temporary tensor be written where its group says, as all that is there is read by
- * then? */
+/* May the tensor be written over the operand that its group names: has every reader of that run? */
 static bool lies_over(const planner *q, size_t at, neo_tensor t) {
   neo_tensor old = group_at(q, at)->over;
   uint64_t item = 0;

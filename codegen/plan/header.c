@@ -143,7 +143,7 @@ static void put_end(writer *w, const neo_rt_tensor *t, int which) {
   const int64_t *code = w->p->programs.at + row[which];
   bool zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END, any = false;
   for (int d = 0; d < t->rank; d++) {
-    int64_t by = w->p->programs.at[adds[d] + 1]; /* behind CONST */
+    int64_t by = w->p->programs.at[adds[d] + 1]; /* after CONST */
     if (!by)
       continue;
     neo_str_add(w->out, any ? " + " : "");
@@ -280,18 +280,17 @@ static void put_entry(writer *w, size_t number) {
 static const char *const functions =
     "/* A context holds parameters, states and working memory. config may be null. On failure with "
     "a message *out is a\n"
-    " * context on which only @_error and @_destroy work. Where this header is not the library's, that is a "
-    "failure\n"
+    " * context on which only @_error and @_destroy work. A header of another library is a failure\n"
     " * (NEO_RT_E_HEADER). */\n"
     "@_status @_create(const @_config *config, @_ctx **out);\n"
-    "/* The same for a function that dlsym found: interface is what this header says, which calls of "
-    "the other hand over. */\n"
+    "/* The same for a function that dlsym found: interface is the number in this header, which calls of "
+    "@_create pass. */\n"
     "@_status @_create_for(uint64_t interface, const @_config *config, @_ctx **out);\n"
     "void @_destroy(@_ctx *ctx);\n"
-    "/* Bytes that a context with so many threads needs at the largest sizes, known before anything "
-    "is allocated;\n"
-    " * those of an entry's intermediate values in a call with these sizes, in the order of its "
-    "parameters; and those\n"
+    "/* Bytes that a context with this number of threads needs at the largest sizes, known before any "
+    "allocation;\n"
+    " * bytes of an entry's intermediate values in a call with these sizes, in the order of its "
+    "parameters; bytes\n"
     " * that a context has now. */\n"
     "int64_t @_arena_size(int32_t threads);\n"
     "int64_t @_frame_bytes(int32_t entry, const int64_t *sizes);\n"

@@ -62,8 +62,8 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
 /* ---- plan/places.c: an entry's frame at the sizes of a call */
 typedef struct {
   const neo_dsa_item *items; /* planned */
-  const neo_expr *bytes;     /* of each */
-  const int32_t *buf;        /* of each */
+  const neo_expr *bytes;     /* size of each item */
+  const int32_t *buf;        /* buffer of each item */
   size_t n;
   bool always; /* separate buffers stay separate, even if they are not alive at the same time */
 } plan_frame_items;

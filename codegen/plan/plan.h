@@ -22,8 +22,9 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
-  bool keyless; /* it does not read seed, step and call */
-  bool uneven;  /* the work of its units depends on data */
+  bool keyless;    /* it does not read seed, step and call */
+  bool uneven;     /* the work of its units depends on data */
+  bool ends_early; /* a loop in it may end before its last iteration */
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */
@@ -96,7 +97,7 @@ typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
 typedef struct { /* a launch of a kernel in the tree of a recurrence */
   uint32_t kernel;
-  NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, without scratch */
+  NEO_VEC(neo_tensor) tensors; /* the kernel's buffers, without scratch */
 } neo_plan_mark;
 
 /* The tree of a recurrence (codegen/recurrence.h): mark k stands for marks.at[k]. */
@@ -112,10 +113,10 @@ typedef struct {
 typedef struct {
   const neo_grouping *grouping;
   const uint32_t *kernel_of_group;
-  const neo_plan_tree *tree_of_group; /* of recurrences: the tree that replaces the kernel */
+  const neo_plan_tree *tree_of_group; /* by recurrence's group: the tree in place of a kernel */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
-  const neo_machine *machine; /* of a GPU's kernels; null: sm_90a */
+  const neo_machine *machine; /* the GPU; null: sm_90a */
   bool gpu,
       waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
   neo_grids grids;

@@ -66,7 +66,7 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
                     sig->name.span);
   if (a->n > sig->params.n && sig->options.n)
-    neo_diag_help(f->fe->diags, h, "what stands behind ';' is given by name: %s = ...",
+    neo_diag_help(f->fe->diags, h, "options after ';' are given by name: %s = ...",
                   sig->options.at[0].name.text);
   return false;
 }

@@ -9,8 +9,8 @@
 /* ---- repeat */
 
 static void next_one(neo_inst *in, const neo_ast_bind *b) {
-  struct neo_rounds *r = in->rounds;
-  int k = neo_rounds_carry(r, b->var.name.text);
+  struct neo_iterations *r = in->rounds;
+  int k = neo_iterations_carry(r, b->var.name.text);
   if (k < 0 || r->is_next[k]) {
     NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
             k < 0 ? "no carry" : "given twice");
@@ -27,13 +27,13 @@ static void next_one(neo_inst *in, const neo_ast_bind *b) {
 }
 
 static void check_next(neo_inst *in, const neo_ast_stmt *s) {
-  if (!neo_rounds_here(in, s))
+  if (!neo_iterations_here(in, s))
     return;
   for (uint32_t k = 0; k < s->u.binds.n; k++)
     next_one(in, &s->u.binds.at[k]);
 }
 
-static void start_carries(neo_inst *in, struct neo_rounds *r) {
+static void start_carries(neo_inst *in, struct neo_iterations *r) {
   const neo_ast_binds *from = &r->s->u.define.region->from;
   for (uint32_t k = 0; k < from->n; k++) {
     const neo_ast_bind *b = &from->at[k];
@@ -47,18 +47,18 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
   }
 }
 
-static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
+static void run_rounds(neo_inst *in, struct neo_iterations *r, int64_t count) {
   const neo_ast_region *g = r->s->u.define.region;
-  uint32_t region = neo_rounds_number(in, r->s);
+  uint32_t region = neo_iterations_number(in, r->s);
   for (int64_t l = 0; l < count && !r->failed; l++) {
     if (!neo_fe_spend(in->fe, in, g->word)) {
       r->failed = true;
       return;
     }
     r->last = l + 1 == count;
-    neo_inst *x = neo_round_enter(in, r, r->base, region, l, count);
+    neo_inst *x = neo_iteration_enter(in, r, r->base, region, l, count);
     neo_check_stmts(x, &g->block.stmts);
-    neo_round_leave(in, r, (size_t)l + 1);
+    neo_iteration_leave(in, r, (size_t)l + 1);
   }
 }
 
@@ -114,20 +114,20 @@ static void check_loop(neo_inst *in, const neo_ast_stmt *s) {
   if (l && run_loop(l))
     neo_loop_bind(l);
   else
-    neo_rounds_poison(in, s);
+    neo_iterations_poison(in, s);
 }
 
 static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
-  struct neo_rounds *r = NEO_NEW(in->fe->arena, struct neo_rounds);
+  struct neo_iterations *r = NEO_NEW(in->fe->arena, struct neo_iterations);
   int64_t count;
-  neo_rounds_init(in->fe, r, s);
+  neo_iterations_init(in->fe, r, s);
   bool known = neo_size_int(in, g->extent, &count);
   if (known && in->n_rounds < NEO_MAX_ROUNDS && neo_repeat_is_loop(in, s, count)) {
     check_loop(in, s);
     return;
   }
-  r->base = neo_rounds_base(in, s);
+  r->base = neo_iterations_base(in, s);
   if (!known) {
     r->failed = true;
   } else if (count < 1 || in->n_rounds == NEO_MAX_ROUNDS) {
@@ -141,9 +141,9 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   if (!r->failed)
     run_rounds(in, r, count);
   if (r->failed)
-    neo_rounds_poison(in, s);
+    neo_iterations_poison(in, s);
   else
-    neo_rounds_bind(in, r, count);
+    neo_iterations_bind(in, r, count);
 }
 
 /* ---- case */
@@ -230,7 +230,7 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
   else if (v.kind == NEO_VAL_EXPR)
     ok = run_branches(in, s, v.e);
   if (!ok)
-    neo_rounds_poison(in, s);
+    neo_iterations_poison(in, s);
 }
 
 /* Reports indices or a type written at the target of a loop or a case: its branches, or the values
@@ -243,18 +243,18 @@ static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
   int h = NEO_ERR(in, var->span, NEXT_TARGET, var->name.text,
                   "given whole here: its name stands alone");
   neo_diag_help(in->fe->diags, h, "its extents and type are those that it has %s",
-                arms ? "in the branches" : "behind 'from', or where it is collected");
+                arms ? "in the branches" : "after 'from', or where it is collected");
 }
 
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
   check_named_alone(in, s);
   if (g->kind != NEO_AST_CASE && !neo_check_carries(in, g)) {
-    neo_rounds_poison(in, s);
+    neo_iterations_poison(in, s);
     return;
   }
   if (!neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
-    neo_rounds_poison(in, s);
+    neo_iterations_poison(in, s);
     return;
   }
   if (g->kind == NEO_AST_REPEAT)

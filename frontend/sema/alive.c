@@ -77,7 +77,7 @@ static neo_expr if_alive(const neo_loop *l, const neo_frame *f, neo_expr x, neo_
 bool neo_loop_select(neo_loop *l, uint32_t k) {
   neo_span at = neo_loop_carry(l, k)->span;
   neo_expr old;
-  neo_val v = neo_loop_in_round(l, l->stack[k]);
+  neo_val v = neo_loop_in_iteration(l, l->stack[k]);
   neo_frame *f = neo_element_frame(l->body, &v, l->prefix, at, &old);
   neo_expr e = old.i ? if_alive(l, f, element(f, l->next[k], at), old) : old;
   v = neo_define_element(f, e, neo_loop_name(l, k, "kept"), neo_loop_bound(l, k), at);
@@ -112,7 +112,7 @@ static bool count_rounds(neo_loop *l, neo_expr bound, neo_span at) {
 }
 
 /* The number of iterations that ran: 0 if there are none. */
-neo_val neo_loop_rounds(neo_loop *l) {
+neo_val neo_loop_iterations(neo_loop *l) {
   neo_fe *fe = l->in->fe;
   neo_module *m = fe->m;
   neo_span at = neo_loop_region(l)->word;

@@ -173,7 +173,7 @@ void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t) {
   neo_view v = neo_view_whole(in->fe->m, t);
   for (uint32_t k = 0; k < in->n_rounds; k++) {
-    v.index[k] = neo_round_index(in, k);
+    v.index[k] = neo_iteration_index(in, k);
     v.rank--;
   }
   return v;

@@ -33,7 +33,7 @@ bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v) {
 static neo_val round_value(neo_frame *f, const neo_sym *s) {
   if (f->init)
     return neo_val_index(neo_axis_ref(f->m, f->in->n_ambient + s->round));
-  return neo_val_index(neo_round_index(f->in, s->round));
+  return neo_val_index(neo_iteration_index(f->in, s->round));
 }
 
 static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {

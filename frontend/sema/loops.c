@@ -48,13 +48,13 @@ neo_ends neo_loop_ends(const neo_loop *l, uint32_t k) {
 }
 
 /* A stack as a value in the body: its slice at the ambient axes. */
-neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack) {
+neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack) {
   uint32_t rank = neo_tensor_rank(l->in->fe->m, stack) - l->body->n_ambient;
   return neo_val_view(neo_view_ambient(l->body, stack, rank));
 }
 
-void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *ends) {
-  int k = neo_rounds_carry(r, name);
+void neo_iterations_ends(const struct neo_iterations *r, const char *name, neo_ends *ends) {
+  int k = neo_iterations_carry(r, name);
   if (!r->loops || k < 0)
     return;
   neo_ends written =
@@ -73,8 +73,8 @@ neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
   neo_loop *l = NEO_NEW(in->fe->arena, neo_loop);
   l->in = in;
   l->count = count;
-  l->r.base = l->prefix = neo_rounds_base(in, s);
-  neo_rounds_init(in->fe, &l->r, s);
+  l->r.base = l->prefix = neo_iterations_base(in, s);
+  neo_iterations_init(in->fe, &l->r, s);
   l->stack = NEO_NEW_ARRAY(in->fe->arena, neo_tensor, l->r.n + 1);
   l->next = NEO_NEW_ARRAY(in->fe->arena, neo_tensor, l->r.n + 1);
   l->r.loops = true;
@@ -111,8 +111,8 @@ static void add_round(neo_loop *l, const neo_ast_name *name) {
   neo_inst *x = l->body;
   int64_t count = 0;
   bool known = neo_expr_is_int(x->fe->m, l->count, &count);
-  uint32_t region = known ? neo_rounds_number(l->in, l->r.s) : 0;
-  x->round[x->n_rounds++] = (neo_round){.region = region, .count = count, .axis = x->n_ambient};
+  uint32_t region = known ? neo_iterations_number(l->in, l->r.s) : 0;
+  x->round[x->n_rounds++] = (neo_iteration){.region = region, .count = count, .axis = x->n_ambient};
   neo_scope_add(
       x, x->scope,
       (neo_sym){
@@ -217,7 +217,7 @@ static bool take_next(neo_loop *l, uint32_t k) {
   l->next[k] = v.view.tensor;
   neo_ends ends = neo_loop_ends(l, k);
   return type_agrees(l, k, neo_tensor_type(m, v.view.tensor)) &&
-         neo_ends_check(l->body, neo_loop_in_round(l, v.view.tensor), &ends,
+         neo_ends_check(l->body, neo_loop_in_iteration(l, v.view.tensor), &ends,
                         &neo_loop_carry(l, k)->var, l->r.where[k]);
 }
 
@@ -295,7 +295,7 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
 
 static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds, const char *full) {
   neo_span at = c->name->span;
-  neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_round(l, l->next[c->carry]);
+  neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_iteration(l, l->next[c->carry]);
   bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);
   if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
@@ -308,10 +308,10 @@ void neo_loop_bind(neo_loop *l) {
   neo_inst *in = l->in;
   uint32_t n = l->r.s->u.define.more.n + 1;
   neo_val *rounds = NEO_NEW(in->fe->arena, neo_val);
-  if (!neo_rounds_counted(in, &l->r, word_of(l)))
+  if (!neo_iterations_counted(in, &l->r, word_of(l)))
     return;
   if (neo_loop_is_while(l))
-    *rounds = neo_loop_rounds(l);
+    *rounds = neo_loop_iterations(l);
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);

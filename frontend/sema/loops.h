@@ -1,9 +1,9 @@
 /* A `scan` or a `while`, during checking; frontend/check checks its statements. */
 #pragma once
-#include "frontend/sema/rounds.h"
+#include "frontend/sema/iterations.h"
 
 typedef struct {
-  struct neo_rounds r; /* r.now holds the initial values of the carries */
+  struct neo_iterations r; /* r.now holds the initial values of the carries */
   neo_inst *in, *body;
   neo_expr count;     /* the largest number of iterations, a size */
   const char *prefix; /* r.base */
@@ -35,11 +35,11 @@ const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what); /* "
 neo_expr neo_loop_bound(const neo_loop *l, uint32_t k);
 neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);          /* bounds of the elements of its
                                                                    stack */
-neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack); /* as the body sees it */
+neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack); /* as the body sees it */
 
 /* ---- a while (alive.c) */
 /* Makes the carry keep its old value where the iteration does not run; false after a report. */
 bool neo_loop_select(neo_loop *l, uint32_t k) NEO_MUST_CHECK;
 /* A tensor of the body with zeros for the iterations that do not run. */
 neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at);
-neo_val neo_loop_rounds(neo_loop *l); /* how many ran */
+neo_val neo_loop_iterations(neo_loop *l); /* how many ran */

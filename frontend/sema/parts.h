@@ -7,7 +7,7 @@
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    the meaning of a construct whose parts are checked: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
- *                 declare.c dims.c consts.c updates.c rounds.c rolled.c loops.c alive.c
+ *                 declare.c dims.c consts.c updates.c iterations.c rolled.c loops.c alive.c
  *                 branches.c vertices.c edge_values.c (statements)
  *
  * A function that returns bool returns false after a report. */
@@ -98,8 +98,8 @@ bool neo_view_is_own(const neo_inst *in, const neo_view *v);
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* The index of the k-th iteration that the instance is in. */
-static inline neo_expr neo_round_index(const neo_inst *in, uint32_t k) {
-  const neo_round *r = &in->round[k];
+static inline neo_expr neo_iteration_index(const neo_inst *in, uint32_t k) {
+  const neo_iteration *r = &in->round[k];
   return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1) : neo_const_i64(in->fe->m, r->at);
 }
 
@@ -343,7 +343,7 @@ neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an 
 /* ---- extents (sweep.c) */
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
 
-/* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c,
+/* ---- declarations (declare.c, dims.c, consts.c, updates.c, iterations.c,
  * loops.c, alive.c, branches.c) */
 /* Whether arguments of the call differ in `..`; if so, reports that a statement needs it. */
 bool neo_pack_is_apart(const neo_inst *in);

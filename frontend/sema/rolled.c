@@ -3,7 +3,7 @@
  * this makes a program large, and iterations differ only in the elements that they read, the block
  * is checked once, like that of a scan. Parameters have a dimension for the iterations either
  * way. */
-#include "frontend/sema/rounds.h"
+#include "frontend/sema/iterations.h"
 
 enum { MOST_CALLS = 64 }; /* within each other, as far as they are followed */
 

@@ -250,7 +250,7 @@ static neo_sym *owned_symbol(neo_inst *in, const char *full) {
   for (uint32_t k = 0; k < o->n_rounds && k < in->n_rounds; k++) {
     if (o->region[k] != in->round[k].region)
       break;
-    v.index[k] = neo_round_index(in, k);
+    v.index[k] = neo_iteration_index(in, k);
     v.rank--;
   }
   neo_sym *s = NEO_NEW(fe->arena, neo_sym);
@@ -375,7 +375,7 @@ bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
   if (++fe->spent <= fe->limit && !nodes)
     return true;
   int h = NEO_ERR(in, at, PROGRAM_TOO_LARGE, fe->limit);
-  neo_diag_help(fe->diags, h, "a call or a round of repeat is checked anew each time");
+  neo_diag_help(fe->diags, h, "a call or an iteration of repeat is checked anew each time");
   give_up(fe);
   return false;
 }

@@ -46,7 +46,7 @@ void neo_option_unknown(neo_frame *f, const neo_ast_sig *sig, const neo_ast_arg 
     neo_diag_help(f->fe->diags, h, "it has %s", option_names(f->fe, sig));
   else
     neo_diag_help(f->fe->diags, h,
-                  "it has none; which dimensions a function works along is told by its signature: "
+                  "it has none; a function's signature says which dimensions it works along: "
                   "f(x[.., D]) by the last one");
 }
 

@@ -158,7 +158,7 @@ typedef struct {
   int64_t at, count;
   uint32_t axis; /* 1 + the ambient axis of the iteration, for a repeat that is a loop; 0: the
                     iteration is `at` */
-} neo_round;
+} neo_iteration;
 
 struct neo_inst {
   neo_fe *fe;
@@ -172,7 +172,7 @@ struct neo_inst {
   uint32_t n_pack;
   neo_expr pack[NEO_MAX_RANK];
   uint32_t n_rounds;
-  neo_round round[NEO_MAX_ROUNDS];
+  neo_iteration round[NEO_MAX_ROUNDS];
   const neo_ast_stmt *fn; /* the function, NULL in a file */
   neo_span call;
   const neo_inst *caller;
@@ -181,7 +181,7 @@ struct neo_inst {
   neo_trainee *trainee;        /* in an optimizer: the parameter that it trains */
   struct neo_trainer *trainer; /* the entry of the `train` statements being checked */
   bool is_main;                /* the main file, not a module */
-  struct neo_rounds *rounds;   /* the region of `next` and `collect`; NULL outside */
+  struct neo_iterations *rounds; /* the region of `next` and `collect`; NULL outside */
   struct neo_vertex *vertex;   /* the vertex function of `gather`, `scatter` and `push`; NULL
                                   outside */
   const char *once;            /* "scan", "while" or "case" around this instance or a caller, where

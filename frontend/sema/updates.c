@@ -28,11 +28,11 @@ void neo_update_once(neo_inst *in, const neo_ast_bind *b) {
   const char *name = b->var.name.text;
   int h = NEO_ERR(in, b->span, UPDATE_ONCE, name, in->once);
   if (neo_streq(in->once, "case"))
-    neo_diag_help(in->fe->diags, h, "let the case give the new value, and update '%s' behind it",
+    neo_diag_help(in->fe->diags, h, "let the case give the new value, and update '%s' after it",
                   name);
   else
     neo_diag_help(in->fe->diags, h,
-                  "carry it: begin with 'from new = %s', give it a 'next', and behind the loop "
+                  "carry it: begin with 'from new = %s', give it a 'next', and after the loop "
                   "update '%s' with the result",
                   name, name);
 }

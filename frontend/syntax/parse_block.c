@@ -103,7 +103,7 @@ static neo_ast_binds carries(neo_parser *p) {
 
 /* NAME "<" sum ["down"] ["from" bind,+] block */
 static void rounds(neo_parser *p, neo_ast_region *r) {
-  r->index = neo_p_name(p, "the index of the rounds");
+  r->index = neo_p_name(p, "the index of the iterations");
   if (!p->panic && neo_p_expect(p, NEO_TOK_LT))
     r->extent = neo_p_sum(p);
   r->down = r->kind == NEO_AST_SCAN && neo_p_accept_word(p, "down");

@@ -257,7 +257,7 @@ static const char *const foreign_words[][2] = {
     {"let", "a definition needs no word: y = x"},
     {"var", "a definition needs no word: y = x"},
     {"val", "a definition needs no word: y = x"},
-    {"return", "the results are named behind '->': fn f(x[N]) -> y { ... }"},
+    {"return", "the results are named after '->': fn f(x[N]) -> y { ... }"},
     {"for", "the indices on the left are the loops: Y[i, j] = ..."},
     {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
     {"from",
@@ -350,7 +350,7 @@ void neo_p_expect_end(neo_parser *p) {
   else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
     neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
   else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
-    neo_diag_help(p->diags, h, "extents stand behind the name: input X[8, 4] : f32");
+    neo_diag_help(p->diags, h, "extents stand after the name: input X[8, 4] : f32");
   else if (k == NEO_TOK_DOT)
     neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
   else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)

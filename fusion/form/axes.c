@@ -1,10 +1,9 @@
-/* The axes that the value of an expression of a form changes along. An expression holds some of
- * them itself (neo_expr_axes); the others come with the accumulators that it holds: the value of
- * one changes along every axis that its stage uses, but for the axes that the stage reduces.
+/* Axes along which an expression of a form varies: those in the expression itself
+ * (neo_expr_axes), and for each accumulator the axes that its stage uses, except the
+ * reduced ones.
  *
  *   stage 0  axes t   acc0 = argmax x[n*3 + t]
- *   stage 1  axes t   acc1 = sum x[n*3 + t] where t != acc0      the condition changes along n and t
- */
+ *   stage 1  axes t   acc1 = sum x[n*3 + t] where t != acc0    the condition varies along n, t */
 #include "fusion/form/steps.h"
 
 enum { LAST = 63 }; /* accumulators from here on share a bit */
@@ -26,8 +25,8 @@ static uint64_t bits(size_t n) {
   return n > LAST ? ~0ULL : (1ULL << n) - 1;
 }
 
-/* Axes that the accumulators of the stage change along. Points of an inner sum are those of the
- * axes that it is over. */
+/* Axes that the stage's accumulators vary along. An inner sum has one value at each point of the
+ * axes that it is computed over. */
 static uint64_t stage_axes(const acc_axes *x, const neo_stage *s) {
   uint64_t axes = axes_of(x, s->where);
   for (size_t k = 0; k < s->axes.n; k++)

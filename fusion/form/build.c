@@ -1,5 +1,5 @@
-/* Building the form of a group: members in order, each with the stages that reduce it and the one
- * that stores it. Then the steps that bring the form into one shape. */
+/* Construction of a group's form: members in order, each as the stages that reduce it and the one
+ * that stores it; then the steps that normalise the form (steps.h). */
 #include "fusion/form/builder.h"
 #include "ir/out_map.h"
 #include "ir/row_blocks.h"
@@ -24,7 +24,7 @@ static uint32_t shared_axes(const neo_form_builder *b) {
   return n == UINT32_MAX ? 0 : n;
 }
 
-/* Where the member's output axes are in the form: shared ones first, then its own. */
+/* Maps the member's output axes to the form's: shared ones first, then its own. */
 static void place_axes(neo_form_builder *b, const neo_member *x, const neo_def_rec *d) {
   uint32_t n = (uint32_t)b->f->axes.n;
   uint64_t shared = 0;
@@ -48,8 +48,8 @@ static neo_expr in_form(neo_form_builder *b, const neo_def_rec *d, neo_expr e) {
   return neo_expr_subst_axes(b->m, e, b->axis, d->n_out);
 }
 
-/* Stores of one member: with those of the member before if both are at every point of the same
- * axes. */
+/* The stage that stores one member: that of the member before, if both store at all points of the
+ * same axes. */
 static neo_stage *store_stage(neo_form_builder *b, const neo_def_rec *d) {
   neo_form *f = b->f;
   neo_stage s = {.first_acc = f->n_accs};
@@ -71,8 +71,8 @@ static void add_outs(neo_form_builder *b, const neo_member *x, const neo_def_rec
   }
 }
 
-/* A sum over row blocks of the last shared axis: each point adds its row. The output axes are the
- * shared ones, with the block's number in the place of the last, and one more. */
+/* Adds a sum over row blocks of the last shared axis: each point adds its row. Output axes are the
+ * shared ones, with the block's number in place of the last, and one more. */
 static void add_row_block(neo_form_builder *b, const neo_member *x) {
   neo_module *m = b->m;
   neo_def_rec d = *neo_def_at(m, x->def);
@@ -115,7 +115,7 @@ static void add_member(neo_form_builder *b, const neo_member *x) {
       neo_map_set(&b->value, neo_list_at(b->m, d.out, k), value[k].i);
 }
 
-/* The shared axes are those of a member that has no others. */
+/* Adds the shared axes, those of a member that has no others. */
 static void add_shared(neo_form_builder *b) {
   uint32_t n = shared_axes(b);
   for (size_t k = 0; k < b->g->members.n && b->f->axes.n < n; k++) {
@@ -137,7 +137,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
   add_shared(&b);
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);
-  if (!neo_form_is_nested(b.f)) { /* stages have axes in common, which stay where they are */
+  if (!neo_form_is_nested(b.f)) { /* nested stages share axes, which stay */
     neo_form_fuse_stages(m, b.f);
     neo_form_terms(m, b.f);
     neo_form_drop_unit_axes(m, b.f);
@@ -151,7 +151,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
 }
 
 const neo_form *neo_group_form(neo_module *m, const neo_group *g) {
-  neo_group *own = (neo_group *)g; /* a cache is no part of what the group says */
+  neo_group *own = (neo_group *)g; /* const but for its cached form */
   if (!g->form)
     own->form = build(m, g);
   return g->form;

@@ -1,4 +1,4 @@
-/* Private to building a form (build.c): what the definitions of a group become in it. */
+/* Private to the construction of forms (build.c): what definitions of a group become in it. */
 #pragma once
 #include "fusion/form/steps.h"
 
@@ -9,15 +9,15 @@ typedef struct {
   neo_form *f;
   neo_map value;     /* tensor of a member -> its value over its output axes and ACCs */
   neo_map nested;    /* tensor of an inner sum -> its definition */
-  neo_map inner;     /* load of one, in the current stage -> its value there */
-  neo_expr acc[2];   /* what ACC k of the current definition is in the form */
-  neo_expr axis[64]; /* what AXIS k of the current definition is in the form; 0: itself */
+  neo_map inner;     /* load of an inner sum, in the current stage -> its value there */
+  neo_expr acc[2];   /* ACC k of the current definition in the form */
+  neo_expr axis[64]; /* AXIS k of the current definition in the form; 0: itself */
   uint32_t own[64];  /* the definition's axes that are not shared */
   uint32_t n_own;
 } neo_form_builder;
 
-/* The expression with members' values in the place of their loads, and the form's accumulators in
- * the place of the definition's. (values.c) */
+/* The expression with members' values in place of their loads, and the form's accumulators in place
+ * of the definition's. (values.c) */
 neo_expr neo_form_put_in(neo_form_builder *b, neo_expr e);
 /* The expression over flat offsets, for a stage. (values.c) */
 neo_expr neo_form_flatten(neo_form_builder *b, const neo_stage *s, neo_expr e);

@@ -1,10 +1,10 @@
-/* Results that are made under a condition alone: new versions that are the old one elsewhere, partial results (form.h). */
+/* Conditional results: new versions that equal the old one elsewhere, partial results (form.h). */
 #include "fusion/form.h"
 #include "ir/comparison.h"
 
 enum { MOST_CONJUNCTS = 4 };
 
-/* The conjuncts that are over shared axes: each of them has to hold. */
+/* The conjuncts over shared axes, all of which have to hold. */
 static neo_expr over_shared(neo_module *m, const neo_form *f, neo_expr c) {
   neo_expr part[MOST_CONJUNCTS], shared = {0};
   uint32_t n = 0;
@@ -58,7 +58,7 @@ neo_expr neo_form_needed_where(neo_module *m, const neo_form *f) {
   return all;
 }
 
-/* The first conjunct is evaluated before all others, so no other one guards it. */
+/* No other conjunct guards the first one, which is evaluated before all others. */
 bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out) {
   neo_expr part[MOST_CONJUNCTS], where = neo_form_changes_where(m, f);
   uint32_t n = 0;

@@ -1,11 +1,11 @@
-/* Axes of one element are dropped. A value is the same everywhere along such an axis, but the
- * expression still uses it: a copy would be made again inside of a loop of one iteration, and an
- * operand would seem to have rows.
+/* Removal of axes of one element. A value is constant along such an axis, but the expression uses
+ * it: a copy would be repeated in a loop of one iteration, and an operand would seem to have rows.
  *
  *     d.A[b, c, h, w, k < 1] = sum[m, j] D[b, m, j] * F[m*2048 + c*8 + k*8 + j]
+ *     ->
+ *     d.A[b, c, h, w] = sum[m, j] D[b, m, j] * F[m*2048 + c*8 + j]
  *
- * A stage that has own axes keeps one of them: it is what makes it a reduction, or a store in
- * steps. */
+ * A stage with own axes keeps one of them, which makes it a reduction, or a store in steps. */
 #include "fusion/form/steps.h"
 #include <string.h>
 
@@ -54,7 +54,7 @@ void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t 
   replace(m, &r, s);
 }
 
-/* Axis `at` is `value`; those after it move up. */
+/* Replaces axis `at` by `value`; later axes move up. */
 static replacing without(neo_module *m, uint32_t n, uint32_t at, neo_expr value) {
   replacing r = {.n = n};
   r.by[at] = value;

@@ -1,4 +1,6 @@
-/* From indices to offsets: loads by their row-major element, guards as explicit conditions. */
+/* Flattening of indices: loads get row-major offsets, guards become explicit conditions.
+ *
+ *     X[i, j + 1] else 0  of X[8, 4]   ->   select(j + 1 < 4, X[i*4 + j + 1], 0) */
 #include "fusion/form/steps.h"
 #include "ir/prove.h"
 #include "ir/store.h"
@@ -27,7 +29,7 @@ static bool quotient_of(const neo_module *m, neo_expr e, neo_op op, neo_expr *x,
   return neo_expr_is_int(m, neo_expr_arg(m, e, 1), n) && *n > 0;
 }
 
-/* One pair a*n*(x/n) + a*(x%n) of the terms becomes a*x. */
+/* Makes one pair a*n*(x/n) + a*(x%n) of the terms a*x. */
 static bool join_quotient(neo_module *m, neo_linear *l) {
   for (uint32_t i = 0; i < l->n; i++)
     for (uint32_t j = 0; j < l->n; j++) {
@@ -139,7 +141,7 @@ typedef struct {
   neo_facts facts;
 } flattener;
 
-/* cond and (this unless it always holds); a cond of 0 is true. */
+/* cond and goal, without a goal that always holds; a cond of 0 is true. */
 static neo_expr and_unless_proved(flattener *c, neo_module *m, neo_expr cond, neo_expr goal) {
   if (neo_proves(c->p, &c->facts, goal))
     return cond;
@@ -156,7 +158,8 @@ static neo_expr in_range(flattener *c, neo_module *m, neo_tensor t, const neo_ex
   return cond;
 }
 
-/* LOAD_ELSE as a select, while indices say of which dimension they are: bounds of elements may be over these. */
+/* LOAD_ELSE as a select, while indices still belong to dimensions: bounds of elements may be over
+ * these. */
 static neo_expr guard_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   neo_expr index[64];

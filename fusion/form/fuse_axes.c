@@ -1,21 +1,21 @@
-/* Merging axes: two neighbours i, j with constant extent E of j become one axis of extent(i)*E,
- * where every offset, and every comparison of positions, walks them as one (its strides are E*s and s) and nothing else
- * uses them:
+/* Axis fusion (collapse): two neighbours i, j with constant extent E of j become one axis of
+ * extent(i)*E, if every offset and every comparison of positions has strides E*s and s along them,
+ * and nothing else uses them:
  *
  *     Y[n*12544 + p*28 + q] = relu(X[n*12544 + p*28 + q])   ->   Y[x] = relu(X[x])
  *
- * So elementwise work on any rank is one long loop, a reduction over an image one axis. */
+ * Elementwise work of any rank is then one long loop, a reduction over an image one axis. */
 #include "fusion/form/steps.h"
 
 typedef struct {
   neo_form *f;
   uint32_t at;    /* position of the first of the two */
-  int64_t extent; /* of the second */
+  int64_t extent; /* extent of the second */
 } axis_pair;
 
-enum { STAND_IN = 62 }; /* position of the merged axis while the others keep theirs */
+enum { STAND_IN = 62 }; /* position of the fused axis while the others keep theirs */
 
-/* The offset in terms of the merged axis; unchanged if it does not walk the two as one. */
+/* The offset over the fused axis; unchanged if its strides do not fit. */
 static neo_expr fused_offset(const axis_pair *c, neo_module *m, neo_expr e) {
   neo_linear l;
   if (!neo_flat_linear(m, e, &l))
@@ -31,7 +31,7 @@ static neo_expr fused_offset(const axis_pair *c, neo_module *m, neo_expr e) {
   return ok ? neo_linear_expr(m, &l) : e;
 }
 
-/* A comparison of positions, each in terms of the merged axis. */
+/* A comparison of positions over the fused axis. */
 static neo_expr fuse_comparison(const axis_pair *c, neo_module *m, const neo_node *n) {
   neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
   return neo_op2(m, (neo_op)n->op, fused_offset(c, m, a), fused_offset(c, m, b));
@@ -48,7 +48,7 @@ static neo_expr fuse_node(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
-/* ---- a stage over the merged axis */
+/* ---- a stage over the fused axis */
 
 static neo_expr fuse_value(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_rewrite(m, e, fuse_node, ctx);
@@ -98,7 +98,7 @@ static neo_stage copy_stage(neo_module *m, const neo_stage *s) {
   return y;
 }
 
-/* A copy of the stage over the merged axis, or false. */
+/* Copies the stage over the fused axis, if all of it fits. */
 static bool fuse_stage(neo_module *m, const axis_pair *c, const neo_stage *s, neo_stage *out) {
   *out = copy_stage(m, s);
   neo_stage_rewrite(m, out, fuse_value, fuse_offset, (void *)c);
@@ -112,7 +112,7 @@ static bool fuse_stage(neo_module *m, const axis_pair *c, const neo_stage *s, ne
   return true;
 }
 
-/* Both axes start at 0 and the inner one has a constant extent. */
+/* Do both axes start at 0, and has the inner one a constant extent? */
 static bool fusable(const neo_module *m, const neo_axis_rec *outer, const neo_axis_rec *inner,
                     int64_t *extent) {
   int64_t lo;

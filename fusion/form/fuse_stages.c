@@ -1,14 +1,14 @@
-/* Fewer passes over the own axes of a form:
+/* Stage fusion: fewer passes over the own axes of a form.
  *
  *   stage 0  axes i  acc0 = sum a             stage 0  axes i  acc0 = sum a, acc1 = sum b
  *   stage 1  axes i  acc1 = sum b        ->   stage 1  axes i  Y = ..., Z = ...
  *   stage 2  axes i  Y = f(acc0)
  *   stage 3  axes i  Z = g(acc1)
  *
- * A stage that accumulates joins the first one over the same points after all whose accumulators it
- * uses; equal accumulators become one. A stage that stores joins the last one over the same points:
- * values are functions of accumulators and operands, so a later store stores the same. Payloads
- * keep a stage of their own. */
+ * A reducing stage joins the first one over the same points after all stages whose accumulators it
+ * uses; equal accumulators become one. A storing stage joins the last one over the same points:
+ * values depend on accumulators and operands alone, so a later store stores the same. Payloads keep
+ * their stage. */
 #include "fusion/form/steps.h"
 
 typedef struct {
@@ -18,7 +18,7 @@ typedef struct {
   uint32_t *number;   /* acc -> its new number */
 } stage_fuser;
 
-/* ---- which may join */
+/* ---- candidates */
 
 static bool same_points(const neo_stage *a, const neo_stage *b) {
   bool same = a->axes.n == b->axes.n && a->where.i == b->where.i;
@@ -36,7 +36,7 @@ static bool has_payload(const neo_stage *s) {
 
 typedef struct {
   const stage_fuser *g;
-  uint32_t after; /* number of the last stage that is used, + 1 */
+  uint32_t after; /* number of the last stage that it uses, + 1 */
 } uses;
 
 static void find_use(void *ctx, neo_expr e) {
@@ -57,7 +57,7 @@ static void join_accs(stage_fuser *g, uint32_t to, uint32_t from) {
 }
 
 typedef struct {
-  uint32_t stage, acc; /* where an accumulator came from */
+  uint32_t stage, acc; /* origin of an accumulator */
 } source;
 
 static neo_expr renumber(void *ctx, neo_module *m, neo_expr e) {
@@ -70,7 +70,7 @@ static neo_expr renumbered(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_rewrite(m, e, renumber, ctx);
 }
 
-/* The number of an equal one among the first n accumulators of the stage; n: there is none. */
+/* The number of an equal one among the first n accumulators of the stage; n: none. */
 static uint32_t find_equal(const neo_stage *s, uint32_t n, const neo_form_acc *x) {
   for (uint32_t k = 0; k < n; k++)
     if (s->accs.at[k].kind == x->kind && s->accs.at[k].type == x->type &&
@@ -79,7 +79,8 @@ static uint32_t find_equal(const neo_stage *s, uint32_t n, const neo_form_acc *x
   return n;
 }
 
-/* Numbers in the order of stages. old[] are the numbers of the stage's accumulators until now. */
+/* Numbers accumulators in the order of stages. old[] are the old numbers of the stage's
+ * accumulators. */
 static uint32_t number_accs(stage_fuser *g, neo_stage *s, const uint32_t *old, uint32_t first) {
   uint32_t n = 0;
   bool payload = has_payload(s);
@@ -95,8 +96,8 @@ static uint32_t number_accs(stage_fuser *g, neo_stage *s, const uint32_t *old, u
   return first + n;
 }
 
-/* Accumulators that are used stand in earlier stages, so each stage's numbers are known before
- * they are used. */
+/* Numbers all accumulators. Stages use accumulators of earlier ones only, whose numbers are
+ * known. */
 static void number_all(stage_fuser *g, uint32_t (*old)[16], uint32_t n_stages) {
   uint32_t first = 0;
   for (uint32_t k = 0; k < n_stages; k++)
@@ -104,14 +105,14 @@ static void number_all(stage_fuser *g, uint32_t (*old)[16], uint32_t n_stages) {
   for (uint32_t k = 0; k < n_stages; k++) {
     neo_stage *s = &g->f->stages.at[k];
     neo_stage rest = *s;
-    rest.accs.n = 0; /* done */
+    rest.accs.n = 0; /* joined */
     neo_stage_rewrite(g->m, &rest, renumbered, renumbered, g);
     s->where = rest.where;
   }
   g->f->n_accs = first;
 }
 
-/* ---- the whole */
+/* ---- the whole form */
 
 enum { MOST_STAGES = 32, MOST_ACCS = 16 };
 

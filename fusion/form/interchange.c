@@ -1,13 +1,14 @@
-/* The innermost axis of a sum of products: one along which some operand lies in memory.
+/* Loop interchange: the innermost axis of a sum of products becomes one along which an operand is
+ * contiguous.
  *
  *     sum[t, k, p, q] D[k*288 + p*48 + q*8 + t] * F[...]   ->   sum[k, p, q, t] ...
  *
- * The gradient of a convolution whose result lies across several tensors has its sum in the order
- * of the forward pass, in which each step would touch another cache line of every operand. A sum
- * has no order. The interchange is made in the form, so that schedules, copies and costs see one order.
+ * The gradient of a convolution whose result is spread over several tensors has the axis order of
+ * the forward pass, in which each step would touch another cache line of every operand. A sum may
+ * be reordered; the interchange is in the form, so that schedules, copies and costs see one order.
  *
- * Only a stage with one float sum of a product, whose bounds are constants and whose condition
- * reads nothing, is changed, and only where no operand lies along its last axis. */
+ * It applies to a stage with one float sum of a product, constant bounds and a condition that reads
+ * nothing, if no operand is contiguous along its last axis. */
 #include "fusion/form/steps.h"
 
 typedef struct {
@@ -41,7 +42,7 @@ static bool may_interchange(neo_module *m, const neo_stage *s) {
   return true;
 }
 
-/* Own axis `from` becomes the last one. */
+/* Makes own axis `from` the last one. */
 static void make_last(neo_module *m, const neo_form *f, neo_stage *s, uint32_t from) {
   uint32_t first = (uint32_t)f->axes.n, n = (uint32_t)s->axes.n;
   neo_expr by[NEO_FORM_MAX_AXES] = {{0}};

@@ -1,15 +1,15 @@
-/* Where in each tensor a form begins. Layers of one network differ in nothing but the slice that
- * they read of a stacked parameter, steps of an unrolled cell in the slice of time:
+/* Rebasing: offsets of a form count from its least element in each tensor. Layers of one network
+ * differ only in the slice of a stacked parameter, steps of an unrolled cell in the slice of time:
  *
  *     Y[j] = sum[i] X[i]*W[i*128 + j + 16384]   ->   Y[j] = sum[i] X[i]*W'[i*128 + j]
  *
- * with W' the memory of W from element 16384 on, which the plan puts in the kernel's arguments.
- * So all of them have one kernel.
+ * W' is the memory of W from element 16384 on, which the plan passes to the kernel. All layers then
+ * share one kernel.
  *
- * A tensor is closed if every access lies inside of it wherever the axes are in their ranges. Then
- * its length is of no account to the kernel, and the least offset, if it is known, is taken off all
- * offsets. What bounds and conditions read is never closed: it is also read where they do not hold,
- * behind a comparison with the length. */
+ * A tensor is closed if every access is inside of it for all points of the ranges. Its length then
+ * does not matter to the kernel, and the least offset, if known, is subtracted from all. Tensors
+ * that bounds and conditions read are never closed: such reads also run where they do not hold,
+ * after a comparison with the length. */
 #include "fusion/form/steps.h"
 #include "ir/prove.h"
 
@@ -45,7 +45,7 @@ bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_
          neo_proves_index(p, facts, neo_flat_at(m, load), neo_tensor_elements(m, t));
 }
 
-/* ---- finding */
+/* ---- finding offsets */
 
 static neo_form_access *access_add(rebasing *c, neo_tensor t) {
   neo_form_access *w = access_of(c->f, t);
@@ -99,7 +99,7 @@ static void note_stage(rebasing *c, const neo_stage *s) {
   }
 }
 
-/* ---- taking off */
+/* ---- subtracting them */
 
 static neo_expr lowered(const rebasing *c, neo_tensor t, neo_expr at) {
   int64_t base = neo_form_base(c->f, t);

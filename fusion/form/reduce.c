@@ -1,5 +1,5 @@
 /* Stages of reductions: reducers as accumulators, bounds over shared axes as conditions, and inner
- * sums as stages of their own. */
+ * sums as stages. */
 #include "fusion/form/builder.h"
 #include <assert.h>
 
@@ -16,7 +16,7 @@ static neo_expr add_acc(neo_form_builder *b, neo_stage *s, neo_reducer kind, neo
   return neo_acc_ref(b->m, t, b->f->n_accs++);
 }
 
-/* cond and each bound <= AXIS (below), or AXIS < each bound, of a maximum (minimum) of bounds. */
+/* cond and each bound <= AXIS (below), or AXIS < each bound, for a maximum (minimum) of bounds. */
 static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_expr axis,
                            bool below) {
   neo_op op = (neo_op)neo_expr_node(m, bound)->op;
@@ -25,13 +25,13 @@ static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_exp
     return and_bounds(m, and_bounds(m, cond, first, axis, below), second, axis, below);
   }
   if (neo_expr_is_int(m, bound, &(int64_t){0}))
-    return cond; /* in the constant range */
+    return cond; /* implied by the constant range */
   neo_expr c = below ? neo_op2(m, NEO_OP_LE, bound, axis) : neo_op2(m, NEO_OP_LT, axis, bound);
   return cond.i ? neo_op2(m, NEO_OP_AND, cond, c) : c;
 }
 
-/* Bounds over shared axes become a condition on a constant range, so that those axes are free to be
- * lanes; the lowering turns conditions into bounds again where they are not:
+/* Relaxes bounds over shared axes to a condition on a constant range, so that those axes may be
+ * lanes; the lowering makes bounds of conditions again where they are not:
  *
  *     r in max(0, h - 13)..min(3, h + 2)   ->   r in 0..3 where h - 13 <= r and r < h + 2 */
 static neo_expr relax(neo_form_builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position,
@@ -56,8 +56,7 @@ static neo_expr relax(neo_form_builder *b, const neo_stage *s, neo_axis_rec *x, 
   return cond;
 }
 
-/* Does a range further in than axis k read memory? What it reads is only in range where the ranges
- * around it hold. */
+/* Does a range inside of axis k read memory, which is in range only where the outer ranges hold? */
 static bool protects(const neo_form_builder *b, const neo_def_rec *d, uint32_t k) {
   for (uint32_t i = k + 1; i < d->axes.n; i++) {
     const neo_axis_rec *x = neo_def_axis(b->m, d, i);
@@ -80,7 +79,7 @@ static neo_stage begin_stage(neo_form_builder *b, const neo_def_rec *d) {
       cond = relax(b, &s, &x, k, cond);
     NEO_PUSH(b->m->arena, &s.axes, x);
   }
-  s.where = cond; /* the condition is only read where the bounds hold */
+  s.where = cond; /* the condition may rely on the bounds */
   neo_expr where = neo_form_flatten(b, &s, neo_form_put_in(b, d->where));
   if (where.i && !(neo_expr_is_int(b->m, where, &c) && c))
     s.where = cond.i ? neo_op2(b->m, NEO_OP_AND, cond, where) : where;
@@ -102,8 +101,8 @@ static void add_logsumexp(neo_form_builder *b, const neo_def_rec *d, neo_expr bo
   b->acc[0] = neo_cast(m, neo_expr_type(m, body), y);
 }
 
-/* Points of the definition's reduction where its axes have independent bounds and no condition; 0
- * otherwise. */
+/* Points of the definition's reduction, if its axes have independent bounds and no condition; else
+ * 0. */
 static neo_expr plain_count(neo_form_builder *b, const neo_def_rec *d) {
   neo_module *m = b->m;
   neo_expr n = neo_const_i64(m, 1);
@@ -133,8 +132,8 @@ static void add_mean(neo_form_builder *b, const neo_def_rec *d, neo_expr body) {
   b->acc[1] = n;
 }
 
-/* Does a result say which point won? If not, the form has an accumulator for the winner's value
- * alone. */
+/* Does a result use the winner's position? If not, one accumulator for the winner's value is
+ * enough. */
 static bool wants_payload(const neo_form_builder *b, const neo_def_rec *d) {
   bool wants = false;
   for (uint32_t k = 0; k < d->finish.n; k++)
@@ -153,8 +152,8 @@ static void add_simple(neo_form_builder *b, const neo_def_rec *d, const neo_expr
 
 /* ---- inner sums */
 
-/* Adds the stage of an inner sum at its place in the body of the current definition: over the axes of
- * that reduction, then its own. Returns its value. */
+/* Adds the stage of an inner sum in the current body: over the axes of that reduction, then its
+ * own. Returns its value. */
 static neo_expr inner_sum(neo_form_builder *b, const neo_def_rec *host, const neo_def_rec *d,
                           const neo_expr *index) {
   neo_module *m = b->m;
@@ -171,7 +170,7 @@ static neo_expr inner_sum(neo_form_builder *b, const neo_def_rec *host, const ne
     x.lo = neo_form_flatten(b, &s, own ? lo : neo_expr_subst_axes(m, lo, by, d->axes.n));
     x.hi = neo_form_flatten(b, &s, own ? hi : neo_expr_subst_axes(m, hi, by, d->axes.n));
     if (own && !protects(b, host, k))
-      relax(b, &s, &x, k, (neo_expr){0}); /* as around it, where the condition is */
+      relax(b, &s, &x, k, (neo_expr){0}); /* as in the outer reduction, which has the condition */
     NEO_PUSH(m->arena, &s.axes, x);
   }
   neo_expr body = wide(m, neo_form_put_in(b, neo_list_expr(m, d->body, 0)));
@@ -205,7 +204,7 @@ static neo_expr nested_node(void *ctx, neo_module *m, neo_expr e) {
   return y;
 }
 
-/* A body with stages for the inner sums in it. */
+/* The body, with stages for its inner sums. */
 static neo_expr put_nested(neo_form_builder *b, const neo_def_rec *host, neo_expr body) {
   nesting c = {b, host};
   return b->nested.n ? neo_expr_rewrite(b->m, body, nested_node, &c) : body;

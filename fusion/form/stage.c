@@ -1,4 +1,4 @@
-/* Stages of a form: their axes, their expressions, and what they are. */
+/* Queries on stages of forms: axes, expressions, kinds. */
 #include "fusion/form/steps.h"
 #include <assert.h>
 #include <math.h>

@@ -1,27 +1,27 @@
-/* An axis of groups is two axes:
+/* Strip-mining: an axis of groups becomes two axes.
  *
  *     y[x, i < 480] = sum[c] A[x*120 + (i/160)*40 + c] * F[(i/160)*6400 + c*160 + i%160]
  *     ->
  *     y[x, g < 3, k < 160] = sum[c] A[x*120 + g*40 + c] * F[g*6400 + c*160 + k]
  *
- * A convolution in groups reads one operand by the group alone. Where its channels are one axis,
- * that operand moves along it by jumps, no other axis is free of it, and tiles find neither rows
- * nor columns. As two axes every offset is a sum of multiples, a group is a product like any other.
+ * A grouped convolution reads one operand by the group alone. With channels as one axis that
+ * operand has jumps along it, no other axis is free of it, and tiles find neither rows nor columns.
+ * With two axes every offset is affine, and a group is a product like any other.
  *
- * A shared axis is cut where some load has its quotient by n, but neither the axis itself nor its
- * remainder; n divides its extent, and no other quotient or remainder of it occurs. (Weights in
- * tiles, read at i/16 and i%16, stay: see transform/prepack.c.) Only reductions gain by it. */
+ * A shared axis is split if some load has its quotient by n, but neither the axis nor its
+ * remainder; n divides its extent, and no other quotient or remainder of it occurs. (Packed
+ * weights, read at i/16 and i%16, stay: see transform/prepack.c.) Only reductions gain by it. */
 #include "fusion/form/steps.h"
 
-enum { LEAST_GROUP = 8 }; /* elements: fewer are no lanes */
+enum { LEAST_GROUP = 8 }; /* elements of a group; fewer are no lanes */
 
-/* ---- where to cut */
+/* ---- finding the factor */
 
 typedef struct {
   neo_module *m;
   uint32_t axis;
-  int64_t by;   /* of quotients and remainders so far; 0: none */
-  bool several; /* these differ, or are of more than the axis */
+  int64_t by;   /* divisor of quotients and remainders so far; 0: none */
+  bool several; /* several divisors, or an operand other than the axis */
 } divisor_search;
 
 static void find_divisor(void *ctx, neo_expr e) {
@@ -37,7 +37,7 @@ static void find_divisor(void *ctx, neo_expr e) {
     c->by = by;
 }
 
-/* Is there a load that knows the quotient alone? */
+/* Looks for a load with the quotient alone. */
 typedef struct {
   neo_module *m;
   neo_expr axis, quotient, remainder;
@@ -77,10 +77,10 @@ static int64_t group_of(neo_module *m, const neo_form *f, uint32_t at) {
   return g.found ? d.by : 0;
 }
 
-/* ---- cutting */
+/* ---- splitting */
 
 typedef struct {
-  neo_expr whole, group, element; /* n*group + element, and its strips */
+  neo_expr whole, group, element; /* n*group + element, and both axes */
 } strips;
 
 static neo_expr replace_divided(void *ctx, neo_module *m, neo_expr e) {

@@ -1,21 +1,21 @@
-/* Terms of a sum of exponentials, where the kernel has the sum:
+/* Reuse of exponentials: in a kernel that computes their sum, a quotient by the sum uses its terms.
  *
  *     acc1 = sum exp(x - m)                       acc1 = sum exp(x - m)
  *     Y = exp(x - (m + log(acc1)))          ->    Y = exp(x - m) * (1/acc1)
  *
- * Softmax is written by its logarithm, as is every gradient of a logsumexp: in a kernel that has
- * the sum, the exponential is that of the sum's terms, and a schedule may keep it
- * (schedule/row_stash.h). It is also more accurate: m + log(acc1) is not rounded. Only in a row with an
- * infinity, which has a NaN in any case, large finite elements may become NaN as well.
+ * Softmax is written by its logarithm, and so is every gradient of a logsumexp. The exponential
+ * becomes a term of the sum, which a schedule may store (schedule/row_stash.h). It is also more
+ * accurate: m + log(acc1) is not rounded. Only in a row with an infinity, which has a NaN anyway,
+ * large finite elements may become NaN as well.
  *
- * What is read has to be a term of the sum: beside its range, or where its condition does not hold, x may be far
- * above m, and exp(x - m) infinite where the quotient is not. */
+ * The point has to be a term of the sum: outside of its range or condition x may be far above m,
+ * and exp(x - m) infinite where the quotient is not. */
 #include "fusion/form/steps.h"
 
 typedef struct {
   neo_form *f;
-  const neo_stage *stage; /* at hand; those before have the accumulators */
-  neo_expr holds;         /* where the expression at hand is evaluated; 0: always */
+  const neo_stage *stage; /* current stage; earlier ones have the accumulators */
+  neo_expr holds;         /* condition under which the current expression is evaluated; 0: always */
 } terms;
 
 static const neo_stage *stage_of(const neo_form *f, uint32_t acc) {
@@ -27,7 +27,7 @@ static const neo_stage *stage_of(const neo_form *f, uint32_t acc) {
   return NULL;
 }
 
-/* ---- what is a term */
+/* ---- recognising terms */
 
 /* Is `part` a conjunct of `all`? */
 static bool is_part(neo_module *m, neo_expr all, neo_expr part) {
@@ -45,7 +45,7 @@ static bool says(neo_module *m, neo_expr all, neo_expr condition) {
          says(m, all, neo_expr_arg(m, condition, 0)) && says(m, all, neo_expr_arg(m, condition, 1));
 }
 
-/* Is the body of stage `sum` at the point at hand, of which it uses these axes, one of its terms? */
+/* Is the body of stage `sum` at the current point, which has these axes, one of its terms? */
 static bool is_term(const terms *t, neo_module *m, const neo_stage *sum, neo_expr body) {
   size_t first = t->f->axes.n;
   bool is = says(m, t->holds, sum->where);
@@ -59,7 +59,7 @@ static bool is_term(const terms *t, neo_module *m, const neo_stage *sum, neo_exp
 
 /* ---- terms */
 
-/* `log` is LOG(ACC k), acc k the sum of exp(x - base): exp(x - base)/acc k. */
+/* `log` is LOG(ACC k), acc k the sum of exp(x - base): the result is exp(x - base)/acc k. */
 static neo_expr term(const terms *t, neo_module *m, neo_expr x, neo_expr base, neo_expr log) {
   neo_expr none = {0};
   if (neo_expr_node(m, log)->op != NEO_OP_LOG)
@@ -93,7 +93,7 @@ static neo_expr rewrite(void *ctx, neo_module *m, neo_expr e) {
   return y.i ? y : e;
 }
 
-/* The expression, under what its selects ask before anything else. */
+/* Rewrites the expression, with conditions of its selects in t->holds. */
 static neo_expr rewritten(terms *t, neo_module *m, neo_expr e) {
   if (neo_expr_node(m, e)->op != NEO_OP_SELECT)
     return neo_expr_rewrite(m, e, rewrite, t);

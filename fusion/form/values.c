@@ -1,4 +1,4 @@
-/* Values of members in the place of their loads. */
+/* Substitution of members' values for their loads. */
 #include "fusion/form/builder.h"
 
 static neo_expr in_range(neo_module *m, neo_tensor t, const neo_expr *index) {

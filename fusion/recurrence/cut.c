@@ -1,5 +1,5 @@
-/* Where conditions of a definition change along one of its axes. A condition is a comparison, or the
- * range of a guarded read, that is linear in the axis with coefficient 1 or -1:
+/* Positions at which conditions of a definition change along one of its axes. A condition is a
+ * comparison, or the range of a guarded read, that is linear in the axis with coefficient 1 or -1:
  *
  *   select(j > i, 0, ...)    along i    changes at j
  *   h[t - 1] else h0         along t    changes at 1 */
@@ -13,7 +13,8 @@ typedef struct {
   uint32_t n, most;
 } cutter;
 
-/* What is left of a condition without the axis: is it over sizes, and of a loop's index if it has to be? */
+/* Is the rest of the condition, without the axis, over sizes, and over a loop's index if
+ * required? */
 static bool is_cut(const cutter *c, const neo_linear *l) {
   const neo_module *m = c->o->m;
   bool of_loop = false;
@@ -34,7 +35,8 @@ static void add_cut(cutter *c, neo_expr at) {
     c->cut[c->n++] = at;
 }
 
-/* f < 0 changes along the axis; `least`, the least f of what follows if it grows, is 0 for <, 1 for <=. */
+/* Adds the cut of f < 0; `least` is the least f of the part after it if f grows: 0 for <, 1 for
+ * <=. */
 static void add_bound(cutter *c, neo_expr f, int64_t least) {
   neo_module *m = c->o->m;
   neo_linear l, axis, rest;

@@ -37,13 +37,13 @@
 
 typedef struct {
   outliner *o;
-  const neo_order_step *loop[OUTLINE_FOLDS]; /* the outermost first; the last one ends early */
+  const neo_order_step *loop[OUTLINE_FOLDS]; /* outermost first; the last one exits early */
   uint32_t n_loops;
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
   /* By tensor: an index is made of it, which is read where a select does not take it, too. */
   const bool *steers;
-  const bool *outside; /* by tensor: it is needed outside of the group */
+  const bool *outside; /* by tensor: needed outside of the group */
   neo_tensor alive;
   neo_def maker; /* of alive, in the loop; 0: it is outside, and all of it is there before */
   uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop */
@@ -52,8 +52,8 @@ typedef struct {
   bool *read_after, *read_last;
   int64_t n;       /* dead iterations that run */
   bool *skipped;   /* by definition: dead iterations skip it */
-  bool *ends;      /* by definition: all of its elements are stored, and the last one is read */
-  bool fills;      /* alive is false where nothing ran is read */
+  bool *ends;      /* by definition: all elements are stored, and the last one is read */
+  bool fills;      /* elements of alive without an iteration are read: they become false */
   bool predicated; /* leaves ask: the loop does not end */
   neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
 } early_exit;
@@ -67,17 +67,17 @@ static inline uint32_t early_exit_axis(const early_exit *q) {
 }
 
 /* ---- early_exit_condition.c */
-/* Finds q->alive: a loop that runs up makes it, one that runs down reads it of others. */
+/* Finds q->alive: a loop that runs up computes it, one that runs down reads it. */
 bool early_exit_find_condition(early_exit *q);
-/* The definition among the loop's that makes the tensor, whole; null: there is none. */
+/* The loop's member that computes the whole tensor; null: there is none. */
 const neo_order_member *early_exit_maker(const early_exit *q, uint32_t tensor);
-/* How many iterations of loop `level` before the one of definition x's point an element of `made`
- * is made, at `read`; false: it is no constant. */
+/* The iterations of loop `level` between the element of `made` at `read` and the point of
+ * definition x; false: not a constant. */
 bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def made,
                          neo_expr read, int64_t *d);
 /* Is it the condition of the iteration of x's point? */
 bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e);
-/* Is the member's element, in a dead iteration, what it was in the one before? */
+/* Has the member's element, in a dead iteration, its value of the iteration before? */
 bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x);
 
 /* ---- early_exit_reads.c: finds q->read_after and q->read_last. */
@@ -87,7 +87,7 @@ void early_exit_find_readers(early_exit *q);
 bool early_exit_find_skipped(early_exit *q, const neo_tree *t);
 
 /* ---- early_exit_tree.c */
-/* In which iteration of loop `level` the instance is; where that is, in positions of definition
+/* The iteration of loop `level` that the instance is in; *where: in positions of definition
  * `of`. */
 neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x);
 neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
@@ -96,7 +96,7 @@ bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index);
 const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
 
 /* ---- early_exit_ends.c */
-/* Makes q->last, if somebody asks. */
+/* Defines q->last, if it is read. */
 void early_exit_note_last(early_exit *q);
 /* last[.., r] = r, in one cell, in the iteration that x, of the condition, is in */
 outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x);

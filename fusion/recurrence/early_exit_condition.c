@@ -1,5 +1,5 @@
-/* Which condition a loop ends by, and what keeps its value once that fails (early_exit.h). In a
- * dead iteration, which is not the first one,
+/* The condition of an early exit, and definitions that keep their value after it fails
+ * (early_exit.h). In a dead iteration that is not the first one,
  *
  *     e[r] = select(alive[r], f(h[r-1]), kept[r])  ->  kept[r]  ->  (e[r-1] else e0)  ->  e[r-1]
  *     kept[r] = (e[r - 1] else e0) */
@@ -8,7 +8,7 @@
 
 enum { MOST_COPIES = 4 };
 
-/* ---- where an element is made */
+/* ---- iterations of elements */
 
 const neo_order_member *early_exit_maker(const early_exit *q, uint32_t tensor) {
   neo_list pieces = neo_tensor_at(q->o->m, (neo_tensor){tensor})->pieces;
@@ -28,8 +28,8 @@ bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def
                               : outline_distance(o, at, made_at, d);
 }
 
-/* Is it a read, at definition x's point, of an element that was made `back` iterations before, in
- * the same ones of the loops around? */
+/* Is it a read, at definition x's point, of an element made `back` iterations before, in the same
+ * iterations of the outer loops? */
 static bool is_read_back(const early_exit *q, neo_def x, neo_expr e, int64_t back) {
   const neo_node *n = neo_expr_node(q->o->m, e);
   const neo_order_member *made = outline_is_read(n) ? early_exit_maker(q, n->attr) : NULL;
@@ -48,7 +48,7 @@ typedef struct {
   neo_def reader;
 } condition_look;
 
-/* Takes a condition that the reader, of the loop, reads at its own point. */
+/* Notes a condition that a reader in the loop reads at its own point. */
 static void look_condition(void *ctx, neo_expr e) {
   const condition_look *look = ctx;
   early_exit *q = look->q;
@@ -95,9 +95,9 @@ bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e) {
   return is;
 }
 
-/* ---- what keeps its value */
+/* ---- definitions that keep their value */
 
-/* The value of what is read, at x's point, if it is computed from elements alone; 0: it is not. */
+/* The value of the read element at x's point, if it is made of elements alone; 0: it is not. */
 static neo_expr copied_value(const early_exit *q, neo_def x, neo_expr read) {
   neo_module *m = q->o->m;
   const neo_node *n = neo_expr_node(m, read);
@@ -122,7 +122,7 @@ static neo_expr dead_node(void *ctx, neo_module *m, neo_expr e) {
   return early_exit_is_condition(k->q, k->x, e) ? neo_const_bool(m, false) : e;
 }
 
-/* Without terms that are 0. */
+/* The expression without terms of 0. */
 static neo_expr without_zeros(neo_module *m, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   if (op == NEO_OP_NEG) {
@@ -138,7 +138,7 @@ static neo_expr without_zeros(neo_module *m, neo_expr e) {
   return neo_expr_is_zero(m, a) && op == NEO_OP_ADD ? b : neo_op2(m, op, a, b);
 }
 
-/* That the iteration of x's point is not the first one. */
+/* The condition that the iteration of x's point is not the first one. */
 static neo_expr is_later(const early_exit *q, neo_def x) {
   neo_module *m = q->o->m;
   uint32_t axis = outline_member(early_exit_loop(q), x)->axis;
@@ -148,7 +148,7 @@ static neo_expr is_later(const early_exit *q, neo_def x) {
                                   : neo_op2(m, NEO_OP_LE, one, at);
 }
 
-/* The value of an expression at x's point in a dead iteration that is not the first one. */
+/* The value of an expression at x's point in a dead iteration other than the first one. */
 static neo_expr dead_value(const early_exit *q, neo_def x, neo_expr e) {
   neo_module *m = q->o->m;
   neo_expr later = is_later(q, x);

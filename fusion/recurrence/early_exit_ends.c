@@ -1,6 +1,6 @@
-/* What is written before and after each run of a loop that ends early (early_exit.h): where nothing
- * ran alive is false, and of what is stored whole the last element is that of the last iteration
- * that ran.
+/* Writes before and after each run of a loop with an early exit (early_exit.h): alive becomes false
+ * where nothing ran, and the last element of a tensor that is stored whole becomes that of the last
+ * iteration that ran.
  *
  *     band t                       band t
  *       band r                       leaf alive[t, ..] = false
@@ -29,7 +29,7 @@ static neo_tensor define_cell(early_exit *q, const char *what) {
   t.name = neo_tensor_fresh_name(m, what, neo_name_text(m->names, alive->name));
   neo_tensor cell = neo_tensor_add(m, t);
   for (uint32_t k = 0; k < q->n_loops; k++) {
-    r.fold[k] = (outline_fold){q->axis[k], 1, q->loop[k]};
+    r.fold[k] = (outline_fold){q->axis[k], 1, q->loop[k], false};
     extent[k] = outline_number(o, 1).i;
   }
   t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
@@ -49,7 +49,7 @@ void early_exit_note_last(early_exit *q) {
   q->last = asked ? define_cell(q, "last") : (neo_tensor){0};
 }
 
-/* A copy of an instance that writes this in place of its definition's value. */
+/* A copy of an instance with this value in place of its definition's. */
 static outline_instance *writing(const early_exit *q, const outline_instance *x, neo_expr value) {
   outline_instance *y = NEO_NEW(q->o->a, outline_instance);
   *y = *x;
@@ -74,7 +74,7 @@ static neo_expr read_cell(const early_exit *q, neo_tensor cell, neo_span span) {
 
 /* ---- what is written */
 
-/* h[.., L - 1] = h[.., last], where x makes an element of h */
+/* h[.., L - 1] = h[.., last], for an x that makes an element of h */
 static outline_instance *end_of(const early_exit *q, const outline_instance *x) {
   const outliner *o = q->o;
   neo_module *m = o->m;
@@ -92,7 +92,7 @@ static outline_instance *end_of(const early_exit *q, const outline_instance *x) 
   return y;
 }
 
-/* alive[.., ..] = false, along the loop, where x makes an element of it */
+/* alive[.., ..] = false, along the loop, for an x that makes an element of it */
 static outline_instance *fill_of(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
   outline_instance *y = writing(q, x, neo_const_bool(m, false));
@@ -151,7 +151,7 @@ static const outline_instance *instance_in(const early_exit *q, const neo_tree *
   return x;
 }
 
-/* Adds what is written before the run, which is in `t`. */
+/* Adds the writes before the run, which is in `t`. */
 static void add_fill(const early_exit *q, neo_trees *to, const neo_tree *t, neo_expr run) {
   const outline_instance *x = q->fills ? instance_in(q, t, q->maker, run) : NULL;
   neo_trees in = {0};
@@ -161,7 +161,7 @@ static void add_fill(const early_exit *q, neo_trees *to, const neo_tree *t, neo_
   NEO_PUSH(q->o->a, to, neo_tree_guard(q->o->a, neo_const_bool(q->o->m, true), in.at[0]));
 }
 
-/* Adds what is written after the run, which is in `t`. */
+/* Adds the writes after the run, which is in `t`. */
 static void add_ends(const early_exit *q, neo_trees *to, const neo_tree *t, neo_expr run) {
   const neo_order_step *loop = early_exit_loop(q);
   neo_module *m = q->o->m;
@@ -178,7 +178,7 @@ static void add_ends(const early_exit *q, neo_trees *to, const neo_tree *t, neo_
     NEO_PUSH(q->o->a, to, neo_tree_guard(q->o->a, some, neo_tree_sequence(q->o->a, &in)));
 }
 
-/* A run may have parts in several of the trees, which are all of `t`. */
+/* Handles a run with parts in several of the trees, which are all of `t`. */
 static const neo_tree *with_ends(const early_exit *q, const neo_tree *t, const neo_trees *parts) {
   neo_trees out = {0};
   runs *of = NEO_NEW_ARRAY(q->o->a, runs, parts->n + 1);

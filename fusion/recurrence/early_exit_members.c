@@ -1,12 +1,12 @@
-/* Which definitions dead iterations skip (early_exit.h): what nobody reads of them, and what keeps
- * its value.
+/* Definitions that dead iterations skip (early_exit.h): those that nobody reads there, and those
+ * that keep their value.
  *
  *     band r                                     band r
  *       leaf alive[r] next[r] h[r] s[r]            leaf alive[r] next[r] s[r]
  *     leaf y: h[L - 1]                     ->      leaf h[r], skipped
  *     leaf z[r]: s[r]                            leaf y, z[r]
  *
- * s, and of what it reads all that does not keep its value, is made in all iterations. */
+ * s, and all of its operands that do not keep their value, are computed in all iterations. */
 #include "fusion/recurrence/early_exit.h"
 
 static int64_t slices_of(const early_exit *q, uint32_t tensor) {
@@ -51,22 +51,22 @@ static bool is_in_iterations(const early_exit *q, const neo_tree *t) {
   return is;
 }
 
-/* ---- what is made in all iterations */
+/* ---- definitions that run in all iterations */
 
 typedef struct {
   early_exit *q;
   neo_def x;   /* the reader */
-  bool chosen; /* the read is where the iteration runs */
+  bool chosen; /* the read is conditional on the iteration */
   bool more;
 } need_look;
 
-/* Has it, n iterations after the last one, the value that this one gave it? */
+/* Has it, n iterations after the last one, the value of the last one? */
 static bool stays(const early_exit *q, const neo_order_member *x) {
   int64_t n = slices_of(q, neo_list_at(q->o->m, neo_def_at(q->o->m, x->def)->out, 0));
   return n > 0 && n <= q->n && early_exit_is_unchanged(q, x);
 }
 
-/* A float need not be there where a select does not take it; an integer may be an index. */
+/* A float may be missing where a select does not take it; an integer may be an index. */
 static void need_read(void *ctx, neo_expr e) {
   need_look *k = ctx;
   early_exit *q = k->q;
@@ -105,7 +105,7 @@ static void need_reads(need_look *k) {
     need_expr(k, neo_list_expr(m, d.finish, i));
 }
 
-/* What runs in all iterations has there what it reads; false: nothing is skipped. */
+/* Adds the operands of definitions that run in all iterations; false: nothing is skipped. */
 static bool close_needed(early_exit *q) {
   const neo_order_step *loop = early_exit_loop(q);
   need_look k = {.q = q, .more = true};
@@ -126,7 +126,7 @@ static bool close_needed(early_exit *q) {
 
 /* ---- loops that begin with dead iterations */
 
-/* Reads of earlier iterations, of what they need not have. */
+/* Checks reads of earlier iterations, which may not have run. */
 static void look_earlier(void *ctx, neo_expr e) {
   need_look *k = ctx;
   const early_exit *q = k->q;
@@ -137,7 +137,7 @@ static void look_earlier(void *ctx, neo_expr e) {
     k->more = k->more || !early_exit_distance(q, q->n_loops - 1, k->x, made->def, e, &d) || d != 0;
 }
 
-/* Need none of the loop's dead iterations run but the first n? */
+/* Need only the first n dead iterations of the loop run? */
 static bool begins_late(early_exit *q) {
   const neo_order_step *loop = early_exit_loop(q);
   need_look look = {.q = q, .more = q->predicated};

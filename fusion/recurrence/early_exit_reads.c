@@ -1,17 +1,16 @@
-/* Who reads what a loop that ends early makes (early_exit.h): iterations of it read what an earlier
- * one made, and others
+/* Readers of a loop with an early exit (early_exit.h): its iterations, which read earlier ones, and
+ * others:
  *
  *     y[t] = h[t, L - 1]                                 the last element
- *     z[t, r] = select(r < rounds[t], h[t, r], 0)        those of iterations that ran
- *     s[t, r] = h[t, r]                                  all of them: none of h is skipped
- */
+ *     z[t, r] = select(r < rounds[t], h[t, r], 0)        elements of iterations that ran
+ *     s[t, r] = h[t, r]                                  all elements: h is not skipped */
 #include "fusion/recurrence/early_exit.h"
 #include "ir/guarded_read.h"
 #include "ir/needed.h"
 #include "ir/trip_count.h"
 
-/* Where an element that is read was made: positions along the loops, of a definition whose delays
- * are 0 if `plain`. */
+/* The iterations of an element that is read: positions along the loops, of a definition whose
+ * delays are 0 if `plain`. */
 typedef struct {
   neo_expr at[OUTLINE_FOLDS];
   bool plain;
@@ -44,8 +43,8 @@ static bool has_run(const early_exit *q, neo_tensor rounds, neo_def reader,
   return neo_prove(q->o->p, &facts, goal, NULL) == NEO_PROVED;
 }
 
-/* Does the condition fail in dead iterations: is it alive[.., r], of an element that was made at r
- * or before? */
+/* Does the condition fail in dead iterations: is it alive[.., r] of an element made at r or
+ * before? */
 static bool tells_run(const early_exit *q, const place *p, neo_expr condition) {
   neo_module *m = q->o->m;
   const neo_node *n = neo_expr_node(m, condition);
@@ -61,7 +60,7 @@ static bool tells_run(const early_exit *q, const place *p, neo_expr condition) {
   return tells;
 }
 
-/* Is it read where alive says so, or by who is needed there alone? */
+/* Is it read under such a condition, or by a definition that is needed only under one? */
 static bool asks(const early_exit *q, neo_def reader, const neo_guarded_read *g, const place *p) {
   const neo_conditions *c = q->o->options ? q->o->options->needed : NULL;
   bool is = false;
@@ -105,7 +104,7 @@ static bool hands_on(const early_exit *q, neo_tensor rounds, neo_def d, const pl
   return on;
 }
 
-/* In the loop an iteration reads what it, or an earlier one, has made. */
+/* Is it a read in the loop of this iteration or an earlier one? */
 static bool is_within(const early_exit *q, neo_def reader, neo_expr read) {
   const neo_order_member *made = early_exit_maker(q, neo_expr_node(q->o->m, read)->attr);
   bool within = outline_member(early_exit_loop(q), reader) != NULL;
@@ -127,7 +126,7 @@ static bool is_of_last(const early_exit *q, neo_expr read) {
   return outline_distance(q->o, extent, at, &apart) && apart == 1;
 }
 
-/* The tensors that the loop makes; or of these those that are needed outside of the group. */
+/* Tensors of the loop; or those of them that are needed outside of the group. */
 static const bool *made_in(const early_exit *q, bool stored) {
   const neo_order_step *loop = early_exit_loop(q);
   const neo_module *m = q->o->m;
@@ -142,7 +141,7 @@ static const bool *made_in(const early_exit *q, bool stored) {
   return made;
 }
 
-/* Notes what the definition reads of others than the iterations that run. */
+/* Notes reads by others than the iterations that run. */
 static void note_reader(early_exit *q, neo_tensor rounds, const bool *made, neo_def d) {
   neo_guarded_reads all = {0};
   neo_guarded_reads_of(q->o->m, d, made, q->o->a, &all);

@@ -1,6 +1,6 @@
-/* The tree with exits and guards (early_exit.h). Each leaf that is skipped gets a guard; guards of
- * one condition, which is one iteration's, are joined; and a band whose whole iteration is under
- * one ends early:
+/* The tree with exits and guards (early_exit.h). Each skipped leaf gets a guard; adjacent guards
+ * with the condition of one iteration are joined; and a band whose whole iteration is under one
+ * guard exits early:
  *
  *     band r              band r                     band r                         band r
  *       leaf alive[r]       guard c: leaf alive[r]     guard c: alive[r], h[r]        exit unless c
@@ -31,18 +31,20 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
   return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
 }
 
-/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1. */
-static neo_expr iteration_before(const early_exit *q, neo_expr at) {
+/* The cell of iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else -1. */
+static neo_expr cell_before(const early_exit *q, neo_expr *at) {
   const outliner *o = q->o;
   neo_module *m = o->m;
+  uint32_t axis = early_exit_axis(q);
   neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
-  bool down = early_exit_loop(q)->down;
-  neo_expr back = neo_op2(m, NEO_OP_SUB, at, outline_number(o, q->n));
-  neo_expr end = neo_tensor_extent(m, q->alive, early_exit_axis(q)), left = back;
-  if (down)
-    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, q->n + 1));
+  neo_expr end = neo_tensor_extent(m, q->alive, axis), left;
+  if (early_exit_loop(q)->down)
+    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at[axis]),
+                   outline_number(o, q->n + 1));
+  else
+    left = at[axis] = neo_op2(m, NEO_OP_SUB, at[axis], outline_number(o, q->n));
   int64_t x;
-  neo_expr e = outline_cell(o, q->alive, early_exit_axis(q), down ? at : back);
+  neo_expr e = outline_cell(o, q->alive, axis, at);
   if (outline_distance(o, left, zero, &x))
     return x < 0 ? none : e;
   return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
@@ -57,17 +59,17 @@ static neo_tensor cells_of(const early_exit *q) {
  * that runs down alive[.., r], but for the first n iterations. */
 static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
-  neo_expr index[OUTLINE_FOLDS];
-  for (uint32_t k = 0; k < q->n_loops; k++) {
-    neo_expr e = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
-    index[q->axis[k]] =
-        k + 1 == q->n_loops ? iteration_before(q, e) : outline_cell(q->o, q->alive, q->axis[k], e);
-  }
+  neo_expr at[OUTLINE_FOLDS], index[OUTLINE_FOLDS];
+  for (uint32_t k = 0; k < q->n_loops; k++)
+    at[q->axis[k]] = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
+  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+    index[q->axis[k]] = outline_cell(q->o, q->alive, q->axis[k], at);
+  index[early_exit_axis(q)] = cell_before(q, at);
   neo_expr always = neo_const_bool(m, true);
   return neo_load_else(m, cells_of(q), index, q->n_loops, always, x->rec.span);
 }
 
-/* Does it hold in every case, as there is no earlier iteration? */
+/* Does it always hold, since there is no earlier iteration? */
 static bool holds_always(const neo_module *m, neo_expr condition) {
   bool always = false;
   int64_t at;
@@ -103,8 +105,8 @@ static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   return neo_tree_sequence(q->o->a, &out);
 }
 
-/* Neighbours with the same condition are under one guard: it is read before anything of them runs.
- */
+/* Joins neighbours with the same condition under one guard, which is read before any of them
+ * runs. */
 static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   neo_trees all = {0}, out = {0}, run = {0};
@@ -164,8 +166,8 @@ static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
   return is && !early_exit_uses_index(m, c, band->index) ? c : (neo_expr){0};
 }
 
-/* The band as two: the first n iterations of the loop, which always run, then those that are not dead; null: it is not
- * known which they are.
+/* Splits the band: the first n iterations of the loop, which always run, then those
+ * that are not dead; null: not known which they are.
  *
  *     band r in 0..L down: guard c: h[r]   ->   band r in L-n..L down: h[r]
  *                                               band r in 0..L-n below rounds[t] down: guard c: h[r] */
@@ -197,14 +199,14 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   return neo_tree_sequence(o->a, &both);
 }
 
-/* A guard around all that runs in the band is around it, where its condition is of an iteration
- * around; else, where it fails the band ends. */
+/* Moves a guard around the whole band's body out of the band, if its condition is of an outer
+ * iteration; else the band exits where the condition fails. */
 static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   const neo_tree *in = early_exit_guarded(q, t->children.at[0]), *first = NULL;
   neo_trees out = {0};
   if (in->kind == NEO_TREE_SEQUENCE && in->children.n == 2 &&
-      in->children.at[0]->kind == NEO_TREE_EXIT) { /* of a loop in this one */
+      in->children.at[0]->kind == NEO_TREE_EXIT) { /* an inner loop's */
     first = in->children.at[0];
     NEO_PUSH(a, &out, first);
   }

@@ -1,4 +1,5 @@
-/* Guard: a band has the iterations of all definitions in it, and each of them runs where it has a position.
+/* Guards: a band has the iterations of all its definitions, and each definition runs where it has a
+ * position.
  *
  *   band t in 0..T + 1               band t in 0..T + 1
  *     leaf h[t]               ->       guard t < T
@@ -6,8 +7,8 @@
  *                                      guard 1 <= t
  *                                        leaf y[t - 1]
  *
- * What the bands around say is not asked again, and most guards are peeled off before (peel.c). A definition of one kind of
- * rows runs in blocks of that kind (rows.c). */
+ * Conditions that the bands imply are dropped, and most guards were peeled off before (peel.c). A
+ * definition of one kind of rows runs in blocks of that kind (rows.c). */
 #include "fusion/recurrence/internal.h"
 
 neo_expr outline_guard(const outliner *o, neo_def d) {

@@ -1,5 +1,5 @@
-/* Hoisted producers: what a recurrence reads but does not make, a position in each iteration, where nobody else reads it, is
- * made for a block of iterations at once, before them.
+/* Hoisted producers: a definition that only the recurrence reads, one position in each iteration,
+ * is computed for a block of iterations at once, before the block.
  *
  *   leaf p[0..T]                       band b in 0..T/16
  *   band t in 0..T               ->      leaf p[16*b..16*b + 16]
@@ -9,9 +9,9 @@
  *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]                                     (transform/distribute.c)
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
- * In memory there is one block (fold.c), which does not grow with the iterations. A block has so many of them that a
- * product fills its register tiles and reads its weights for enough rows; more would only need more
- * memory. If the iterations can be divided evenly into blocks of about that length, they are. */
+ * Memory has one block (fold.c), whatever the number of iterations. A block is long enough that a
+ * product fills its register tiles and reads its weights for enough rows; longer ones would only
+ * need more memory. Blocks are equal if the iterations divide evenly into about that length. */
 #include "fusion/recurrence/internal.h"
 
 enum { ROWS = 256, LEAST = 4, MOST = 64, UNKNOWN = 16, LEAST_BLOCKS = 3 };
@@ -20,11 +20,11 @@ typedef struct {
   neo_module *m;
   const neo_order_step *loop;
   neo_def producer, reader;
-  uint64_t axes; /* of the producer, that may be the loop's */
+  uint64_t axes; /* axes of the producer that may be the loop's */
   bool reads;
 } producer_look;
 
-/* ---- which axis is the loop's */
+/* ---- choosing the axis */
 
 static void look_axis(void *ctx, neo_expr e) {
   producer_look *l = ctx;
@@ -40,7 +40,7 @@ static void look_axis(void *ctx, neo_expr e) {
       l->axes &= ~((uint64_t)1 << k);
 }
 
-/* Has axis k as many positions as each of the loop's definitions has along its own? */
+/* Has axis k as many positions as the axis of each of the loop's definitions? */
 static bool has_all_iterations(neo_module *m, const neo_order_step *loop, neo_def d, uint32_t k) {
   int64_t least;
   const neo_axis_rec *axis = neo_def_axis(m, neo_def_at(m, d), k);
@@ -56,7 +56,7 @@ bool neo_recurrence_hoists(neo_module *m, const neo_order_step *loop, const neo_
   producer_look l = {.m = m, .loop = loop, .producer = d};
   if (r->out_map.n || r->n_out > 63)
     return false;
-  /* a sum over an equation finds all of its terms at once: each iteration would look for its own */
+  /* a sum over an equation finds all of its terms at once; each iteration would search again */
   if (neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->terms)
     return false;
   l.axes = ((uint64_t)1 << r->n_out) - 1;
@@ -72,12 +72,12 @@ bool neo_recurrence_hoists(neo_module *m, const neo_order_step *loop, const neo_
   return false;
 }
 
-/* ---- how many iterations a block has */
+/* ---- iterations of a block */
 
 typedef struct {
   neo_module *m;
   uint32_t axis;
-  uint64_t rows; /* output axes of reads that change with the iterations */
+  uint64_t rows; /* output axes of reads that vary with the iterations */
 } row_look;
 
 static void look_rows(void *ctx, neo_expr e) {
@@ -120,7 +120,7 @@ int64_t neo_recurrence_block(neo_module *m, const neo_order_member *producer, si
   return all < LEAST_BLOCKS * least ? 0 : least;
 }
 
-/* ---- of the recurrence at hand */
+/* ---- producers of the current recurrence */
 
 void outline_find_hoisted(outliner *o, neo_order_step *order) {
   neo_order_member *own =
@@ -144,11 +144,11 @@ void outline_find_hoisted(outliner *o, neo_order_step *order) {
 typedef struct {
   outliner *o;
   const neo_order_step *order;
-  outline_range r[OUTLINE_RANGES]; /* of its iterations (peel.c) */
+  outline_range r[OUTLINE_RANGES]; /* ranges of its iterations (peel.c) */
   uint32_t n;
 } hoisting;
 
-/* The iterations of range r that are in the block. */
+/* The iterations of range r in the block. */
 static outline_range in_block(const outliner *o, const outline_range *r,
                               const outline_range *block) {
   neo_expr above = outline_difference(o, r->lo, block->lo);
@@ -162,7 +162,7 @@ static outline_range in_block(const outliner *o, const outline_range *r,
   return x;
 }
 
-/* What is hoisted, for all of the block's iterations at once, then these. */
+/* Adds the hoisted definitions for all iterations of the block, then these. */
 static void add_block(const hoisting *h, neo_trees *to, const outline_range *block) {
   outliner *o = h->o;
   NEO_PUSH(o->a, &o->around, (outline_around){.order = h->order, .lo = block->lo, .hi = block->hi});
@@ -175,7 +175,8 @@ static void add_block(const hoisting *h, neo_trees *to, const outline_range *blo
   }
 }
 
-/* One loop over the blocks. The last one may be shorter: its ranges end where all iterations do. */
+/* Adds one loop over the blocks. The last one may be shorter: its ranges end with the
+ * iterations. */
 static void add_blocks(const hoisting *h, neo_trees *to) {
   outliner *o = h->o;
   size_t n_assume = o->assume.n;
@@ -197,7 +198,8 @@ static void add_blocks(const hoisting *h, neo_trees *to) {
   outline_push_band(o, to, band, &in);
 }
 
-/* Are there ranges of several iterations that need no loop? They are worth more at once than in blocks. */
+/* Are there ranges of several iterations without a loop? Parallel iterations are worth more than
+ * blocks. */
 static bool has_parallel(const hoisting *h) {
   int64_t n;
   for (uint32_t k = 0; k < h->n; k++) {

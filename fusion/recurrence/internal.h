@@ -22,9 +22,9 @@
 
 enum { OUTLINE_AXES = 64 };
 
-/* The level that rows are of: a block of rows, or one row of NEO_BLOCKS_SERIAL, which is a level of its own. */
+/* The level of rows: a block of rows, or one row of NEO_BLOCKS_SERIAL, which is a level. */
 typedef struct {
-  neo_tensor first; /* where levels begin; 0: rows are of no level, or of several */
+  neo_tensor first; /* first rows of levels; 0: rows of no level, or of several */
   bool serial;
   neo_expr number, begin, end; /* over sizes; its rows are begin .. end - 1 */
 } outline_level;
@@ -33,30 +33,30 @@ typedef struct {
  * `extent` positions from there. */
 typedef struct {
   neo_def def;
-  neo_def_rec rec; /* with these axes, simplified by what holds here; it reads whole tensors */
-  neo_expr when;   /* it runs where this holds; 0: always */
+  neo_def_rec rec; /* with these axes, simplified by facts of this point; reads whole tensors */
+  neo_expr when;   /* condition under which it runs; 0: always */
   NEO_VEC(neo_expr) needed;    /* its results are needed only where all of these hold (needed.c) */
   neo_expr base[OUTLINE_AXES]; /* 0: the first */
-  neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
+  neo_expr extent[OUTLINE_AXES]; /* 0: all positions of the axis; 1: fixed */
   bool fixed[OUTLINE_AXES];
-  neo_expr iteration; /* of the outermost loop that it is in; */
+  neo_expr iteration; /* iteration of its outermost loop; */
   /* At most so many of them at once, from there on; 0: it is in none; -1: a number that is not known here. */
   int64_t iterations;
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
-  bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
-  bool added;              /* early exits added it: it is none of its definition's own */
-  bool leaf;               /* in the first block of rows, which read none of earlier ones */
-  outline_level level;     /* that its rows are of */
-  NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
-  neo_tensor slice[4];     /* of its results; write.c */
+  bool partial;            /* elements outside of the selects of `rec` are not read */
+  bool added;              /* added by early exits: no instance of its definition */
+  bool leaf;               /* in the first block of rows, which read no earlier ones */
+  outline_level level;     /* level of its rows */
+  NEO_VEC(neo_expr) apart; /* facts of rows that it reads; over its axes */
+  neo_tensor slice[4];     /* slices of its results; write.c */
 } outline_instance;
 
 enum { OUTLINE_CUTS = 8, OUTLINE_RANGES = 6 };
 typedef struct {     /* iterations of a loop, or positions along an axis */
-  neo_expr lo, hi;   /* lo <= x < hi, and none where not lo < hi */
-  neo_expr base;     /* the band's index counts from here; 0: it is the iteration */
-  neo_expr from, to; /* cuts, without a limit to the range of all; 0: there is none */
+  neo_expr lo, hi;   /* lo <= x < hi; empty unless lo < hi */
+  neo_expr base;     /* origin of the band's index; 0: the index is the iteration */
+  neo_expr from, to; /* cuts, not limited to the range; 0: none */
 } outline_range;
 
 typedef struct
@@ -69,15 +69,16 @@ typedef struct
 
 typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
-  int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are there (cells.c) */
-  const neo_order_step *order; /* the loop along whose iterations they are */
+  int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are stored (cells.c) */
+  const neo_order_step *order; /* the loop of these iterations */
+  bool joined;                 /* one cell: the next fold counts positions along both axes */
 } outline_fold;
 
 enum { OUTLINE_FOLDS = 4, OUTLINE_TWO_LEVELS = 0 };
-typedef struct {               /* of a tensor: where its elements lie */
-  neo_tensor tensor;           /* that is in memory; 0: the tensor is there as a whole */
-  const neo_order_step *order; /* the outermost loop */
-  uint32_t n_folds;            /* loops along which the storage is folded, the outermost first */
+typedef struct {               /* storage of a tensor */
+  neo_tensor tensor;           /* the tensor in memory; 0: the whole one */
+  const neo_order_step *order; /* outermost loop */
+  uint32_t n_folds;            /* loops along which it is folded, outermost first */
   outline_fold fold[OUTLINE_FOLDS];
 } outline_storage;
 static inline bool outline_is_by_level(const outline_storage *r) {
@@ -90,21 +91,21 @@ typedef struct {
   neo_prover *p;
   const neo_def *defs;
   size_t n;
-  bool *own;                /* by tensor: a definition of the recurrence makes it */
-  bool *stored;             /* by tensor: it is in memory */
+  bool *own;                /* by tensor: result of the recurrence */
+  bool *stored;             /* by tensor: in memory */
   outline_storage *storage; /* by tensor */
-  uint32_t n_tensors;       /* that may be folded: more are made */
-  size_t room;              /* of what is by tensor */
-  /* Producers that are hoisted out of the outermost loop at hand, each before its readers: to blocks of so many iterations; 0:
-   * of no blocks, and they run before it. */
+  uint32_t n_tensors;       /* tensors that may be folded, without new ones */
+  size_t room;              /* capacity of what is by tensor */
+  /* Producers hoisted out of the current outermost loop, each before its readers: to blocks of this
+   * many iterations; 0: before the loop. */
   const neo_def *hoisted;
   size_t n_hoisted;
   int64_t hoist_block;
   const neo_loop_options *options;
-  NEO_VEC(outline_instance *) instances; /* of the leaves, by their numbers */
+  NEO_VEC(outline_instance *) instances; /* the leaves', by number */
   NEO_VEC(outline_around) around;
-  /* Of the rows in the block around, where blocks have kinds: the kind, from 1 on, or 0, that the block is of it, and by
-   * definition what is known of its elements there. */
+  /* Facts of rows in the block around, if blocks have kinds: its kind, from 1 on, or 0, and by
+   * definition the value of its elements there. */
   uint32_t kind;
   neo_expr is_kind;
   uint8_t *zero;
@@ -116,16 +117,16 @@ typedef struct {
 } outliner;
 
 neo_expr outline_number(const outliner *o, int64_t x);
-/* reads.c: what is by tensor has room for those of the module. */
+/* reads.c: makes room by tensor for all tensors of the module. */
 void outline_grow(outliner *o);
-/* The member of the loop that makes d; null: none does. */
+/* The member of the loop for d; null: none. */
 static inline const neo_order_member *outline_member(const neo_order_step *order, neo_def d) {
   for (uint32_t k = 0; k < order->n_members; k++)
     if (order->member[k].def.i == d.i)
       return &order->member[k];
   return NULL;
 }
-/* The member of the loop that makes the tensor, or a piece of it; null: none does. */
+/* The member of the loop that makes the tensor, or a piece of it; null: none. */
 static inline const neo_order_member *outline_maker(const neo_module *m,
                                                     const neo_order_step *order, neo_tensor t) {
   const neo_order_member *made = NULL;
@@ -143,11 +144,11 @@ static inline bool outline_is_result(const neo_module *m, const neo_def_rec *d, 
 static inline bool outline_makes(const outliner *o, const outline_instance *x, uint32_t tensor) {
   return outline_is_result(o->m, &x->rec, tensor);
 }
-/* What runs at a leaf. */
+/* The instance of a leaf. */
 static inline outline_instance *outline_at(const outliner *o, const neo_tree *leaf) {
   return o->instances.at[leaf->leaf.number];
 }
-/* Adds a leaf, or a band around what is in it. */
+/* Adds a leaf, or a band with its children. */
 static inline void outline_push(outliner *o, neo_trees *to, outline_instance *x) {
   neo_tree_leaf leaf = {.number = (uint32_t)o->instances.n};
   NEO_PUSH(o->a, &o->instances, x);
@@ -171,17 +172,17 @@ static inline bool outline_is_read(const neo_node *n) {
 }
 
 /* ---- reads.c: positions and expressions */
-/* a - b, if it is a constant. */
+/* Is a - b a constant? Sets *x. */
 bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
 neo_expr outline_sum(const outliner *o, neo_expr a, neo_expr b);
 neo_expr outline_difference(const outliner *o, neo_expr a, neo_expr b);
-/* Does it hold in the loops around, whatever the axes are at? */
+/* Does it hold in the loops around, for all positions of axes? */
 bool outline_holds(const outliner *o, neo_expr goal);
 bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);
-/* One of both, if it holds there. */
+/* The larger of both, if known there. */
 neo_expr outline_max(const outliner *o, neo_expr a, neo_expr b);
 neo_expr outline_min(const outliner *o, neo_expr a, neo_expr b);
-/* f of each expression: of a list, of a definition's condition, body and finish. */
+/* f of each expression of a list, or of a definition's condition, body and finish. */
 neo_list outline_map_list(const outliner *o, neo_list from, neo_expr (*f)(void *ctx, neo_expr e),
                           void *ctx);
 void outline_map(const outliner *o, neo_def_rec *r, neo_expr (*f)(void *ctx, neo_expr e),
@@ -189,14 +190,14 @@ void outline_map(const outliner *o, neo_def_rec *r, neo_expr (*f)(void *ctx, neo
 void outline_visit(const outliner *o, const neo_def_rec *r, void (*f)(void *ctx, neo_expr e),
                    void *ctx);
 
-/* ---- bands.c: adds the loop, rewritten, in the loops around. */
+/* ---- bands.c: adds the rewritten loop to the loops around */
 void outline_add_loop(outliner *o, neo_trees *to, const neo_order_step *order);
-/* Adds what runs in each iteration of the loop, in the loops around. */
+/* Adds the steps of each iteration of the loop. */
 void outline_add_steps(outliner *o, neo_trees *to, const neo_order_step *order);
 /* Adds a band over iterations of the loop. */
 void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *order,
                             const outline_range *r);
-/* Adds a definition, in the loops around. */
+/* Adds a definition to the loops around. */
 void outline_add_def(outliner *o, neo_trees *to, neo_def d);
 /* A size for the loop's index, in [lo, hi), and that it is there. */
 neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
@@ -206,24 +207,24 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
 bool outline_add_levels(outliner *o, neo_trees *to, const neo_order_step *order);
 bool outline_hoist(outliner *o, neo_trees *to, const neo_order_step *order);
 bool outline_tile(outliner *o, neo_trees *to, const neo_order_step *order, const outline_range *r);
-/* The ranges of its iterations that become a band each. Returns how many. */
+/* The ranges of its iterations that become bands. Returns how many. */
 uint32_t outline_peel(outliner *o, const neo_order_step *order, outline_range *r);
 
-/* hoist.c: adds the producers that are hoisted to the loop's members, if all of them can be. */
+/* hoist.c: adds hoisted producers to the loop's members, if all of them can be. */
 void outline_find_hoisted(outliner *o, neo_order_step *order);
 /* parallel.c: may the range's iterations be positions of an axis? */
 bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline_range *r);
-/* tile.c: how many iterations a block of the loop has, 0: it is not tiled; before[k]: step k is a definition that
- * is computed for a block's iterations at once, before them. */
+/* tile.c: the iterations of a block, 0: the loop is not tiled; before[k]: step k is a definition
+ * that is computed for a block's iterations at once, before them. */
 int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *before);
-/* cut.c: the positions at which conditions of the expressions of `rec` that depend on its axis `axis`,
- * and on no other one, change: position c is the first one of what follows. `loops`: only those that
- * depend on the index of a loop. At most `most`, each once. */
+/* cut.c: the positions at which conditions of `rec` on its axis `axis` alone change: position c is
+ * the first one after the change. `loops`: only those that depend on the index of a loop. At most
+ * `most`, without duplicates. */
 uint32_t outline_cuts(const outliner *o, const neo_def_rec *rec, uint32_t axis, bool loops,
                       neo_expr *cut, uint32_t most);
-/* peel.c: adds a cut to n of them, once. Returns how many there are. */
+/* peel.c: adds a cut to n of them, unless it is there. Returns the new n. */
 uint32_t outline_add_cut(neo_expr *cut, uint32_t n, uint32_t most, neo_expr at);
-/* Cuts [lo, hi) into ranges that do not overlap, whatever the sizes are. Returns how many. */
+/* Cuts [lo, hi) into ranges that do not overlap for any sizes. Returns how many. */
 uint32_t outline_ranges_of(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr *cut,
                            uint32_t n_cuts, outline_range *out);
 bool outline_is_empty(const outliner *o, const outline_range *r);
@@ -235,7 +236,7 @@ outline_instance *outline_instance_of(outliner *o, neo_def d);
 void outline_shift(outliner *o, outline_instance *x);
 /* An expression over the definition's output axes, over the instance's. */
 neo_expr outline_shifted(const outliner *o, const outline_instance *x, neo_expr e);
-/* Where axis k of the definition is. */
+/* The position of axis k of the definition. */
 static inline neo_expr outline_position(const outliner *o, const outline_instance *x, uint32_t k) {
   neo_expr at = neo_axis_ref(o->m, k);
   if (!x->base[k].i)
@@ -244,74 +245,85 @@ static inline neo_expr outline_position(const outliner *o, const outline_instanc
 }
 /* simplify.c */
 void outline_simplify(const outliner *o, outline_instance *x);
-/* Have its tensors elements that nobody reads (partial)? */
+/* Has it results with elements that nobody reads (partial)? */
 bool outline_is_partial(const outliner *o, neo_def d);
 /* guard.c: the condition under which the definition runs in an iteration of the loops around; 0: always. */
 neo_expr outline_guard(const outliner *o, neo_def d);
-/* split.c: adds the instance, cut along its axes from `axis` on. */
+/* split.c: adds the instance, split along its axes from `axis` on. */
 void outline_split(outliner *o, neo_trees *to, outline_instance *x, uint32_t axis);
 
-/* rows.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *earlier (may be
- * null): are there rows that are read from earlier blocks? There are none in the first, which has code of its own then. */
+/* rows.c: the table of blocks of rows in which the loop can run; 0: none. *earlier (may be null):
+ * some reads are of rows of earlier blocks. The first block has none and gets its own code. */
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *earlier);
-/* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
- * there are none before: such a read becomes -1. */
+/* Notes in x->apart that rows of other blocks are before the block around, or after it. The first
+ * block has no rows before it: such a read becomes -1. */
 void outline_read_apart(outliner *o, outline_instance *x);
-/* Notes in x->level of which level the rows of x are. */
+/* Sets x->level to the level of the rows of x. */
 void outline_note_level(const outliner *o, outline_instance *x);
-/* The table that says which row `at` of the level before x's is (*before), or of the one behind it; 0: it is another
+/* The table with the first row of the level before x's (*before), or after it, at `at`; 0: another
  * expression. */
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before);
 
-/* The expression of instance x where kinds of rows are known: its own row is `own`. */
+/* The expression of instance x by facts of kinds of rows; its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
-/* The outermost block around; null: there is none. */
+/* The outermost block around; null: none. */
 const outline_around *outline_block_around(const outliner *o);
-/* The row of an element of x in the block around; 0: it is in none. */
+/* The row of an element of x in the block around; 0: not in a block. */
 neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 
-/* fold.c: folds the storage of the tensors that are not needed outside. */
-void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order);
-/* In which iteration of the loop the instance is; false: in none, or in several. */
+typedef NEO_VEC(const neo_order_step *) outline_loops;
+/* fold.c: folds the storage of tensors that are not needed outside. */
+void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order,
+                          const outline_loops *ending);
+/* The iteration of the loop that the instance is in; false: none, or several. */
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
-/* How many slices of the tensor there are along the loop; 0: all. */
+/* The last of the folds that count positions together with fold k. */
+static inline uint32_t outline_run_end(const outline_storage *r, uint32_t k) {
+  while (r->fold[k].joined)
+    k++;
+  return k;
+}
+/* How many slices of the tensor there are along the loop, or along it and loops in it together; 0: all. */
 static inline int64_t outline_slices(const outline_storage *r, const neo_order_step *loop) {
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].order == loop)
-      return r->fold[k].n;
+      return r->fold[outline_run_end(r, k)].n;
   return 0;
 }
-/* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
- * not to be computed again where x has run. */
+/* Does instance x, which is p or runs after it, overwrite an element that p reads or writes? Then
+ * results of p must not be recomputed after x. */
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p);
 
-/* cells.c: a tensor for the cells of `of`. */
+/* cells.c: a tensor for the circular buffer of `of`. */
 neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_storage *r);
-/* Gives the tensor n slices along the loop, where it is folded along it. */
+/* Gives the tensor n slices along the loop, if it is folded there. */
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
-/* The tensor that is in memory for t. */
+/* The tensor that has t's memory. */
 neo_tensor outline_memory_of(const outliner *o, neo_tensor t);
-/* Position `at` of the axis where it lies in memory. */
-neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at);
-/* The same of what instance x reads, written `at`. `first`: of rows in levels, what stands for x->level.first. */
+/* The position along the axis, in memory, of the element at the positions `at`. */
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, const neo_expr *at);
+/* The same for a read of instance x, written `at`. `first`: for rows in level order, the copy of
+ * x->level.first. */
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
-                           uint32_t axis, neo_expr at, neo_tensor first);
-/* Where the instance's elements begin in memory. */
+                           uint32_t axis, const neo_expr *at, neo_tensor first);
+/* The beginning of the instance's elements in memory. */
 neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
 
-/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->storage is known. */
+/* early_exit.c: the loops that may end early. */
+outline_loops outline_ending_loops(outliner *o, const neo_order_step *order);
+/* The tree with early exits, and guards, where iterations change nothing; o->storage is known. */
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
-/* needed.c: notes what the instance is needed under, of what the options say of its definition. */
+/* needed.c: notes the conditions under which the instance is needed, from the options. */
 void outline_note_needed(const outliner *o, outline_instance *x);
-/* Drops conditions on elements that are not made before the instance that asks for them. */
+/* Drops conditions on elements that are not computed before the instance that tests them. */
 void outline_drop_unmade(const outliner *o, const neo_tree *t);
 
-/* The recurrence reads t. */
+/* Notes that the recurrence reads t. */
 static inline void outline_add_read(outliner *o, neo_tensor t) {
   for (size_t k = 0; k < o->out->reads.n; k++)
     if (o->out->reads.at[k].i == t.i)
@@ -319,20 +331,21 @@ static inline void outline_add_read(outliner *o, neo_tensor t) {
   NEO_PUSH(o->a, &o->out->reads, t);
 }
 
-/* segments.c: instances that follow one another in an iteration. */
+/* segments.c: adjacent instances of an iteration. */
 typedef NEO_VEC(outline_instance *) outline_open;
-/* The instance of the open segment that makes what instance x reads there, an index into `open`;
- * OUTLINE_MEMORY: none does, and what is read is in memory; OUTLINE_UNKNOWN: one may make it. */
+/* The instance of the open segment that makes the element that x reads, an index into `open`;
+ * OUTLINE_MEMORY: none, so the element is in memory; OUTLINE_UNKNOWN: one may. */
 enum { OUTLINE_MEMORY = -1, OUTLINE_UNKNOWN = -2 };
 int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
                      uint32_t n_axes, neo_expr read);
 /* May instance p make the element that x reads? */
 bool outline_may_make(const outliner *o, const outline_instance *p, const outline_instance *x,
                       uint32_t n_axes, neo_expr read);
-/* Calls f with each read of the instance, also of what it is needed under, and the number of axes that it may use. */
+/* Calls f with each read of the instance, its conditions included, and the number of axes in
+ * scope. */
 void outline_reads(const outliner *o, const outline_instance *x,
                    void (*f)(void *ctx, neo_expr read, uint32_t n_axes), void *ctx);
-/* Writes the tree as one of segments; marks what is stored. */
+/* Divides the tree into segments; marks stored tensors. */
 const neo_tree *outline_segments(outliner *o, const neo_tree *from);
 
 /* write.c: the instance as a definition of segment s. */

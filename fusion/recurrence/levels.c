@@ -1,5 +1,5 @@
-/* Levels: a band over rows that read each other only at rows that are apart (NEO_ROW_CHILD, NEO_ROW_PARENTS) becomes one over
- * blocks of rows, all of a block at once (level scheduling):
+/* Level scheduling: a band over rows that read each other only in other levels (NEO_ROW_CHILD,
+ * NEO_ROW_PARENTS) becomes one over blocks of rows, a whole block at once:
  *
  *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin = first[b], end = first[b + 1]
  *
@@ -11,15 +11,15 @@
  *                              band p in begin..end
  *                                leaf h[p]
  *
- * Where the last blocks have one row each, nothing is gained by running them at once: their rows run as those of any
- * recurrence do, in loops that may be one kernel. */
+ * The last blocks often have one row each and gain nothing: their rows run as in any recurrence, in
+ * loops that may be one kernel. */
 #include "fusion/recurrence/internal.h"
 #include <math.h>
 
 /* ---- in a block */
 
-/* Where a level ends: as transform/levels_leaves.c writes it, for graphs that may have fewer, or where it is certain to
- * be there. */
+/* The end of a level: as transform/levels_leaves.c writes it, for graphs that may have fewer
+ * levels, or as an element that certainly exists. */
 static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t level, bool certain) {
   neo_module *m = o->m;
   neo_expr at = outline_number(o, (level + 1) * neo_blocks_kinds(m, blocks));
@@ -44,7 +44,7 @@ static void assume_block(outliner *o, const outline_around *block) {
   }
 }
 
-/* The steps of a block, for each kind those that it runs (rows.c). */
+/* Adds the steps of a block, for each kind those that it needs (rows.c). */
 static void add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                       const outline_around *block, neo_size index) {
   neo_module *m = o->m;
@@ -77,7 +77,7 @@ static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, 
   return neo_size_add(o->m, r);
 }
 
-/* Adds what runs in an iteration. Its rows are the sizes begin and end, which are made here. */
+/* Adds the steps of an iteration, whose rows are the new sizes begin and end. */
 static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_order_step *order,
                      outline_around block) {
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
@@ -87,7 +87,7 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   neo_order_rounds(m, order, &none, &all);
   (void)neo_interval(o->p, &facts, all, &unused, &rows);
   uint32_t depth = neo_size_at(m, out->index)->depth;
-  /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
+  /* blocks are between one row and all: the geometric mean; a tree's first has half */
   double many = block.first ? (double)rows / 2 : sqrt((double)rows);
   int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
   out->rows.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
@@ -99,7 +99,7 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   assume_block(o, &block);
   if (block.first && neo_blocks_kinds(m, block.blocks) == 1)
     block.lo = outline_number(o, 0);
-  o->blocks += 3; /* sizes that change in the loop */
+  o->blocks += 3; /* sizes that vary in the loop */
   if (neo_blocks_kinds(m, block.blocks) == 1)
     o->level = (outline_level){block.blocks, out->rows.range == NEO_BLOCKS_SERIAL,
                                neo_size_ref(m, out->index), block.lo, block.hi};
@@ -114,7 +114,7 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   o->blocks -= 3;
 }
 
-/* The iterations lo .. hi - 1 are blocks of rows. */
+/* Adds iterations lo .. hi - 1 as blocks of rows. */
 static void add_range(outliner *o, neo_trees *steps, const neo_order_step *order,
                       outline_around block, neo_block_range range, neo_expr lo, neo_expr hi) {
   size_t n_assume = o->assume.n;

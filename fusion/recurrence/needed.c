@@ -1,12 +1,12 @@
-/* In which iterations instances are needed.
+/* Conditions under which iterations need instances.
  *
  *     band t in 0..T                               band t in 0..T
  *       a[t] = ...                          ->       a[t] = ...        where k[t] == 2
  *       z[t] = select(k[t] == 2, a[t], b[t])         z[t] = select(k[t] == 2, a[t], b[t])
  *
- * Conditions of a definition's points (ir/needed.h) are those of an iteration where they use
- * axes that loops have. An instance reads the elements of its conditions, which therefore are in
- * memory, and made before it. */
+ * Conditions of a definition's points (ir/needed.h) on axes of loops become conditions of an
+ * iteration. An instance reads the elements of its conditions, which have to be in memory before it
+ * runs. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
   bool can;
 } element_look;
 
-/* Is every element that the condition reads one of its tensor? */
+/* Checks that every element that the condition reads exists. */
 static void look_inside(void *ctx, neo_expr e) {
   element_look *l = ctx;
   neo_module *m = l->o->m;
@@ -32,8 +32,7 @@ static void look_inside(void *ctx, neo_expr e) {
   }
 }
 
-/* The condition in the iteration at hand; 0: it is not the same for all elements of the
- * instance. */
+/* The condition in the current iteration; 0: it differs between elements of the instance. */
 static neo_expr in_iteration(const outliner *o, const outline_instance *x, neo_expr condition) {
   neo_expr by[OUTLINE_AXES] = {{0}};
   uint64_t axes = neo_expr_axes(o->m, condition);
@@ -62,13 +61,13 @@ void outline_note_needed(const outliner *o, outline_instance *x) {
   }
 }
 
-/* ---- what is made before */
+/* ---- conditions known before the instance */
 
 typedef struct {
   const outliner *o;
   outline_instance *x;
-  bool after;   /* the walk has come to x */
-  bool unmade;  /* of the condition at hand */
+  bool after;   /* the walk has reached x */
+  bool unmade;  /* an instance may make it at x or later */
   neo_expr own; /* an element that it reads */
 } unmade_look;
 

@@ -3,18 +3,19 @@
  *   band i in j + 1..N                        ->     leaf L[j + 1..N, j]
  *     leaf L[i, j]   # reads L[i, k], k < j
  *
- * So a triangular recurrence leaves its diagonal, and what is above and below it are vectors. All that is read of the band's
- * definitions comes from outside of its iterations, or from the same one. */
+ * A triangular recurrence keeps its diagonal as a loop; the parts above and below become vectors.
+ * All reads of the band's definitions have to be of elements from outside of its iterations, or
+ * from the same one. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
   outliner *o;
-  const outline_around *range; /* of iterations */
+  const outline_around *range; /* range of iterations */
   const outline_instance *x;
   bool carried;
 } carry_look;
 
-/* Is what is read of the definition `from` of the same iteration, or of none in the range? */
+/* Is the read element of definition `from` of the same iteration, or of none in the range? */
 static bool is_outside(const carry_look *c, const neo_order_member *from, neo_expr read,
                        uint32_t n_axes) {
   const outliner *o = c->o;
@@ -41,7 +42,7 @@ static void look_carried(void *ctx, neo_expr read, uint32_t n_axes) {
   }
 }
 
-/* Has every definition all iterations of the range, and carries none of them a dependence? */
+/* Has every definition all iterations of the range, without a carried dependence? */
 bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline_range *r) {
   bool is = true;
   NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = r->lo, .hi = r->hi});

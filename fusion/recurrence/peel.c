@@ -1,13 +1,13 @@
-/* Peeling (index-set splitting): a band becomes several where conditions that depend on its index alone change, so that each
- * of them is decided in each band.
+/* Peeling (index-set splitting): a band is split where conditions on its index alone change, so
+ * that each part decides them.
  *
  *   band t in 0..T                             band t in 0..1
  *     leaf h[t]   # h[t - 1, k] else h0[k]  ->   leaf h[t]   # h0[k]
  *                                              band t in 1..T
  *                                                leaf h[t]   # h[t - 1, k]
  *
- * A band is cut where its definitions begin and end, and at few places besides: the last one that is near its begin, the
- * first one near its end, and some in between, or not known where. */
+ * Cuts are where definitions begin and end, and at few other positions: the last one near the
+ * begin, the first one near the end, and some in between, or of unknown position. */
 #include "fusion/recurrence/internal.h"
 
 /* Adds a cut to the list, once. */
@@ -24,11 +24,11 @@ bool outline_is_empty(const outliner *o, const outline_range *r) {
   return outline_at_most(o, r->hi, r->lo);
 }
 
-/* ---- which cuts */
+/* ---- choosing cuts */
 
 typedef struct {
-  neo_expr first, last; /* the last cut that is near the begin, the first near the end; 0: none */
-  neo_expr other[OUTLINE_RANGES]; /* in between, or not known where: in order */
+  neo_expr first, last;           /* last cut near the begin, first one near the end; 0: none */
+  neo_expr other[OUTLINE_RANGES]; /* in between, or of unknown position: in order */
   uint32_t n;
 } chosen;
 
@@ -88,7 +88,7 @@ uint32_t outline_ranges_of(const outliner *o, neo_expr lo, neo_expr hi, const ne
   return n + 1;
 }
 
-/* Iterations at which a condition of a definition in the loop changes, or where it begins or ends. */
+/* Iterations at which a condition in the loop changes, or a definition begins or ends. */
 static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cut, uint32_t most) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < order->n_members; k++) {

@@ -1,5 +1,4 @@
-/* What instances read, and of whom, and how far apart two positions are: asked wherever instances are placed, joined or
- * stored. */
+/* Queries on reads of instances: producers of elements, and distances between positions. */
 #include "fusion/recurrence/internal.h"
 #include "ir/out_map.h"
 
@@ -132,7 +131,7 @@ bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axe
   return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
 }
 
-/* ---- who makes what is read */
+/* ---- producers of elements */
 
 typedef enum { INSIDE, OUTSIDE, PERHAPS } where_read;
 
@@ -141,7 +140,7 @@ static where_read on_axis(const outliner *o, const outline_instance *p, uint32_t
   neo_module *m = o->m;
   int64_t d;
   if (!p->extent[axis].i)
-    return INSIDE; /* all of the axis, or a guard that says so */
+    return INSIDE; /* all of the axis, or under a guard */
   neo_expr base = p->base[axis], at = neo_expr_arg(m, read, axis);
   if (p->rec.out_map.n) {
     neo_out_dim map = neo_out_map_at(m, p->rec.out_map, axis);

@@ -1,4 +1,4 @@
-/* The way from an order to loops (internal.h), and what a recurrence has in memory. */
+/* Lowering of an order to loops (internal.h), and the tensors of a recurrence in memory. */
 #include "fusion/recurrence/internal.h"
 #include "ir/component.h"
 
@@ -16,7 +16,7 @@ static bool is_member(const outliner *o, uint32_t d) {
   return false;
 }
 
-/* Has the tensor pieces that others make? */
+/* Has the tensor pieces from other definitions? */
 static bool is_shared(const outliner *o, neo_tensor t) {
   neo_list pieces = neo_tensor_at(o->m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -25,7 +25,8 @@ static bool is_shared(const outliner *o, neo_tensor t) {
   return false;
 }
 
-/* Lists the tensors that the recurrence reads and writes. One of which it makes some pieces is read, too. */
+/* Lists the tensors that the recurrence reads and writes. A tensor with other pieces is read,
+ * too. */
 static void find_memory(outliner *o) {
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
@@ -44,7 +45,7 @@ static void find_memory(outliner *o) {
   }
 }
 
-/* Lists what conditions of instances read. */
+/* Lists the reads of instances' conditions. */
 static void find_conditions(outliner *o) {
   for (size_t k = 0; k < o->instances.n; k++)
     for (size_t i = 0; i < o->instances.at[k]->needed.n; i++)
@@ -62,7 +63,7 @@ static void mark(outliner *o, const bool *leaves) {
   }
 }
 
-/* How often instances run, one after the other, at the largest sizes. */
+/* The number of sequential runs of instances, at the largest sizes. */
 static double runs_of(const outliner *o, const neo_tree *t) {
   double all = t->kind == NEO_TREE_LEAF;
   neo_facts none = {0};
@@ -74,7 +75,7 @@ static double runs_of(const outliner *o, const neo_tree *t) {
   return (double)times * all;
 }
 
-/* The order's tree, with what is hoisted out of its loops. */
+/* The order's tree, with hoisted producers. */
 static neo_trees bands_of(outliner *o, const neo_order_step *order) {
   neo_trees out = {0};
   if (outline_hoist(o, &out, order))
@@ -85,7 +86,7 @@ static neo_trees bands_of(outliner *o, const neo_order_step *order) {
   return out;
 }
 
-/* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
+/* The order with the fewest sequential runs: each run is then a vector, or a product. */
 static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_trees *steps) {
   uint32_t best = 0;
   int64_t block = 0;
@@ -106,7 +107,7 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
 }
 
 typedef struct {
-  size_t own, before; /* in the loops, and before them; then come those after them */
+  size_t own, before; /* number in the loops; before them; the rest is after */
   bool ordered;       /* all recurrences are in the loops */
 } parts;
 
@@ -118,7 +119,7 @@ static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *
   return is;
 }
 
-/* Does a definition in the loops read one behind them? */
+/* Does a definition in the loops read one after them? */
 static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
                          size_t n) {
   bool *behind = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
@@ -132,7 +133,7 @@ static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, cons
   return is;
 }
 
-/* The loop over chunks that most of the definitions are of; of others there may be parts (fusion/search/needs.c). */
+/* The chunk loop of most definitions; others may have parts here (fusion/search/needs.c). */
 static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
   uint32_t loop = 0;
   size_t most = 0;
@@ -147,8 +148,8 @@ static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
   return loop;
 }
 
-/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop over chunks, with what stands
- * between them (fusion/search/chunks.c). */
+/* Finds definitions first[0] .. first[1] - 1, which always run in the loops: those of a chunk loop,
+ * with definitions between them (fusion/search/chunks.c). */
 static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, size_t *first) {
   uint32_t loop = most_of(m, defs, n);
   first[0] = first[1] = 0;
@@ -159,9 +160,9 @@ static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, si
     }
 }
 
-/* Puts the definitions that run in the loops first, then those that were before all of them. In the loops are
- * a loop, or the first recurrence, and what follows in their order if it has a place in it: a recurrence that
- * shares the loops, or a definition that reads along their iterations. */
+/* Orders definitions: those in the loops, those before them, others. In the loops are a loop or the
+ * first recurrence, and later definitions with a place in it: a recurrence that shares the loops,
+ * or one that reads along their iterations. */
 static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                        const size_t *chunk_loop, neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
@@ -201,7 +202,7 @@ static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def
   return x;
 }
 
-/* Definitions of a loop over chunks for which there is no order together run as any others. */
+/* Divides the definitions; a chunk loop without a common order is divided like any others. */
 static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                     neo_def *out) {
   size_t chunk_loop[2], none[2] = {0};
@@ -245,7 +246,8 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
     outline_add_def(&o, &steps, all[k]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
   outline_drop_unmade(&o, tree);
-  outline_fold_storage(&o, tree, &orders[best]);
+  outline_loops ending = outline_ending_loops(&o, &orders[best]);
+  outline_fold_storage(&o, tree, &orders[best], &ending);
   o.out->tree.root = outline_segments(&o, outline_early_exits(&o, &orders[best], tree));
   outline_add_stores(&o);
   find_memory(&o);

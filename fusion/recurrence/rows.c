@@ -1,5 +1,6 @@
-/* What is known of rows that read each other at rows that are apart (NEO_ROW_CHILD, NEO_ROW_PARENTS): whether they can run in
- * blocks (levels.c), and, in a block, that such rows lie before it, or behind it.
+/* Facts of rows that read each other across levels (NEO_ROW_CHILD, NEO_ROW_PARENTS):
+ * whether they can run in blocks (levels.c), and, in a block, that the rows which it
+ * reads are before it, or after it.
  *
  *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin, in the first block -1 */
 #include "fusion/recurrence/internal.h"
@@ -10,7 +11,7 @@ static bool names_rows(const neo_module *m, neo_tensor t) {
   return role == NEO_ROW_CHILD || role == NEO_ROW_PARENTS;
 }
 
-/* The load of a row that is apart, or of a part of it, as an index; null: it is another expression. */
+/* The load of a row of another block, or of a part of it, as an index; null: another expression. */
 static const neo_node *apart(const outliner *o, neo_expr e) {
   const neo_node *n = neo_expr_node(o->m, e);
   int64_t parts = 1;
@@ -23,12 +24,12 @@ static const neo_node *apart(const outliner *o, neo_expr e) {
   return is ? n : NULL;
 }
 
-/* Is it a row before its own? Else it is one after it, from a list of them. */
+/* Is the row before its reader? Else it is after it, from a list. */
 static bool comes_before(const outliner *o, const neo_node *n) {
   return neo_tensor_at(o->m, (neo_tensor){n->attr})->row_role == NEO_ROW_CHILD;
 }
 
-/* Is it of a table by rows, whose first index is its own row? Else it is from a list. */
+/* Is the table by rows, indexed by its own row? Else the row is from a list. */
 static bool is_by_row(const outliner *o, const neo_node *n) {
   neo_expr below = neo_tensor_at(o->m, (neo_tensor){n->attr})->below;
   return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
@@ -120,7 +121,7 @@ typedef struct {
   neo_expr own; /* the row of an element */
 } row_look;
 
-/* Is it the load of a row that is apart from the element's? */
+/* Is it the load of a row in another block than the element's? */
 static bool is_apart(const row_look *l, const neo_node *n) {
   return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
          neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
@@ -215,15 +216,16 @@ neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo
 
 /* ---- kinds
  *
- * Where blocks have rows of one kind each (NEO_ROW_KIND) the block's steps are written once for each kind (levels.c), and run in
- * blocks of that kind:
+ * If blocks have rows of one kind each (NEO_ROW_KIND) the block's steps are written once for each
+ * kind (levels.c), and run in blocks of that kind:
  *
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
  *     ->
  *     for b: where b % 2 == 0: h[begin .. end - 1, j] = b[..]     and nothing of a
  *            where b % 2 == 1: h[begin .. end - 1, j] = a[..]     and nothing of b
  *
- * What is 0 for all rows of a kind is 0 where it is read, and so are terms of sums that are multiples of it. */
+ * Values that are 0 for all rows of a kind become 0 in their readers, and so do terms that are
+ * multiples of them. */
 
 typedef struct {
   outliner *o;
@@ -232,7 +234,7 @@ typedef struct {
 
 enum { UNKNOWN, ZERO, OTHER };
 
-/* Are all elements of the definition 0, for rows of the kind? A row that asks for itself is none. */
+/* Are all elements of the definition 0 for rows of the kind? Not if it depends on itself. */
 static bool is_zero(outliner *o, neo_def d) {
   if (o->zero[d.i])
     return o->zero[d.i] == ZERO;

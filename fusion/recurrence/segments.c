@@ -1,20 +1,20 @@
-/* Instances that follow one another and run in the same iterations are a segment. An instance joins the open
- * segment if what it reads of it is a slice, and begins another one if it may read in another way what
- * the segment makes.
+/* Segments: adjacent instances that run in the same iterations. An instance joins the open segment
+ * if its reads of it are slices, and begins another one if it may read the segment's results
+ * otherwise.
  *
- * In a segment a value is computed where and as often as that pays, and nothing orders what it reads in memory and
- * what it stores. So nothing in it writes where another instance of it reads, and an instance that writes where
- * it reads itself, element by element (fold.c), has no readers there. */
+ * In a segment a value is computed where and as often as that pays, without an order between its
+ * loads and stores. So no instance of it writes where another one reads, and an instance that
+ * overwrites its operand element by element (fold.c) has no readers there. */
 #include "fusion/recurrence/internal.h"
 
-/* ---- what is open */
+/* ---- the open segment */
 
 typedef struct {
   outliner *o;
-  bool write;        /* the second walk: all that is stored is known */
-  outline_open open; /* instances of the segment that is open; none: none is */
+  bool write;        /* second walk: all stored tensors are known */
+  outline_open open; /* instances of the open segment; empty: none is open */
   neo_tree_leaf leaf;
-  neo_map copies; /* a tensor in memory -> the tensor that stands for it */
+  neo_map copies; /* a tensor in memory -> its copy in the segment */
 } segmenter;
 
 typedef struct {
@@ -51,7 +51,7 @@ static void look_open(void *ctx, neo_expr e) {
     l->is = l->is || outline_makes(l->s->o, l->s->open.at[k], n->attr);
 }
 
-/* Kernels ask memory for the elements of conditions: may they be of the open segment? */
+/* Kernels read elements of conditions from memory: may these be results of the open segment? */
 static bool asks_open(const segmenter *s, const outline_instance *x) {
   open_look l = {s, false};
   for (size_t k = 0; k < x->needed.n; k++)

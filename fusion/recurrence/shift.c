@@ -1,11 +1,11 @@
-/* Shift: below the bands around it a definition is at their indices less its delays (ir/order.h), or, where a band is
- * parallel, at the positions of a range.
+/* Shifting: below the bands around it a definition is at their indices less its delays
+ * (ir/order.h), or, in a parallel band, at the positions of a range.
  *
  *   order t { h, and y an iteration after it }   ->   band t in 0..T + 1
  *                                                       leaf h[t]
  *                                                       leaf y[t - 1]
  *
- * Its expressions are written with these positions: an axis that is fixed is a size in them. */
+ * A fixed axis becomes a size in its expressions. */
 #include "fusion/recurrence/internal.h"
 
 static void shift_axes(const outliner *o, outline_instance *x) {
@@ -19,7 +19,7 @@ static void shift_axes(const outliner *o, outline_instance *x) {
   }
 }
 
-/* The iterations of the outermost loop that are around. */
+/* Notes the iterations of the outermost loop around. */
 static void note_iterations(const outliner *o, outline_instance *x) {
   const outline_around *l = o->around.n ? &o->around.at[0] : NULL;
   neo_facts none = {0};
@@ -37,7 +37,7 @@ static void note_iterations(const outliner *o, outline_instance *x) {
 typedef struct {
   neo_module *m;
   uint32_t n;
-  neo_expr by[OUTLINE_AXES]; /* where the definition's axis is; 0: at its own */
+  neo_expr by[OUTLINE_AXES]; /* position of the definition's axis; 0: its own */
 } positions;
 
 static neo_expr shifted(void *ctx, neo_expr e) {

@@ -1,5 +1,5 @@
-/* A definition's expressions where they stand: what the bands around decide is decided, and a reduction without terms is its
- * value.
+/* Simplification of a definition by facts of the bands around; a reduction without terms becomes
+ * its value.
  *
  *   band t in 1..T                                        band t in 1..T
  *     leaf h[t]   # (h[t - 1, k] else h0[k])*U[k, j]  ->    leaf h[t]   # h[t - 1, k]*U[k, j] */
@@ -18,7 +18,7 @@ static neo_expr simpler(void *ctx, neo_expr e) {
 
 /* ---- reductions */
 
-/* What a reduction of nothing gives; 0: not written as a constant. */
+/* The value of an empty reduction; 0: not written as a constant. */
 static neo_expr of_nothing(const outliner *o, neo_reducer r, neo_type t) {
   bool number = neo_type_is_float(t);
   switch (r) {
@@ -36,7 +36,7 @@ static neo_expr of_nothing(const outliner *o, neo_reducer r, neo_type t) {
   }
 }
 
-/* A reduction of one value is this. */
+/* Replaces a reduction of one value by the value. */
 static void drop_reduction(const outliner *o, neo_def_rec *r, neo_expr value) {
   neo_type t = neo_expr_type(o->m, neo_list_expr(o->m, r->body, 0));
   neo_expr acc = neo_acc_ref(o->m, t, 0);
@@ -69,7 +69,7 @@ static neo_expr only_term(const outliner *o, const neo_def_rec *r) {
               : (neo_expr){0};
 }
 
-/* Is there an axis of the reduction that has no positions, whatever the others are at? */
+/* Is a reduction axis empty for all positions of the others? */
 static bool has_empty_range(simplifier *s, const neo_def_rec *r) {
   for (uint32_t k = r->n_out; k < r->axes.n; k++) {
     const neo_axis_rec *axis = neo_def_axis(s->o->m, r, k);
@@ -81,7 +81,8 @@ static bool has_empty_range(simplifier *s, const neo_def_rec *r) {
   return false;
 }
 
-/* Is each term 0 as a factor of it is? Of rows that are not there it is left out, whatever it is multiplied with. */
+/* Is each term 0 because a factor is? A term of a row that does not exist is dropped, whatever the
+ * other factor is. */
 static bool has_zero_factor(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   return neo_expr_is_zero(m, e) ||
@@ -119,8 +120,8 @@ bool outline_is_partial(const outliner *o, neo_def d) {
   return true;
 }
 
-/* Are the values still the selects of a definition of partial tensors, so that these say which elements are read? A
- * select that is decided leaves what it chose, which may be another. */
+/* Are the values still the selects of a partial definition, which say which elements are read? A
+ * decided select leaves its choice, which may be another select. */
 static bool has_same_selects(simplifier *s, neo_list from, neo_list to) {
   neo_module *m = s->o->m;
   bool same = true;
@@ -132,7 +133,7 @@ static bool has_same_selects(simplifier *s, neo_list from, neo_list to) {
   return same;
 }
 
-/* ---- all of it */
+/* ---- the definition */
 
 void outline_simplify(const outliner *o, outline_instance *x) {
   neo_axis_rec axes[OUTLINE_AXES];

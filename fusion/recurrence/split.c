@@ -1,13 +1,14 @@
-/* Splitting: a definition becomes several, cut along the axes that no band has where conditions compare them with the index of
- * a band (peel.c). Those whose elements nobody reads are not there.
+/* Splitting (index-set splitting): a definition becomes several, cut along axes without a band
+ * where conditions compare them with the index of a band (peel.c). Parts that nobody reads are
+ * dropped.
  *
  *   band j in 0..N                                   band j in 0..N
  *     leaf L[0..N, j]   # select(i < j, 0, ..)   ->    leaf L[0..j, j]   # 0
  *                                                      leaf L[j..N, j] */
 #include "fusion/recurrence/internal.h"
 
-/* Has the instance only elements that nobody reads? They are those for which the condition of the definition's
- * select does not hold. */
+/* Has the instance only elements that nobody reads, for which the condition of the definition's
+ * select fails? */
 static bool is_unread(outliner *o, const outline_instance *x) {
   neo_module *m = o->m;
   neo_def_rec d = *neo_def_at(m, x->def);
@@ -25,8 +26,8 @@ static bool is_unread(outliner *o, const outline_instance *x) {
   return true;
 }
 
-/* Where the instance is cut along its axis. Definitions of partial tensors in an iteration have the same cuts, so that
- * what one hands to another stays in a register. */
+/* The cuts of the instance along its axis. Partial definitions in an iteration have the same cuts,
+ * so that values pass between them in registers. */
 static uint32_t cuts_of(outliner *o, const outline_instance *x, uint32_t axis, neo_expr *cut,
                         uint32_t most) {
   uint32_t n = outline_cuts(o, &x->rec, axis, true, cut, most);

@@ -1,24 +1,25 @@
-/* Tiling: a band becomes blocks of so many iterations, and definitions that read nothing of their block are computed for all
- * of its iterations before it (strip-mining and distribution; M. Wolfe, "More iteration space tiling").
+/* Tiling: a band becomes blocks of iterations, and definitions that read nothing of their block are
+ * computed for all of its iterations before it (strip-mining and distribution; M. Wolfe, "More
+ * iteration space tiling").
  *
  *   band i in 0..N                                    band b in 0..N/32
  *     leaf p[i]   # reads L[i, k], k < i/32*32   ->     leaf p[32*b..32*b + 32]
  *     leaf L[i]                                         band i in 32*b..32*b + 32
  *                                                         leaf L[i]
  *
- * transform/tile_recurrences.c writes such definitions, which say the block's iterations themselves. Blocks begin at
- * multiples of these; those at the ends may be shorter. */
+ * transform/tile_recurrences.c writes such definitions, with the block's iterations in their
+ * expressions. Blocks begin at multiples of their length; the first and last may be shorter. */
 #include "fusion/recurrence/internal.h"
 
-/* ---- what is computed before a block */
+/* ---- definitions that run before a block */
 
 typedef struct {
   outliner *o;
   const neo_order_step *order;
   const neo_order_member *own;
   const outline_instance *x;
-  neo_expr first;     /* iteration of the block */
-  int64_t iterations; /* of a block */
+  neo_expr first;     /* first iteration of the block */
+  int64_t iterations; /* iterations of a block */
   bool before;
 } block_look;
 
@@ -26,7 +27,7 @@ static neo_expr iteration_at(const block_look *l, neo_expr at, const neo_order_m
   return outline_sum(l->o, at, outline_number(l->o, x->delay));
 }
 
-/* i / n for the definition's own iteration i says that it goes by blocks of n. */
+/* i / n for the definition's own iteration i shows that it has blocks of n. */
 static void look_division(void *ctx, neo_expr e) {
   block_look *l = ctx;
   neo_module *m = l->o->m;
@@ -53,7 +54,7 @@ static int64_t iterations_of(block_look *l) {
   return l->iterations;
 }
 
-/* Everything that is read of the recurrence was made before the block. */
+/* Checks that all reads of the recurrence are of elements made before the block. */
 static void look_made(void *ctx, neo_expr read, uint32_t n_axes) {
   block_look *l = ctx;
   neo_module *m = l->o->m;
@@ -95,15 +96,15 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *before)
 
 /* ---- blocks */
 
-typedef struct { /* a loop that is tiled */
+typedef struct { /* a tiled loop */
   outliner *o;
   const neo_order_step *order;
-  neo_order_step within; /* the loop without what is computed before */
+  neo_order_step within; /* the loop without definitions that run before blocks */
   const bool *before;
-  int64_t iterations; /* of a block */
+  int64_t iterations; /* iterations of a block */
 } tiled;
 
-/* A definition for all iterations of the range at once that it has positions in. */
+/* Adds a definition for all iterations of the range that it has positions in, at once. */
 static void add_at_once(const tiled *t, neo_trees *to, const outline_range *r, neo_def d) {
   outliner *o = t->o;
   outline_around at_once = {.order = t->order, .lo = r->lo, .hi = r->hi};
@@ -128,7 +129,7 @@ static void add_block(const tiled *t, neo_trees *to, const outline_range *r) {
   outline_add_iterations(t->o, to, &t->within, r);
 }
 
-/* The blocks that are whole, in a loop over them. */
+/* Adds the whole blocks, in a loop over them. */
 static void add_blocks(const tiled *t, neo_trees *to, neo_expr lo, neo_expr hi) {
   outliner *o = t->o;
   size_t n_assume = o->assume.n;

@@ -4,6 +4,7 @@
 #include "ir/element.h"
 #include "ir/out_map.h"
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   outliner *o;
@@ -11,12 +12,12 @@ typedef struct {
   const outline_instance *x;
   neo_map *copies;
   uint32_t n_axes;
-  neo_map made; /* expression -> what it becomes */
+  neo_map made; /* expression -> its replacement */
 } writer;
 
 /* ---- reads */
 
-/* The tensor that stands for t, which is in memory. Nothing but the loops orders its readers. */
+/* The copy of t, which is in memory. Only the loops order its readers. */
 static neo_tensor copy_of(writer *w, neo_tensor t) {
   uint64_t made;
   neo_module *m = w->o->m;
@@ -36,7 +37,7 @@ static neo_tensor copy_of(writer *w, neo_tensor t) {
   return copy;
 }
 
-/* The slice of instance p for tensor t, of which it is a result. */
+/* The slice of instance p for its result t. */
 static neo_tensor slice_of(const writer *w, const outline_instance *p, neo_tensor t) {
   for (uint32_t k = 0; k < p->rec.out.n; k++)
     if (neo_list_at(w->o->m, p->rec.out, k) == t.i)
@@ -62,7 +63,8 @@ static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tenso
 
 static neo_expr written(writer *w, neo_expr e);
 
-/* Each position along a folded axis has a cell: that it is one of the tensor, and all holds, is asked apart. */
+/* Adds to `all` the guard that position `at` is one of the tensor; a folded axis has a cell for any
+ * value. */
 static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_expr all) {
   neo_module *m = w->o->m;
   neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(w->o, 0), at),
@@ -78,13 +80,14 @@ static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_exp
   neo_tensor t = {n->attr}, copy = copy_of(w, t);
   const outline_storage *r = &w->o->storage[t.i];
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr inside = {0};
+  neo_expr inside = {0}, at[OUTLINE_AXES];
+  memcpy(at, arg, rank * sizeof *at);
   neo_tensor first = outline_is_by_level(r) ? copy_of(w, w->x->level.first) : (neo_tensor){0};
   for (uint32_t k = 0; k < r->n_folds; k++) {
     uint32_t axis = r->fold[k].axis;
     if (n->op == NEO_OP_LOAD_ELSE)
-      inside = within(w, t, axis, arg[axis], inside);
-    arg[axis] = outline_cell_read(w->o, w->x, e, axis, arg[axis], first);
+      inside = within(w, t, axis, at[axis], inside);
+    arg[axis] = outline_cell_read(w->o, w->x, e, axis, at, first);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
@@ -134,7 +137,7 @@ static neo_expr written(writer *w, neo_expr e) {
 /* An expression that uses the first n_axes axes. */
 static neo_expr written_at(writer *w, neo_expr e, uint32_t n_axes) {
   if (w->n_axes != n_axes)
-    neo_map_init(&w->made, w->o->a); /* other facts hold */
+    neo_map_init(&w->made, w->o->a); /* facts differ */
   w->n_axes = n_axes;
   return written(w, e);
 }
@@ -159,7 +162,7 @@ static neo_list written_axes(writer *w, const neo_def_rec *r) {
 
 /* ---- slices */
 
-/* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
+/* A stored slice has the extents of the whole, so that its strides match. */
 static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, bool partial) {
   outliner *o = w->o;
   neo_module *m = o->m;
@@ -189,7 +192,7 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   return slice;
 }
 
-/* The map of the iteration's elements in the slice: axes that are fixed are at its beginning. */
+/* The map of the iteration's elements in the slice: fixed axes are at its beginning. */
 static neo_list map_of(const outliner *o, const outline_instance *x) {
   neo_out_dim map[64];
   if (!x->rec.out_map.n)
@@ -199,7 +202,7 @@ static neo_list map_of(const outliner *o, const outline_instance *x) {
   return neo_out_map_new(o->m, map, x->rec.n_out);
 }
 
-/* Are the values that are written the selects that they were? */
+/* Are the written values still selects? */
 static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_rec *to) {
   neo_module *m = w->o->m;
   bool same = w->x->partial;
@@ -216,7 +219,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* What the instance is needed under, of elements in memory. */
+/* Conditions, on elements in memory, under which the instance is needed. */
 static neo_conditions needed_where(writer *w) {
   neo_expr *at = NEO_NEW_ARRAY(w->o->a, neo_expr, w->x->needed.n + 1);
   uint32_t n = 0;

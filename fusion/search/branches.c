@@ -1,11 +1,10 @@
-/* The conditions under which groups are needed (ir/needed.h). A kernel asks for those of its
- * group, and does nothing where one does not hold (codegen/guard.h). Definitions of a kernel are
- * needed under the same ones. */
+/* Conditions under which groups are needed (ir/needed.h). A kernel tests those of its group, and
+ * does nothing if one fails (codegen/guard.h). All definitions of a kernel have the same ones. */
 #include "fusion/search/search.h"
 #include "ir/choice.h"
 
-/* Kernels ask for a condition in memory. Nothing else is in the kernel that makes it, for that
- * might need what they make. */
+/* Kernels test a condition in memory. The kernel that computes it has nothing else, which might
+ * need their results. */
 static void want_flag(void *ctx, neo_expr e) {
   fuser *q = ctx;
   const neo_node *n = neo_expr_node(q->m, e);
@@ -17,7 +16,7 @@ static void want_flag(void *ctx, neo_expr e) {
     q->def[neo_list_at(q->m, pieces, i)].flag = true;
 }
 
-/* What is made once for many calls is needed in all of them. */
+/* By tensor: needed in all calls, since it is cached between calls. */
 static bool *needed_always(const fuser *q) {
   bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n + 1);
   for (uint32_t t = 0; t < q->m->tensors.n; t++)
@@ -60,7 +59,7 @@ static void find_conditions(fuser *q) {
   q->has_branches = of != NULL;
 }
 
-/* At which points definitions are needed, for iterations of loops. */
+/* Finds the points at which definitions are needed, as conditions on iterations. */
 static void find_points(fuser *q) {
   neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   bool recurs = false;
@@ -84,7 +83,7 @@ bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b) {
          !q->def[b].flag;
 }
 
-/* Would it read what is not made, if it ran wherever `host` does? */
+/* Would the definition read elements that are not computed, if it ran wherever `host` does? */
 static bool reads_unmade(const fuser *q, uint32_t d, uint32_t host) {
   for (uint32_t k = 0; k < q->def[d].n_read; k++) {
     neo_tensor t = q->def[d].read[k].t;
@@ -104,7 +103,7 @@ bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host) {
   return !fuse_is_reduction(&q->def[d]) && !reads_unmade(q, d, host);
 }
 
-/* Does the definition take one of several tensors, in whose place its result is then
+/* Does the definition select one of several tensors, whose memory its result then shares
  * (codegen/plan/entry.c)? */
 static bool is_choice(const fuser *q, uint32_t d, neo_choice *c, neo_conditions *when) {
   if (q->def[d].recurrence || q->def[d].call_invariant || !neo_choice_of(q->m, (neo_def){d}, c))

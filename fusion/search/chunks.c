@@ -1,12 +1,13 @@
-/* Chunk loops: definitions that a pass wrote for one loop along their first axes (neo_def_rec.chunk_loop), several recurrences
- * among them.
+/* Chunk loops: definitions that a pass wrote for one loop along their first axes
+ * (neo_def_rec.chunk_loop), several recurrences among them.
  *
- *     again.u[q, r, j] = f(again.u[q, r-1, j], edge.u[q-1, r, j])             rounds r, up
- *     chunk.d[q, r, j] = g(again.u[q, r, j], chunk.d[q, r+1, j], ...)         rounds r, down
+ *     again.u[q, r, j] = f(again.u[q, r-1, j], edge.u[q-1, r, j])             iterations r, up
+ *     chunk.d[q, r, j] = g(again.u[q, r, j], chunk.d[q, r+1, j], ...)         iterations r, down
  *
- * They become one group, as a recurrence is, with all that lies between them: in a round q of its loop those of r
- * follow one another, and of again.u one q is enough (fusion/recurrence/fold.c). If no order along the first axes
- * is found, each recurrence has its own group. */
+ * They become one recurrence's group, with all that depends on one and is needed by another: in
+ * iteration q their inner loops follow one another, and one slice q of again.u is enough
+ * (fusion/recurrence/fold.c). If no order along the first axes is found, each recurrence has its
+ * own group. */
 #include "fusion/search/search.h"
 #include "ir/order.h"
 

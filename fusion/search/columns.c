@@ -1,15 +1,15 @@
-/* The move that puts sums of columns into the kernel that reduces the rows.
+/* Column sums in the kernel that reduces the rows: the move to it.
  *
  *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
  *     group 2           partial.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
+ *     ->
+ *     group 1, rows r   m[r] = ..,   Y[r, c] = ..,   partial.b[r/256, c] += D[r, c] * (X[r, c] - m[r])
  *
- * Both read X; between the kernels nothing of it is left in a cache. So group 2 becomes a part of
- * group 1: at each row r the row is added to partial.b[r/256], which stays in a cache meanwhile. A run
- * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower/lower.c).
+ * Both read X, which is in no cache any more when a second kernel runs; partial.b[r/256] stays in a
+ * cache. One worker has the rows of a block, in order (codegen/lower/lower.c).
  *
- * The move comes after all others, on groups that are finished: group 1 keeps its place in the order.
- * So all that the sums read has to be made by then, and results of group 1 are read at the current
- * row. */
+ * The move comes last, on finished groups: group 1 keeps its position in the order. All other reads
+ * of the sums must therefore exist by then, and results of group 1 are read at the current row. */
 #include "fusion/search/search.h"
 #include "ir/row_blocks.h"
 
@@ -17,7 +17,7 @@ typedef struct {
   fuser *q;
   const neo_grouping *all;
   const neo_group *sums, *rows;
-  size_t at;       /* of `rows` */
+  size_t at;       /* index of `rows` */
   uint32_t shared; /* its shared axes */
 } joiner;
 
@@ -39,9 +39,9 @@ static bool updates_any(const joiner *x, const neo_group *g) {
   return false;
 }
 
-/* ---- what the two are */
+/* ---- matching the groups */
 
-/* Members are sums over equal row blocks, and nothing else. */
+/* Are all members sums over equal row blocks? */
 static bool all_row_blocks(neo_module *m, const neo_group *g, neo_row_block *run) {
   for (size_t k = 0; k < g->members.n; k++) {
     neo_row_block x;
@@ -54,8 +54,8 @@ static bool all_row_blocks(neo_module *m, const neo_group *g, neo_row_block *run
   return g->members.n > 0;
 }
 
-/* Is the group over rows of that many axes, of which the last has that extent? It reduces them
- * along columns of this extent, and does nothing that wants loops of its own. */
+/* Has the group rows of that many axes and that extent? It reduces them along columns of this
+ * extent, and needs no other loops. */
 static bool over_rows(joiner *x, const neo_row_block *run) {
   neo_module *m = x->q->m;
   const neo_def_rec *sum = def_of(x, &x->sums->members.at[0]);
@@ -96,9 +96,9 @@ static bool same_entries(const joiner *x) {
   return true;
 }
 
-/* ---- what is read */
+/* ---- reads */
 
-/* Is everything that the sums read there by the place of the rows? */
+/* Are all reads of the sums computed before the rows' kernel? */
 static bool is_there(const joiner *x) {
   for (size_t g = x->at + 1; g < x->all->groups.n; g++) {
     const neo_group *later = &x->all->groups.at[g];
@@ -114,7 +114,7 @@ typedef struct {
   bool elsewhere;
 } places;
 
-/* Finds a result of the rows' kernel that is read at another row than the current one. */
+/* Finds a read of a result of the rows' kernel at another row. */
 static void find_elsewhere(void *ctx, neo_expr e) {
   places *p = ctx;
   const neo_module *m = p->x->q->m;
@@ -139,7 +139,7 @@ static bool at_current_row(const joiner *x) {
   return !p.elsewhere;
 }
 
-/* Is there a matrix that both read, or that one makes for the other? */
+/* Do both read the same matrix, or one a result of the other? */
 static bool share_matrix(const joiner *x) {
   for (size_t k = 0; k < x->sums->reads.n; k++) {
     neo_tensor t = x->sums->reads.at[k];
@@ -159,7 +159,7 @@ static bool fit(joiner *x, const neo_row_block *run) {
 
 /* ---- joining */
 
-/* Bytes that the sums read which the rows' kernel reads or makes. */
+/* Bytes that the sums read and the rows' kernel reads or computes. */
 static double cached_bytes(const joiner *x) {
   double bytes = 0;
   for (size_t k = 0; k < x->sums->reads.n; k++) {
@@ -170,7 +170,7 @@ static double cached_bytes(const joiner *x) {
   return bytes;
 }
 
-/* That of both in one launch, without reading what the rows' kernel has in a cache. */
+/* The cost of both in one launch, cached bytes read once. */
 static neo_group_cost joined_cost(const joiner *x) {
   neo_group_cost a = x->rows->cost, b = x->sums->cost;
   double cached = cached_bytes(x);
@@ -199,7 +199,7 @@ static neo_group joined(const joiner *x) {
   return g;
 }
 
-/* ---- the row */
+/* ---- the row of the table */
 
 /* Groups of `made`: x->a has the sums, x->b the rows. */
 static joiner joiner_of(fuser *q, const fuse_move *x) {
@@ -207,7 +207,7 @@ static joiner joiner_of(fuser *q, const fuse_move *x) {
   return (joiner){.q = q, .all = q->made, .sums = &groups[x->a], .rows = &groups[x->b], .at = x->b};
 }
 
-/* Any earlier group may go over the rows. */
+/* Offers every earlier group as rows. */
 static void match(fuser *q, uint32_t g, fuse_moves *out) {
   neo_row_block block;
   if (!all_row_blocks(q->m, &q->made->groups.at[g], &block))
@@ -229,7 +229,7 @@ static bool price(fuser *q, fuse_move *x, const char **why) {
 static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   joiner j = joiner_of(q, x);
   neo_group y = joined(&j);
-  (void)changed; /* no group of the state */
+  (void)changed; /* the state has none of these groups */
   q->made->groups.at[x->b] = y;
   for (size_t k = x->a; k + 1 < q->made->groups.n; k++)
     q->made->groups.at[k] = q->made->groups.at[k + 1];

@@ -1,9 +1,10 @@
-/* Concatenations of what kernels write anyway cost nothing: their parts are written where they belong (fusion/concat.h).
- * So nobody computes one again where it is read, and no kernel makes one beside other results. */
+/* Concatenations of tensors that kernels write anyway: the kernels write their parts in place
+ * (fusion/concat.h). So no reader inlines one, and no kernel computes one beside other results. */
 #include "fusion/concat.h"
 #include "fusion/search/search.h"
 
-/* Does the definition reduce, or make something of each element of one that does? Then it is no copy in its readers. */
+/* Does the definition reduce, or apply something to each element of a reduction? Readers do not
+ * copy such a value. */
 static bool makes_of_sums(const fuser *q, uint32_t id, uint32_t depth) {
   const fuse_def *d = &q->def[id];
   const neo_def_rec *r = neo_def_at(q->m, (neo_def){id});

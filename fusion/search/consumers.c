@@ -1,11 +1,13 @@
-/* What reads a recurrence round by round runs in its loops, where that pays:
+/* Consumers of a recurrence, which read one iteration at a time, run in its loops if that pays
+ * (loop fusion for locality: K. McKinley, S. Carr, C. Tseng, "Improving data locality with loop
+ * transformations").
  *
  *     h[t, i, n] = k[t, i, n]*h[t-1, i, n] + x[t, i]*b[t, n],   y[t, i] = sum[n] h[t, i, n]*c[t, n]
  *
- * Outside of them, h would be stacked over all rounds, written to memory and read again. In them it is read from
- * a cache; if nobody else needs it a few slices are enough (fusion/recurrence/fold.c). A product of which one
- * operand is the same in all rounds stays outside: there it has the rows of all rounds. (Loop fusion for
- * locality: K. McKinley, S. Carr, C. Tseng, "Improving data locality with loop transformations".) */
+ * Outside, h would be stacked over all iterations, written and read again. Inside it is read
+ * from a cache, and a few slices are enough if nobody else needs it (fusion/recurrence/fold.c).
+ * A product with an operand that all iterations share stays outside, where it has the rows of
+ * all iterations. */
 #include "fusion/search/search.h"
 #include "ir/order.h"
 #include "ir/product.h"
@@ -14,14 +16,14 @@ enum { MOST_FACTORS = 16 };
 
 typedef struct {
   fuser *q;
-  uint32_t number;     /* of the recurrence */
-  size_t first;        /* place of its first definition */
-  neo_order_step loop; /* the outermost one */
-  neo_def *own;        /* its definitions, and those that were taken */
+  uint32_t number;     /* the recurrence */
+  size_t first;        /* position of its first definition */
+  neo_order_step loop; /* outermost loop */
+  neo_def *own;        /* its definitions, with those that were taken */
   size_t n_own;
-  int64_t axis; /* of the definition at hand: its rounds */
+  int64_t axis; /* current definition's axis of iterations */
   neo_def_rec d;
-  uint64_t along; /* axes with which what is read of the recurrence changes */
+  uint64_t along; /* axes that reads of the recurrence vary along */
   bool good;
   double saved_s, rounds;
 } consumers;
@@ -38,7 +40,7 @@ static bool is_own(const consumers *c, neo_tensor t) {
   return d && d->needed && d->recurrence == c->number;
 }
 
-/* Is it there before the recurrence begins? */
+/* Is the tensor computed before the recurrence begins? */
 static bool is_before(const consumers *c, neo_tensor t) {
   neo_list pieces = neo_tensor_at(c->q->m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -54,7 +56,7 @@ static uint64_t axes_of(const consumers *c, const neo_node *n) {
   return axes;
 }
 
-/* Seconds that reading the tensor takes longer where it is stacked. */
+/* Additional seconds of reading the tensor when it is stacked. */
 static double longer(consumers *c, neo_tensor t) {
   neo_module *m = c->q->m;
   double whole = neo_type_bytes(neo_tensor_type(m, t));
@@ -92,7 +94,7 @@ static void look_used_again(void *ctx, neo_expr e) {
     c->good = false;
 }
 
-/* Is it a sum of products of which an operand is the same in all rounds, and used for many elements? */
+/* Is it a sum of products with an operand that all iterations share and many elements use? */
 static bool is_product(consumers *c) {
   neo_module *m = c->q->m;
   neo_expr factor[MOST_FACTORS];
@@ -168,7 +170,7 @@ void fuse_take_consumers(fuser *q) {
   uint32_t n = 0;
   for (size_t k = 0; k < q->n_order; k++)
     n = q->def[q->order[k]].recurrence > n ? q->def[q->order[k]].recurrence : n;
-  if (q->profile->threads) /* each would be a launch in each round */
+  if (q->profile->threads) /* each would be a launch in each iteration */
     return;
   for (uint32_t number = 1; number <= n; number++) {
     uint32_t *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);

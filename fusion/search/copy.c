@@ -1,18 +1,18 @@
-/* The move that copies an elementwise value into its readers, each of which then computes it where
- * it uses it: inline, or as a prologue inside of a reduction.
+/* Inlining: the move that copies an elementwise value into its readers, each of which computes it
+ * where it uses it, also as a prologue inside of a reduction.
  *
  *     H[i, j] = relu(X[i, j])
  *     Y[i] = sum[j] H[i, j] * W[j]        ->        Y[i] = sum[j] relu(X[i, j]) * W[j]
  *
- * A copy is for all readers, for those of one pass, or for a single one. The definition is in no
- * memory when all of its readers have a copy. */
+ * A copy is for all readers, for those of one pass, or for a single one. The definition is not
+ * stored once all of its readers have a copy. */
 #include "fusion/search/search.h"
 
-/* Whom a copy is for (fuse_move.b). ONE + k is the k-th reader. */
+/* readers of a copy (fuse_move.b); ONE + k: the k-th */
 enum { ALL, BACKWARD, FORWARD, ONE };
 enum { MOST_CONCERNED = 40, MOST_ONE_BY_ONE = 4, MOST_COPIES = 256 };
 
-/* Is the reader one of those that the copy is for, and without a copy yet? */
+/* Is the copy for this reader, which has none yet? */
 static bool takes(const fuser *q, const fuse_move *x, size_t reader) {
   const fuse_edge e = q->def[x->a].readers.at[reader];
   const fuse_read *r = fuse_read_of(q, e);
@@ -30,8 +30,8 @@ static bool takes(const fuser *q, const fuse_move *x, size_t reader) {
   }
 }
 
-/* Marks the reads of those readers, or takes the marks off again; taken[k] says whether reader k was
- * marked. True: the definition is still wanted, or has a reader without a copy. */
+/* Marks the reads of those readers, or unmarks them; taken[k] says whether reader k was marked.
+ * True: the definition is still wanted, or has a reader without a copy. */
 static bool mark_reads(fuser *q, const fuse_move *x, uint8_t *taken, bool on) {
   fuse_def *d = &q->def[x->a];
   bool read = d->wanted;
@@ -45,7 +45,7 @@ static bool mark_reads(fuser *q, const fuse_move *x, uint8_t *taken, bool on) {
   return read;
 }
 
-/* ---- the groups whose cost changes */
+/* ---- groups whose cost changes */
 
 static void add_once(fuser *q, uint32_t g, fuse_list *out) {
   for (size_t k = 0; k < out->n; k++)
@@ -54,8 +54,8 @@ static void add_once(fuser *q, uint32_t g, fuse_list *out) {
   NEO_PUSH(q->a, out, g);
 }
 
-/* The groups of the values that d and its copies read. Their readers matter when saved activations
- * have a price. */
+/* Adds the groups of operands of d and its copies. Their readers matter when saved activations have
+ * a price. */
 static void add_producers(fuser *q, const fuse_def *d, fuse_list *out) {
   for (uint32_t k = 0; k < d->n_read; k++)
     if (d->read[k].copied)
@@ -64,8 +64,8 @@ static void add_producers(fuser *q, const fuse_def *d, fuse_list *out) {
       add_once(q, q->def[d->read[k].from].home - 1, out);
 }
 
-/* First the group that makes the value, then those that use it (*n groups so far), then others.
- * False: they are too many. */
+/* Lists the group of the value, those that use it (*n groups so far), then others. False: too
+ * many. */
 static bool concerned(fuser *q, const fuse_move *x, fuse_list *out, size_t *n) {
   const fuse_def *d = &q->def[x->a];
   out->n = 0;
@@ -88,7 +88,7 @@ static uint64_t stamp(fuser *q, const fuse_move *x) {
 
 /* ---- price */
 
-/* Members of g without the definition that moves away; n of them. */
+/* Members of g except the definition that moves away; returns how many. */
 static size_t members_of(fuser *q, uint32_t g, uint32_t without, uint32_t *out) {
   const fuse_group *x = &q->groups.at[g];
   size_t n = 0;
@@ -98,8 +98,8 @@ static size_t members_of(fuser *q, uint32_t g, uint32_t without, uint32_t *out) 
   return n;
 }
 
-/* The cost of the groups concerned as they would be, into cost[]; the first n of them have the
- * value or read it. */
+/* The cost of the concerned groups after the move, into cost[]; the first n of them have the value
+ * or read it. */
 static bool price_copies(fuser *q, const fuse_move *x, uint32_t without, size_t n_users,
                          double *cost, const char **why) {
   uint32_t members[FUSE_MOST_PARTS];
@@ -154,7 +154,7 @@ static bool price(fuser *q, fuse_move *x, const char **why) {
   return ok;
 }
 
-/* ---- making it */
+/* ---- making the move */
 
 static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   fuse_def *d = &q->def[x->a];
@@ -173,7 +173,7 @@ static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   return true;
 }
 
-/* ---- which copies there may be */
+/* ---- candidates */
 
 static void offer(fuser *q, uint32_t id, uint32_t readers, fuse_moves *out) {
   NEO_PUSH(q->a, out, (fuse_move){.a = id, .b = readers});
@@ -182,11 +182,11 @@ static void offer(fuser *q, uint32_t id, uint32_t readers, fuse_moves *out) {
 static void offer_copies(fuser *q, uint32_t id, fuse_moves *out) {
   const fuse_def *d = &q->def[id];
   uint32_t back = 0, n = (uint32_t)d->readers.n;
-  if (!d->plain || !d->home || !n || d->flag) /* kernels ask for the same value that others read */
+  if (!d->plain || !d->home || !n || d->flag) /* kernels test the value that others read */
     return;
   for (uint32_t k = 0; k < n; k++) {
     const fuse_def *reader = &q->def[d->readers.at[k].def];
-    if (reader->concat) /* it is written for that one anyway */
+    if (reader->concat) /* written in place for that one */
       return;
     back += reader->backward;
   }
@@ -211,7 +211,7 @@ static void offer_reads(fuser *q, uint32_t id, fuse_moves *out) {
   }
 }
 
-/* Copies of the group's definitions, and of the values that they read. */
+/* Offers copies of the group's definitions, and of their operands. */
 static void match(fuser *q, uint32_t g, fuse_moves *out) {
   const fuse_group *x = &q->groups.at[g];
   for (size_t k = 0; k < x->members.n; k++)

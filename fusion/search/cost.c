@@ -1,9 +1,9 @@
-/* The cost of a group: the results that leave it, the memory that it reads and how often, its work,
- * and the activations that it saves for the backward pass. */
+/* The cost of a group: results that leave it, memory that it reads and how often, its work, and the
+ * activations that it saves for the backward pass. */
 #include "fusion/search/search.h"
 #include <math.h>
 
-/* Numbers of parts again, after another set was looked at. */
+/* Numbers the parts again, after a look at another set. */
 static void number_parts(fuser *q, const fuse_parts *p) {
   q->now++;
   for (uint32_t k = 0; k < p->n; k++) {
@@ -12,9 +12,9 @@ static void number_parts(fuser *q, const fuse_parts *p) {
   }
 }
 
-/* ---- what leaves */
+/* ---- results */
 
-/* Is definition d computed inside of the parts alone, wherever it is copied to? */
+/* Is definition d computed inside of the parts alone, copies included? */
 static bool confined(fuser *q, const fuse_parts *p, uint32_t d) {
   if (q->seen[d] == q->walk)
     return true;
@@ -60,7 +60,7 @@ bool fuse_leaves(fuser *q, const fuse_parts *p, uint32_t part) {
 
 typedef struct { /* memory that is read */
   neo_tensor t;
-  uint32_t passes; /* stages, as bits: reductions by their level, stores from bit 16 on */
+  uint32_t passes; /* stages as bits: reductions by their level, stores from bit 16 on */
   double bytes;
   bool lines; /* a shared axis runs along memory */
 } traffic;
@@ -68,21 +68,21 @@ typedef struct { /* memory that is read */
 typedef struct {
   fuser *q;
   const fuse_parts *p;
-  uint32_t level[FUSE_MOST_PARTS]; /* reductions that have to be done before its value is known */
-  uint32_t same[FUSE_MOST_PARTS];  /* stages in which it is evaluated at its own element */
+  uint32_t level[FUSE_MOST_PARTS]; /* level of the last reduction that its value depends on */
+  uint32_t same[FUSE_MOST_PARTS];  /* stages that evaluate it at their own element */
   uint32_t stages[FUSE_MOST_PARTS];
   uint32_t along[FUSE_MOST_PARTS]; /* sums along a row that read it at the row's elements */
-  double extra[FUSE_MOST_PARTS];   /* evaluations elsewhere, and for those sums */
+  double extra[FUSE_MOST_PARTS];   /* other evaluations, with those of these sums */
   traffic read[4 * FUSE_MOST_PARTS];
   uint32_t n_read;
   double work, shared_points;
-  double products; /* multiplications, where they have a rate of their own */
+  double products; /* multiplications that have their own rate */
   bool has_inner;
 } pricing;
 
 enum { OPERAND_WORK = 4 };
-#define VIEW_WORK 0.5       /* a load in the place of another */
-enum { CALLS_CACHED = 64 }; /* calls for which a cached value is made once: a guess */
+#define VIEW_WORK 0.5       /* a load instead of another one */
+enum { CALLS_CACHED = 64 }; /* calls that share a cached value: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
   return 1u << ((level > 14 ? 14 : level) + (store ? 16 : 0));
@@ -108,7 +108,7 @@ static bool at_same_element(const fuse_read *r, uint32_t n_out) {
   return same;
 }
 
-/* A load of t, in these stages, so often. */
+/* Counts a load of t in these stages. */
 static void count_read(pricing *c, uint32_t part, const fuse_read *r, uint32_t stages,
                        double evals) {
   uint32_t k = 0;
@@ -128,8 +128,8 @@ static void count_read(pricing *c, uint32_t part, const fuse_read *r, uint32_t s
     x->lines = x->lines || c->p->shared[part][s] == last;
 }
 
-/* A row of part k may stay in scratch between stages (schedule/row_stash.h): it is short, and has one
- * axis besides the shared ones. */
+/* May a row of part k be stored in scratch between stages (schedule/row_stash.h)? It is short, and
+ * has one axis besides the shared ones. */
 static bool is_row(const pricing *c, uint32_t k) {
   enum { MOST_ROW = 32 << 10 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -151,8 +151,8 @@ static bool goes_along(const fuse_def *d, const fuse_read *r) {
          r->rank == d->n_out + 1;
 }
 
-/* The work of part k, evaluated so often. An element of a row in the stash is computed once and read
- * afterwards. */
+/* The work of part k for this many evaluations. Elements of a stashed row are computed once, then
+ * read. */
 static double work_of(const pricing *c, uint32_t k, double evals) {
   enum { STASH_WORK = 2, LEAST_WORK = 8 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -163,8 +163,8 @@ static double work_of(const pricing *c, uint32_t k, double evals) {
   return d->end_work * (evals - stashed) + STASH_WORK * stashed;
 }
 
-/* Blocks of columns of the product k, each of which computes the inner sums that r reads, or is
- * made of. */
+/* Blocks of columns of the product k, each of which computes the inner sums that r reads or depends
+ * on. */
 static double column_blocks(const pricing *c, uint32_t k, const fuse_read *r) {
   enum { COLUMNS = 64, OF_WARPS = 128 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -179,7 +179,7 @@ static double column_blocks(const pricing *c, uint32_t k, const fuse_read *r) {
   return n > 1 ? n : 1;
 }
 
-/* Part k evaluates what it reads: in memory, or another part. */
+/* Adds the evaluations of part k's operands, in memory or in other parts. */
 static void spread(pricing *c, uint32_t k) {
   const fuse_def *d = &c->q->def[c->p->def[k]];
   double evals = (double)__builtin_popcount(c->same[k]) * d->points + c->extra[k];
@@ -205,7 +205,7 @@ static void spread(pricing *c, uint32_t k) {
       c->extra[y] += c->extra[k];
     } else {
       c->along[y] += goes_along(d, r) ? d->spans : 0;
-      /* operands of products are copied an element at a time where they are not vectors */
+      /* operands of products are copied element by element unless they are vectors */
       double copies = c->has_inner ? column_blocks(c, k, r) : OPERAND_WORK;
       c->extra[y] += r->evals * times * (d->product && r->reduced ? copies : 1);
     }
@@ -227,8 +227,8 @@ static double slice_bytes(const pricing *c, const traffic *x) {
   return n < x->bytes ? n : x->bytes;
 }
 
-/* What a point of the shared axes reads again is in the cache that it fits, and free in the first
- * one. */
+/* Prices reads. A repeated read in one point of the shared axes comes from the cache that its data
+ * fit in, and is free in the first one. */
 static void price_reads(const pricing *c, neo_group_cost *out) {
   const neo_profile *pr = c->q->profile;
   double slices = 0;
@@ -246,7 +246,7 @@ static void price_reads(const pricing *c, neo_group_cost *out) {
   }
 }
 
-/* Is d evaluated in the backward pass, be it as a copy, in another group than `home`? */
+/* Is d evaluated in the backward pass, copies included, in another group than `home`? */
 static bool runs_backward(fuser *q, uint32_t d, uint32_t home) {
   if (q->seen[d] == q->walk)
     return false;
@@ -271,7 +271,7 @@ static bool read_backward(fuser *q, const fuse_def *d, neo_tensor t) {
   return false;
 }
 
-/* What one definition makes of a tensor, which may have other pieces. */
+/* Bytes of a tensor that the definition computes; it may have other pieces. */
 static double piece_bytes(fuser *q, const fuse_def *d, neo_tensor t) {
   double n = d->points * neo_type_bytes(neo_tensor_type(q->m, t));
   double all = fuse_bytes(q, t);
@@ -307,7 +307,7 @@ bool fuse_is_cached(const fuser *q, const fuse_parts *p) {
   return cached;
 }
 
-/* Is the part stored at each of the shared points, by itself? Then it is with the last one of these
+/* Is the part stored once at each of the shared points? Then it is with the last such store
  * (fusion/form/fuse_stages.c). */
 static bool is_point(const pricing *c, uint32_t k) {
   return !c->has_inner && c->p->member[k] && c->q->def[c->p->def[k]].n_out == c->p->n_shared;
@@ -321,7 +321,7 @@ static uint32_t last_level(const pricing *c, const bool *stored) {
   return last;
 }
 
-/* The last part comes first, so that the readers of a value have been seen before it. */
+/* Prices parts, the last one first, so that readers of a value come before it. */
 static void price_parts(pricing *c, neo_group_cost *out) {
   const fuse_parts *p = c->p;
   bool stored[FUSE_MOST_PARTS];
@@ -341,8 +341,8 @@ static void price_parts(pricing *c, neo_group_cost *out) {
   }
 }
 
-/* Workers that the kernel keeps busy: cores by its points, multiprocessors by its threads, of which
- * a point has as many as it has work to share. */
+/* Workers that the kernel keeps busy: cores by its points; multiprocessors by its threads, which
+ * share the work of a point. */
 static double workers_of(const pricing *c) {
   enum { LEAST_SHARE = 4, MOST_THREADS = 1024 }; /* additions of a thread; threads of a point */
   const neo_profile *p = c->q->profile;
@@ -395,7 +395,7 @@ neo_group_cost fuse_cost_sum(neo_group_cost x, neo_group_cost y) {
 }
 
 double fuse_cost(fuser *q, const fuse_parts *p) {
-  if (p->n == 1 && q->def[p->def[0]].choice) /* nobody has to take it */
+  if (p->n == 1 && q->def[p->def[0]].choice) /* a choice that needs no kernel */
     return 0;
   double t = fuse_cost_of(q, p).total_s;
   return fuse_is_cached(q, p) ? t / CALLS_CACHED : t;

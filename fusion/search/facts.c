@@ -1,5 +1,4 @@
-/* What definitions are like, before any of them is put together: work, reads, readers. All of it is
- * linear in the size of the module. */
+/* Facts of single definitions: work, reads, readers. Linear in the size of the module. */
 #include "fusion/search/search.h"
 #include "ir/comparison.h"
 #include <assert.h>
@@ -9,7 +8,7 @@
 
 static double extent_of(fuser *q, neo_expr e) {
   int64_t n = neo_extent_most(q->m, e);
-  return n < 0 ? 64 : n < 1 ? 1 : (double)n; /* bounded by data: a guess */
+  return n < 0 ? 64 : n < 1 ? 1 : (double)n; /* a guess for ranges from data */
 }
 
 static double axis_extent(fuser *q, const neo_axis_rec *x) {
@@ -37,7 +36,7 @@ neo_tensor fuse_group_tensor(const fuser *q, uint32_t g) {
   return fuse_out(q, q->groups.at[g].members.at[0], 0);
 }
 
-/* ---- looking through one definition */
+/* ---- visiting a definition */
 
 typedef struct {
   fuser *q;
@@ -46,15 +45,15 @@ typedef struct {
   neo_map number; /* tensor -> read + 1 */
   NEO_VEC(fuse_read) reads;
   double *extent; /* by axis */
-  double work;    /* found in the expressions visited */
+  double work;    /* work of the visited expressions */
   uint32_t size;
-  uint64_t domain; /* axes that loops run over here; a factor's: those that it uses */
+  uint64_t domain; /* axes of the surrounding loops; in a factor, those that it uses */
   bool factor;     /* in a factor of a product */
   bool reduced;
 } looker;
 
-/* Points of the axes in `axes`. An elementwise loop evaluates what uses outer axes alone in outer
- * loops, an operand of a product is packed: evaluated once an element. */
+/* Points of these axes. An elementwise loop evaluates what uses outer axes alone in outer loops; an
+ * operand of a product is packed: evaluated once an element. */
 static double points_of(const looker *c, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < c->rec.axes.n && k < 63; k++)
@@ -70,8 +69,8 @@ static uint64_t up_to_last(uint64_t axes) {
   return all;
 }
 
-/* An operand of a product is copied again for each point of the output axes that it does not have,
- * but for the longest, along which the register tile goes. */
+/* Copies of a product's operand: one for each point of the output axes that it lacks, except the
+ * longest, along which the register tile runs. */
 static double copies_of(const looker *c) {
   double n = 1, longest = 1;
   for (uint32_t k = 0; k < c->rec.n_out && k < 63; k++)
@@ -88,7 +87,7 @@ static double evals_of(const looker *c, neo_expr load) {
   return points_of(c, up_to_last(neo_expr_axes(c->q->m, load)) & c->domain);
 }
 
-/* The read of tensor t, made if this is the first. */
+/* The read of tensor t, added if it is the first. */
 static fuse_read *read_of(looker *c, neo_tensor t) {
   uint64_t k = 0;
   if (neo_map_get(&c->number, t.i, &k))
@@ -97,7 +96,7 @@ static fuse_read *read_of(looker *c, neo_tensor t) {
   fuse_read r = {.t = t, .rank = neo_tensor_rank(m, t)};
   const neo_tensor_rec *rec = neo_tensor_at(m, t);
   if (rec->pieces.n == 1)
-    r.from = neo_list_at(m, rec->pieces, 0); /* several pieces: none of them can be joined */
+    r.from = neo_list_at(m, rec->pieces, 0); /* several pieces: none can be joined */
   r.axis = NEO_NEW_ARRAY(c->q->a, int8_t, r.rank + 1);
   NEO_PUSH(c->q->a, &c->reads, r);
   neo_map_set(&c->number, t.i, c->reads.n);
@@ -128,7 +127,7 @@ static void look_node(void *ctx, neo_expr e) {
   } else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
     c->work += neo_op_additions((neo_op)n.op);
   else if (n.type == NEO_I64_T && (n.op == NEO_OP_DIV || n.op == NEO_OP_MOD))
-    c->work += 2; /* lanes no longer run along memory */
+    c->work += 2; /* lanes are not contiguous then */
 }
 
 static void look_at(looker *c, neo_expr e) {
@@ -138,12 +137,12 @@ static void look_at(looker *c, neo_expr e) {
 
 /* ---- products */
 
-/* Factors. One that uses all axes is bound by reading it: each of its elements is used once. */
+/* Factors. Reads bound a factor of all axes: each element is used once. */
 typedef struct {
-  uint64_t all, out; /* axes longer than 1; those of them that are the output's */
-  uint32_t n, whole; /* factors; those that use all axes */
-  neo_expr last;     /* of these */
-  bool elsewhere;    /* another one uses an output axis */
+  uint64_t all, out; /* axes longer than 1; output axes among them */
+  uint32_t n, whole; /* number of factors; factors of all axes */
+  neo_expr last;     /* the last factor of all axes */
+  bool elsewhere;    /* another factor uses an output axis */
 } factors;
 
 static void find_factors(looker *c, neo_expr e, factors *f) {
@@ -164,8 +163,8 @@ static void find_factors(looker *c, neo_expr e, factors *f) {
   f->last = e;
 }
 
-/* Is it the product of a vector with a matrix whose rows are long runs of the output? Blocks of
- * rows read it as one stream, several sums in one kernel would not. */
+/* Is it a vector times a matrix whose rows are long runs of the output? Blocks of rows read it as
+ * one stream; several sums in one kernel would not. */
 static bool is_stream(looker *c, const factors *f) {
   enum { LARGE_BYTES = 128 << 10 };
   neo_module *m = c->q->m;
@@ -179,8 +178,8 @@ static bool is_stream(looker *c, const factors *f) {
          fuse_bytes(c->q, (neo_tensor){n->attr}) >= LARGE_BYTES;
 }
 
-/* A product of matrices, or what is like it: each factor is used again and again. Or one that is
- * read as a stream. */
+/* Is it a product of matrices, whose factors' elements are each used many times, or read as a
+ * stream? */
 static bool is_product(looker *c) {
   factors f = {0};
   neo_reducer r = (neo_reducer)c->rec.reducer;
@@ -198,9 +197,9 @@ static bool is_product(looker *c) {
   return f.n >= 2 && (!f.whole || is_stream(c, &f));
 }
 
-/* How many products of rounded factors matrix units make in the time of one by FMA. */
+/* Products of rounded factors by matrix units in the time of one FMA. */
 static double rate_of(const fuser *q, neo_expr e) {
-  const double parts = 3.2; /* products of tf32 in one of f32, and what takes its operands apart */
+  const double parts = 3.2; /* tf32 products for one of f32, with the splitting of operands */
   const neo_module *m = q->m;
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_MUL)
@@ -229,7 +228,7 @@ static void look_factors(looker *c, neo_expr e) {
 
 /* ---- reductions */
 
-/* Do data say where an output axis begins and ends? Then a kernel of its own goes through these rows
+/* Do data bound the reduction by an output axis? A kernel of row intervals then computes it
  * (schedule/segment/segment.h). */
 static bool has_interval(const neo_module *m, const neo_def_rec *r) {
   neo_expr part[16];
@@ -249,7 +248,7 @@ static bool has_interval(const neo_module *m, const neo_def_rec *r) {
   return first & last & outs;
 }
 
-/* Does an output axis say how far the reduction goes, and nothing else? */
+/* Does the reduction's end depend on an output axis, and on nothing else? */
 static bool may_scan(const neo_module *m, const neo_def_rec *r) {
   uint64_t body = 0, domain = neo_expr_axes(m, r->where);
   for (uint32_t k = 0; k < r->body.n; k++)
@@ -261,7 +260,7 @@ static bool may_scan(const neo_module *m, const neo_def_rec *r) {
   return domain & ~body & ((1ULL << r->n_out) - 1);
 }
 
-/* Are ranges free of loads and of axes, but for these? */
+/* Are ranges free of loads and of axes other than these? */
 static bool is_ranged(const neo_module *m, const neo_def_rec *r, uint64_t but) {
   for (uint32_t k = r->n_out; k < r->axes.n; k++) {
     const neo_axis_rec *a = neo_def_axis(m, r, k);
@@ -329,7 +328,7 @@ static void look_condition(void *ctx, neo_expr e) {
   r->evals++;
 }
 
-/* A kernel reads the conditions under which it is needed. */
+/* Adds the conditions under which it is needed, which a kernel reads. */
 static void look_conditions(looker *c) {
   for (uint32_t k = 0; k < c->d->when.n; k++)
     neo_expr_visit(c->q->m, c->d->when.at[k], look_condition, c);

@@ -1,4 +1,4 @@
-/* Groups of a module: which definitions become one kernel (search.h: how they are found). */
+/* Groups of a module: definitions that become one kernel (the search: search.h). */
 #include "fusion/recurrence.h"
 #include "fusion/search/search.h"
 
@@ -38,7 +38,7 @@ static void add_inits(fuser *q, neo_grouping *out) {
   }
 }
 
-/* Groups of the state in their order; each may still be joined with one that is finished. */
+/* Emits groups in their order; each may still join one that is finished. */
 static void emit(fuser *q, neo_grouping *out) {
   q->made = out;
   q->first_made = (uint32_t)out->groups.n;
@@ -58,7 +58,7 @@ static void emit(fuser *q, neo_grouping *out) {
 
 /* ---- memory */
 
-/* The place in the order of the last definition that d, or a copy of it, is evaluated for. */
+/* The position of the last definition that evaluates d or a copy of it. */
 static uint32_t last_place(fuser *q, uint32_t d) {
   uint32_t last = q->def[d].at;
   if (q->seen[d] == q->walk)
@@ -72,8 +72,8 @@ static uint32_t last_place(fuser *q, uint32_t d) {
   return last;
 }
 
-/* Bytes of tensors that are made forward, or again, and read backward, but for what entries return: the
- * most that there are at a time. */
+/* Bytes of forward or recomputed tensors that the backward pass reads, without results of entries:
+ * the most at any time. */
 static double saved_bytes(fuser *q) {
   double *change = NEO_NEW_ARRAY(q->a, double, q->n_order + 2), now = 0, most = 0;
   for (size_t k = 0; k < q->n_order; k++) {
@@ -91,7 +91,7 @@ static double saved_bytes(fuser *q) {
   return most;
 }
 
-/* Says that the limit cannot be met, and of what most is kept. */
+/* Reports that the limit cannot be met, with the largest saved tensors. */
 static void report_limit(fuser *q, uint32_t entry, int64_t most) {
   const neo_module *m = q->m;
   double largest = 0;
@@ -117,8 +117,8 @@ static bool has_backward(const fuser *q) {
   return has;
 }
 
-/* With a price on saved activations, more is computed again. The lowest of these prices with which
- * the rest fits is taken; if there is none, the highest. */
+/* Searches with a price on saved activations, which makes groups recompute more: the lowest price
+ * at which the rest fits, or else the highest. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
                    const fuse_demand *of, neo_decisions *decisions) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
@@ -159,18 +159,19 @@ neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *prog
 
 /* ---- segments of recurrences
  *
- * A segment is a program whose results are the slices that it stores. Its groups are needed where the recurrence is,
- * read what says that an iteration runs, and of rows that run alone add up in the order of their axes. */
+ * A segment is a program whose results are the slices that it stores. Its groups have the
+ * recurrence's conditions, read the guard of its iterations, and add up in the order of axes where
+ * rows run alone. */
 
 typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_fuse_options options;
   const neo_group *of;
-  NEO_VEC(neo_expr) asked; /* of guards around the segment at hand */
+  NEO_VEC(neo_expr) asked; /* guards around the current segment */
 } segments;
 
-/* Kernels that ask for themselves whether they run read the conditions of the guards around. */
+/* Adds reads of the guards around to kernels that test whether they run. */
 static void finish(const segments *x, neo_group *g, bool in_order) {
   for (size_t k = 0; k < x->of->when.n; k++)
     neo_group_needed_where(x->m, x->a, g, x->of->when.at[k]);
@@ -179,7 +180,7 @@ static void finish(const segments *x, neo_group *g, bool in_order) {
   if (!in_order)
     return;
   g->in_order = true;
-  g->form = NULL; /* which says so, too */
+  g->form = NULL; /* form, which depends on them */
 }
 
 static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, bool in_order) {

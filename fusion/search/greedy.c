@@ -1,16 +1,16 @@
-/* The best move first.
+/* Greedy search: the move of the best reward first.
  *
- * A heap holds the moves of kinds.def whose rules are FUSE_BEST_FIRST, by their reward. The moves
- * that concern a group are put in at the start, and again whenever the group changes. A move whose
- * groups have changed since it was priced is priced again when it comes to the top. Equal rewards
- * are taken in the order of kind and numbers, so the result depends on the module alone. */
+ * A heap holds the moves of kinds.def whose rules are FUSE_BEST_FIRST, by reward. Moves of a group
+ * enter at the start and whenever the group changes. A move whose groups changed after it was
+ * priced is priced again when it is at the top. Ties are broken by kind and numbers, so the result
+ * depends on the module alone. */
 #include "fusion/search/search.h"
 #include <assert.h>
 
 typedef struct {
   fuser *q;
   fuse_moves heap, found;
-  neo_map offered; /* move -> its stamp when it was last put in */
+  neo_map offered; /* move -> its stamp when it entered last */
 } greedy;
 
 /* ---- the heap */
@@ -88,7 +88,7 @@ static void take_best(greedy *s, fuse_list *changed) {
       offer_group(s, changed->at[k]);
 }
 
-/* Moves between neighbours that have not been made, and why. */
+/* Records moves between neighbours that were not made, and why. */
 static void record_refusals(fuser *q, uint32_t g) {
   fuse_moves near = {0};
   fuse_refusals(q, g, &near);

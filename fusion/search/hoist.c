@@ -1,23 +1,23 @@
-/* Producers that are hoisted into a recurrence's group.
+/* Producers hoisted into a recurrence's group.
  *
  *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
- * A definition whose results only the recurrence reads, each position in its own iteration, becomes a part of its
- * group if they would go to memory behind the caches: there it is made for blocks of iterations
- * (fusion/recurrence/hoist.c). What fits in a cache is made as a whole, which has more rows at a time and a
- * schedule that can be tuned; so is everything on a GPU, which a block of few rows would leave idle. */
+ * p joins the group of h if only h reads it, each position in its own iteration, and if it is
+ * larger than the caches: it is then computed for blocks of iterations (fusion/recurrence/hoist.c).
+ * A smaller p is computed as a whole, with more rows at a time and a schedule that can be tuned; so
+ * is every p on a GPU, which blocks of few rows would leave idle. */
 #include "fusion/recurrence.h"
 #include "fusion/search/search.h"
 #include "ir/component.h"
 
 typedef struct {
   fuser *q;
-  uint32_t number; /* of the recurrence */
-  uint32_t first;  /* place of its first definition */
-  bool *read;      /* by tensor: by what is no part of the group */
-  uint32_t *of;    /* by definition: the number of the recurrence into which it is hoisted */
-  neo_def *group;  /* its definitions, and those that are hoisted into it */
+  uint32_t number; /* the recurrence */
+  uint32_t first;  /* position of its first definition */
+  bool *read;      /* by tensor: read outside of the group */
+  uint32_t *of;    /* by definition: the recurrence into which it is hoisted */
+  neo_def *group;  /* its definitions, with hoisted ones */
   size_t n_group;
   neo_order_step loop;
   NEO_VEC(neo_order_member) taken;
@@ -30,7 +30,7 @@ static double bytes_of(const fuser *q, neo_tensor t) {
   return n;
 }
 
-/* ---- whether it may */
+/* ---- candidates */
 
 static void look_read(void *ctx, neo_expr e) {
   hoister *l = ctx;
@@ -49,7 +49,7 @@ static void note_readers(hoister *l) {
   }
 }
 
-/* Is the tensor large, and of nobody but the group? */
+/* Is the tensor larger than the caches, and read by the group alone? */
 static bool is_passing(const hoister *l, neo_tensor t) {
   const fuser *q = l->q;
   const neo_tensor_rec *r = neo_tensor_at(q->m, t);
@@ -68,7 +68,7 @@ static bool is_candidate(const hoister *l, uint32_t d) {
   return is;
 }
 
-/* ---- taking */
+/* ---- hoisting */
 
 static void take(hoister *l, uint32_t d) {
   fuser *q = l->q;
@@ -82,7 +82,7 @@ static void take(hoister *l, uint32_t d) {
   note_readers(l);
 }
 
-/* The recurrence's loop, with room for what may be hoisted into it. */
+/* The recurrence's loop, with room for hoisted definitions. */
 static bool find_loop(hoister *l) {
   fuser *q = l->q;
   neo_prover *p = neo_prover_new(q->m);
@@ -90,7 +90,7 @@ static bool find_loop(hoister *l) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   uint32_t *number = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
   (void)neo_recurrences(q->m, l->group, l->n_group, q->a, number);
-  for (size_t k = 0; k < l->n_group; k++) /* others follow it */
+  for (size_t k = 0; k < l->n_group; k++) /* these come after it */
     if (number[l->group[k].i])
       own[n++] = l->group[k];
   bool found = neo_order_find(p, own, n, q->a, &l->loop, NULL);
@@ -126,7 +126,7 @@ static void hoist_into(hoister *l) {
       l->of[l->taken.at[k].def.i] = 0;
 }
 
-/* Those that are hoisted come before the first definition of their recurrence. */
+/* Moves hoisted definitions before the first one of their recurrence. */
 static void reorder(fuser *q, const uint32_t *of) {
   uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   size_t n = 0;
@@ -149,7 +149,7 @@ static void reorder(fuser *q, const uint32_t *of) {
 
 void fuse_hoist(fuser *q) {
   uint32_t before = 0, *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
-  if (q->profile->threads > 0) /* a GPU's */
+  if (q->profile->threads > 0) /* a GPU */
     return;
   for (uint32_t k = 0; k < q->n_order; k++) {
     hoister l = {.q = q, .number = q->def[q->order[k]].recurrence, .first = k, .of = of};

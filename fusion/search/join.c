@@ -1,11 +1,12 @@
-/* The move that makes one group of two, whose definitions then share a kernel: as an epilogue of a
- * reduction, as siblings, as reductions over the same axes, or as work on the rows of a reduction.
+/* Joining: the move that makes one group of two, whose definitions then share a kernel: as an
+ * epilogue of a reduction, as siblings, as reductions over the same axes, or as work on the rows of
+ * a reduction.
  *
  *     group 1   S[i] = sum[j] X[i, j]                 group   S[i] = sum[j] X[i, j]
  *     group 2   Y[i] = sqrt(S[i])               ->            Y[i] = sqrt(S[i])
  *
- * Pairs are neighbours: a producer and its reader, and readers of one tensor that are next to each
- * other among its readers. So their number grows with the graph and not with its square. */
+ * Pairs are neighbours: a producer and its reader, or consecutive readers of one tensor. Their
+ * number is linear in the graph. */
 #include "fusion/search/search.h"
 
 enum { MOST_NEIGHBOURS = 24, MOST_BETWEEN = 4, MOST_READERS = 64 };
@@ -52,7 +53,7 @@ static bool price(fuser *q, fuse_move *x, const char **why) {
   return x->reward <= 0 || fuse_order_joins(q, x->a, x->b, false, why);
 }
 
-/* ---- making it */
+/* ---- making the move */
 
 static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   uint32_t members[FUSE_MOST_PARTS];
@@ -94,7 +95,8 @@ static bool whole(const fuse_read *r) {
   return true;
 }
 
-/* The next readers of what part d of group g reads, before and after it, for the same entries. */
+/* Offers the next readers, before and after part d of group g, of the tensor that it reads, for the
+ * same entries. */
 static void offer_siblings(fuser *q, uint32_t g, uint32_t id, const fuse_read *r, fuse_moves *out) {
   const fuse_tensor *t = &q->tensor[r->t.i];
   if (!whole(r))
@@ -161,7 +163,7 @@ static neo_decision describe(fuser *q, const fuse_move *x) {
   return d;
 }
 
-/* Groups that read one another's results and have not been joined. */
+/* Groups that read each other's results and were not joined. */
 static void refusals(fuser *q, uint32_t g, fuse_moves *out) {
   fuse_list near = {0};
   fuse_before(q, g, &near);

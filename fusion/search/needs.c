@@ -1,5 +1,4 @@
-/* Which definitions the entries need: their order, whether they belong to the forward or the
- * backward pass, and which of them are call-invariant. */
+/* Definitions that entries need: their order, forward or backward pass, and call-invariance. */
 #include "fusion/recurrence.h"
 #include "fusion/search/search.h"
 #include "ir/call_invariant.h"
@@ -19,7 +18,7 @@ static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
   d->last_entry = entry;
 }
 
-/* The entry needs these, which are added to all roots. */
+/* Marks what the entry needs of these, which are added to all roots. */
 static void need_roots(fuser *q, const neo_tensor *t, size_t n_roots, uint32_t entry,
                        neo_tensors *all) {
   neo_def *order;
@@ -52,13 +51,14 @@ static neo_list needed_by_inits(fuser *q) {
   return neo_list_new(q->m, ids.at, ids.n);
 }
 
-/* Is entry k one of those that the groups are for? */
+/* Are the groups for entry k? */
 static bool is_served(const fuser *q, size_t k) {
   return !q->program &&
          (q->entry == FUSE_EVERY || neo_group_entry(q->m, &q->m->entries.at[k]) == q->entry);
 }
 
-/* What the first outputs need (a training entry's loss) is computed forward, the rest backward. */
+/* Marks definitions of the first outputs (a training entry's loss) as forward, the others as
+ * backward. */
 static void find_forward(fuser *q) {
   neo_def *order;
   neo_tensors roots = {0};
@@ -92,7 +92,8 @@ static void need_entries(fuser *q, neo_tensors *roots) {
   }
 }
 
-/* Others are there before: what says in which blocks of rows elements are (neo_tensor_blocks) is no read. */
+/* Keeps the program's definitions; all others are computed before. Blocks of rows
+ * (neo_tensor_blocks) count as no read. */
 static void filter_program(fuser *q, neo_def *order) {
   const neo_program *p = q->program;
   bool *own = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
@@ -147,20 +148,20 @@ static void find_recurrences(fuser *q) {
     q->def[q->order[k]].recurrence = number[q->order[k]];
 }
 
-/* ---- what reads the last slices of a recurrence
+/* ---- readers of the last slices of a recurrence
  *
  *     u[t, i] = ... u[t-1, i] ...,  last[i] = u[T-1, i]
  *
- * `last` becomes a part of the recurrence's group, where it runs behind the loops: then nobody outside
- * reads u, of which a few slices are enough (fusion/recurrence/fold.c). */
+ * `last` joins the recurrence's group and runs after the loops: then nobody outside reads u, and a
+ * few slices of it are enough (fusion/recurrence/fold.c). */
 
 typedef struct {
   fuser *q;
-  uint32_t *at;    /* by definition: its place in the order + 1; 0: it is not needed */
-  uint32_t number; /* of the recurrence */
-  uint32_t first;  /* place of its first definition + 1 */
+  uint32_t *at;    /* by definition: its position in the order + 1; 0: not needed */
+  uint32_t number; /* the recurrence */
+  uint32_t first;  /* position of its first definition + 1 */
   bool good, reads;
-  bool reads_bools; /* of what the recurrence makes */
+  bool reads_bools; /* it reads bools that the recurrence computes */
 } follower;
 
 static bool is_made_by(const follower *f, neo_tensor t) {
@@ -173,7 +174,7 @@ static bool is_made_by(const follower *f, neo_tensor t) {
   return is;
 }
 
-/* Is it there before the recurrence begins? */
+/* Is the tensor computed before the recurrence begins? */
 static bool is_before(const follower *f, neo_tensor t) {
   neo_list pieces = neo_tensor_at(f->q->m, t)->pieces;
   bool is = true;
@@ -193,14 +194,14 @@ static void look_follows(void *ctx, neo_expr e) {
     f->good = f->good && is_before(f, t);
     return;
   }
-  bool slice = false; /* at one position of some axis */
+  bool slice = false; /* reads one position of some axis */
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     slice = slice || !neo_expr_axes(m, neo_list_expr(m, n.arg, k));
   f->reads = true;
   f->good = f->good && slice;
 }
 
-/* Does the definition read a slice of the recurrence, and otherwise what is there before it? */
+/* Does the definition read a slice of the recurrence, and otherwise only earlier tensors? */
 static bool follows(follower *f, uint32_t d) {
   neo_module *m = f->q->m;
   neo_list out = neo_def_at(m, (neo_def){d})->out;
@@ -223,7 +224,7 @@ static bool reads(const fuser *q, uint32_t d, neo_tensor t) {
   return is;
 }
 
-/* Takes the readers of tensor t, if all of them follow. */
+/* Takes the readers of tensor t, if all of them read slices. */
 static void take_readers(follower *f, neo_tensor t, bool *taken) {
   fuser *q = f->q;
   for (int pass = 0; pass < 2 && !q->wanted[t.i]; pass++)
@@ -237,30 +238,31 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
     }
 }
 
-/* ---- recurrences that share loops
+/* ---- recurrences that share loops (loop fusion)
  *
  *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]
  *
- * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
- * then nobody outside reads all of some tensor: of that a few slices are enough. One of several definitions does so if
- * it reads bools of the other one, as carries do that the condition of their `while` does not depend on: all of them end
- * early together (fusion/recurrence/early_exit.h). Others may have products that have the rows of all rounds outside. What stands
- * between the two joins with it. Those that share loops have one order: that each has one with the first says nothing of
- * all. */
+ * A recurrence that reads another one, and otherwise earlier tensors, joins its group if then
+ * nobody outside reads all of some tensor, of which a few slices are enough. A recurrence of
+ * several definitions joins if it reads bools of the other one, as carries do that the condition of
+ * their `while` does not depend on: all exit early together (fusion/recurrence/early_exit.h).
+ * Others may have products with the rows of all iterations outside. Definitions between the two
+ * join too. All that share loops need one common order: pairwise orders are not enough. */
 
 typedef NEO_VEC(neo_def) def_list;
 
 typedef struct {
   fuser *q;
-  follower f;        /* of the recurrence whose loops are shared */
-  bool *joins;       /* by number: it could */
-  def_list *between; /* by number: what it reads of the recurrence by others */
-  uint32_t n;        /* numbers */
+  follower f;        /* readers of the recurrence whose loops are shared */
+  bool *joins;       /* by recurrence: may join */
+  def_list *between; /* by recurrence: operands that depend on the shared one */
+  uint32_t n;        /* number of recurrences */
   uint32_t joiner;
-  const neo_conditions *when; /* by definition; null: all are needed always */
+  const neo_conditions *when; /* by definition; null: all are always needed */
 } sharing;
 
-/* What is needed under a condition may read what waits for it, and that may be made by the loops. */
+/* Is the definition needed whenever the loops run? A conditional one may depend on results that
+ * wait for it, which the loops may compute. */
 static bool is_needed_with(const sharing *s, uint32_t d) {
   return !s->when || neo_conditions_same(&s->when[d], &s->when[s->q->order[s->f.first - 1]]);
 }
@@ -282,7 +284,7 @@ static bool is_between(const sharing *s, uint32_t number, uint32_t d) {
 
 static void look_joins(void *ctx, neo_expr e);
 
-/* Takes what makes the tensor; false: it cannot be among what joins. */
+/* Takes the producers of the tensor; false: they cannot join. */
 static bool take_between(sharing *s, neo_tensor t) {
   const fuser *q = s->q;
   neo_list pieces = neo_tensor_at(q->m, t)->pieces;
@@ -293,7 +295,7 @@ static bool take_between(sharing *s, neo_tensor t) {
   if (is_between(s, s->joiner, d.i))
     return true;
   NEO_PUSH(q->a, &s->between[s->joiner], d);
-  bool reads = s->f.reads; /* what reads nothing of the recurrence is no part of its iterations */
+  bool reads = s->f.reads; /* a definition without such reads is in no iteration */
   s->f.reads = false;
   neo_def_visit(q->m, d, look_joins, s);
   bool good = s->f.good && s->f.reads;
@@ -327,7 +329,7 @@ static size_t members_of(const fuser *q, uint32_t a, uint32_t b, neo_def *out) {
   return n;
 }
 
-/* How many loops are inside of each other. */
+/* Depth of the loop nest. */
 static uint32_t depth_of(const neo_order_step *s) {
   uint32_t inner = 0;
   for (uint32_t k = 0; k < s->n_steps; k++) {
@@ -337,8 +339,8 @@ static uint32_t depth_of(const neo_order_step *s) {
   return inner + !s->def.i;
 }
 
-/* Is there an order of both recurrences in which their rounds are the same ones? If one needs a loop inside of
- * the other's rounds, its own are better off with lanes along these. */
+/* Have both recurrences an order with common iterations? If one then needs a loop inside of the
+ * other's iterations, it runs better alone, with lanes along them. */
 static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   neo_order_step loop[3];
@@ -354,7 +356,7 @@ static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
   return are && depth[0] <= (depth[1] > depth[2] ? depth[1] : depth[2]);
 }
 
-/* Could the recurrence run in the loops? */
+/* May the recurrence run in the loops? */
 static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
@@ -364,10 +366,10 @@ static bool could_join(sharing *s, uint32_t number) {
   s->f.good = n > 0;
   s->f.reads = false;
   s->f.reads_bools = false;
-  for (size_t k = 0; k < n; k++) { /* what is in a loop has its loop */
+  for (size_t k = 0; k < n; k++) { /* definitions of a chunk loop stay in it */
     s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop &&
                 makes_temporaries(q->m, own[k]) && is_needed_with(s, own[k].i);
-    at[k] = s->f.at[own[k].i]; /* it reads itself */
+    at[k] = s->f.at[own[k].i]; /* it may read itself */
     s->f.at[own[k].i] = 0;
   }
   for (size_t k = 0; k < n; k++)
@@ -379,7 +381,7 @@ static bool could_join(sharing *s, uint32_t number) {
          have_common_rounds(q, s->f.number, number);
 }
 
-/* Does the definition run in the loops where these recurrences do? */
+/* Does the definition join with these recurrences? */
 static bool is_of_winner(const sharing *s, const bool *wins, uint32_t d) {
   bool is = wins[s->q->def[d].recurrence];
   for (uint32_t x = 1; x <= s->n && !is; x++)
@@ -387,7 +389,7 @@ static bool is_of_winner(const sharing *s, const bool *wins, uint32_t d) {
   return is;
 }
 
-/* Marks in `wins` the recurrences that have to join so that nobody outside reads tensor t. */
+/* Marks in `wins` the recurrences that must join so that nobody outside reads tensor t. */
 static void find_winners(const sharing *s, neo_tensor t, bool *wins) {
   const fuser *q = s->q;
   for (int pass = 0; pass < 2 && !q->wanted[t.i]; pass++)
@@ -403,12 +405,12 @@ static void find_winners(const sharing *s, neo_tensor t, bool *wins) {
     }
 }
 
-/* Lets these recurrences join, if there are loops that all of them share with those that do so far. */
+/* Joins these recurrences, if there are loops that all joined so far can share. */
 static void let_join(const sharing *s, const bool *wins, uint32_t *of) {
   const fuser *q = s->q;
   neo_def *all = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   size_t n = members_of(q, s->f.number, s->f.number, all);
-  for (size_t k = 0; k < q->n_order; k++) { /* as fuse_take_into orders them */
+  for (size_t k = 0; k < q->n_order; k++) { /* in the order of fuse_take_into */
     uint32_t d = q->order[k];
     if (of[d] || is_of_winner(s, wins, d))
       all[n++].i = d;
@@ -420,7 +422,7 @@ static void let_join(const sharing *s, const bool *wins, uint32_t *of) {
       of[q->order[k]] = s->f.number;
 }
 
-/* Lets those join that have to so that nobody outside reads tensor t. */
+/* Joins those that must join so that nobody outside reads tensor t. */
 static void share_over(const sharing *s, neo_tensor t, uint32_t *of) {
   bool *wins = NEO_NEW_ARRAY(s->q->a, bool, s->n + 1), any = false;
   find_winners(s, t, wins);
@@ -431,7 +433,7 @@ static void share_over(const sharing *s, neo_tensor t, uint32_t *of) {
 }
 
 static void share_loops(fuser *q) {
-  const neo_conditions *when = fuse_conditions(q); /* those that join have the same */
+  const neo_conditions *when = fuse_conditions(q); /* the joined ones have equal conditions */
   uint32_t n = 0;
   for (size_t k = 0; k < q->n_order; k++)
     n = q->def[q->order[k]].recurrence > n ? q->def[q->order[k]].recurrence : n;

@@ -1,13 +1,14 @@
-/* The move that nests a sum of products in the sums that read it (fusion/nested.h).
+/* Nested reductions: the move that computes a sum of products inside of the sums that read it
+ * (fusion/nested.h).
  *
- * A sum may be nested if nothing wants its tensor, and if everything that reads it is the body of a
- * reduction whose kernel blocks of threads can run. Elementwise values in between are copied. Every
- * host computes the sum, so that the tensor is in no memory. The move comes before all others,
- * because the steps on its way (copies of elementwise values into products) gain nothing one by one.
+ * A sum may be nested if nothing wants its tensor, and if every reader is the body of a
+ * reduction whose kernel blocks of threads can run. Elementwise values in between are copied.
+ * Every host computes the sum, and the tensor is not stored. The move comes first, because its
+ * single steps (copies of elementwise values into products) gain nothing.
  *
- * The reward is the price of the kernels now, less their price then, plus the room: on targets that
- * have kernels for it, a byte of memory has a price. Only a tensor that is larger than all that it
- * is made from is looked at. */
+ * The reward is the price of the kernels before, less that after, plus the memory saved: targets
+ * with such kernels have a price for a byte. Only a tensor larger than all of its sources is
+ * tried. */
 #include "fusion/nested.h"
 #include "fusion/search/search.h"
 
@@ -16,12 +17,12 @@ enum { MOST_INNER = 12, MOST_HOSTS = 12 };
 typedef struct {
   fuser *q;
   uint32_t inner[MOST_INNER], n_inner; /* the sum; elementwise values between it and the hosts */
-  uint32_t home[MOST_INNER];           /* of these, before */
+  uint32_t home[MOST_INNER];           /* their groups before the move */
   uint32_t host[MOST_HOSTS], n_hosts;
-  NEO_VEC(fuse_edge) marked; /* reads that were made copies */
+  NEO_VEC(fuse_edge) marked; /* reads that became copies */
 } nesting;
 
-/* ---- who reads it */
+/* ---- readers */
 
 typedef struct {
   const fuser *q;
@@ -72,7 +73,7 @@ static bool add(uint32_t *list, uint32_t *n, uint32_t most, uint32_t d) {
   return true;
 }
 
-/* One that reads an inner definition: a host, or another inner one. */
+/* Adds a reader of an inner definition: a host, or another inner one. */
 static bool add_reader(nesting *x, fuse_edge e) {
   const fuser *q = x->q;
   const fuse_def *d = &q->def[e.def];
@@ -96,9 +97,9 @@ static bool find_hosts(nesting *x) {
   return x->n_hosts > 0;
 }
 
-/* ---- which sums */
+/* ---- finding sums */
 
-/* Has it inner sums of its own? */
+/* Has the reduction inner sums? */
 static bool is_host(const fuser *q, uint32_t id) {
   const fuse_def *d = &q->def[id];
   for (uint32_t k = 0; k < d->n_read; k++)
@@ -121,7 +122,7 @@ static bool is_candidate(fuser *q, uint32_t id) {
   return fuse_bytes(q, fuse_out(q, id, 0)) > from;
 }
 
-/* ---- marking the copies, and taking the marks back */
+/* ---- marking copies, and unmarking them */
 
 static void mark(nesting *x) {
   fuser *q = x->q;
@@ -146,7 +147,7 @@ static void unmark(nesting *x) {
     x->q->def[x->inner[k]].home = x->home[k];
 }
 
-/* The cost of a host's kernel as it would be; negative: there is none. */
+/* The cost of a host's kernel after the move; negative: it has none. */
 static double price_host(nesting *x, uint32_t host) {
   fuser *q = x->q;
   uint32_t g = q->def[host].home - 1;
@@ -164,7 +165,7 @@ static double price_host(nesting *x, uint32_t host) {
   return fuse_cost(q, &p);
 }
 
-/* Price and room of what the sum and the values between it and the hosts cost now. */
+/* Price and memory of the sum and the values between it and the hosts before the move. */
 static double saved(const nesting *x) {
   double s = x->q->profile->room_s * fuse_bytes(x->q, fuse_out(x->q, x->inner[0], 0));
   for (uint32_t k = 0; k < x->n_inner; k++)
@@ -194,7 +195,7 @@ static bool price(fuser *q, fuse_move *x, const char **why) {
   return ok;
 }
 
-/* ---- making it */
+/* ---- making the move */
 
 static void leave_group(fuser *q, uint32_t g) {
   fuse_group *x = &q->groups.at[g];
@@ -217,7 +218,7 @@ static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   return true;
 }
 
-/* ---- the row */
+/* ---- the row of the table */
 
 static void match(fuser *q, uint32_t g, fuse_moves *out) {
   const fuse_group *x = &q->groups.at[g];

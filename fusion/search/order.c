@@ -1,13 +1,13 @@
-/* An order of the groups in which each comes after those that it needs, kept up while groups join.
+/* A topological order of the groups, maintained while groups join.
  *
- * A group also comes after those that read the old version of what it updates: then the new one can
- * be written in its place. Where that makes a cycle from the start the pair is left out (`late`),
+ * A group also comes after the readers of the old version of a tensor that it updates, so that the
+ * new one can be written in place. Pairs that make a cycle from the start are left out (`late`),
  * and the new version is copied when the entry ends.
  *
- * Joining g and h, g before h, makes a cycle if and only if a way leads from g by a third group to
- * h; all of that way lies between their places, so only these are searched. If there is none, what
- * h needs moves before the joined group and what needs g moves behind it (Pearce, Kelly: A dynamic
- * topological sort algorithm for directed acyclic graphs, 2006). */
+ * Joining g and h, g before h, makes a cycle if and only if a path leads from g by a third group to
+ * h; all of it lies between their positions, so only these are searched. Otherwise what h needs
+ * moves before the joined group, and what needs g after it (Pearce, Kelly: A dynamic topological
+ * sort algorithm for directed acyclic graphs, 2006). */
 #include "fusion/search/search.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ void fuse_before(fuser *q, uint32_t g, fuse_list *out) {
   drop(out, g);
 }
 
-/* Groups that write new versions of what d, and what it copies, reads. */
+/* Adds groups that write new versions of tensors that d, or its copies, reads. */
 static void after_reader(fuser *q, uint32_t d, fuse_list *out) {
   if (q->seen[d] == q->walk)
     return;
@@ -140,13 +140,13 @@ void fuse_after(fuser *q, uint32_t g, fuse_list *out) {
 
 typedef struct {
   fuser *q;
-  uint32_t lo, hi;  /* places */
+  uint32_t lo, hi;  /* positions */
   fuse_list *found; /* groups strictly between */
   bool meets, far;
 } search;
 
-/* Groups between the places that lead away from `from` (or to it). A direct edge to `other` is no
- * way by a third group. */
+/* Searches groups between the positions that are reached from `from` (or reach it). A direct edge
+ * to `other` does not count. */
 static void look(search *c, uint32_t from, uint32_t other, bool forward) {
   fuser *q = c->q;
   fuse_list *next = &q->next;
@@ -183,11 +183,11 @@ static uint32_t *places_of(fuser *q, const fuse_list *l, uint32_t *out) {
 }
 
 static int by_place(const void *a, const void *b) {
-  const uint32_t *x = a, *y = b; /* (place, group) */
+  const uint32_t *x = a, *y = b; /* (position, group) */
   return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-/* Puts the groups of a list, in their order, on the next places. */
+/* Puts the groups of a list, in order, at the next positions. */
 static const uint32_t *settle(fuser *q, const fuse_list *l, const uint32_t *place) {
   uint32_t *pairs = NEO_NEW_ARRAY(q->a, uint32_t, 2 * l->n + 1);
   for (size_t k = 0; k < l->n; k++) {
@@ -202,7 +202,7 @@ static const uint32_t *settle(fuser *q, const fuse_list *l, const uint32_t *plac
   return place;
 }
 
-/* What the later group needs, the joined group g, what needs the earlier one. */
+/* Reorders: what the later group needs, the joined group g, what needs the earlier one. */
 static void reorder(fuser *q, uint32_t g, uint32_t first, uint32_t last, const fuse_list *needed,
                     const fuse_list *needing) {
   size_t n = needed->n + needing->n + 2;
@@ -250,13 +250,13 @@ bool fuse_order_copies(fuser *q, uint32_t d, uint32_t g) {
   return true;
 }
 
-/* ---- the first order: one definition after the other */
+/* ---- the first order: definition by definition */
 
 typedef struct {
   fuser *q;
-  uint32_t *data, *old; /* by definition: producers, readers of old versions that are left */
+  uint32_t *data, *old; /* by definition: producers, and readers of old versions, that are left */
   bool *done;
-  fuse_list ready, half; /* heaps, least place in the order of definitions first */
+  fuse_list ready, half; /* heaps, by position in the order of definitions */
   uint32_t n;
 } starter;
 
@@ -291,7 +291,7 @@ static uint32_t heap_pop(fuser *q, fuse_list *h) {
   return top;
 }
 
-/* The first definition of d's group, for all of it: a recurrence is one from the start. */
+/* The first definition of d's group: a recurrence is one group from the start. */
 static uint32_t unit_of(const fuser *q, uint32_t d) {
   return q->groups.at[q->def[d].home - 1].members.at[0];
 }
@@ -301,7 +301,7 @@ static void offer(starter *s, uint32_t d) {
     heap_push(s->q, s->old[d] ? &s->half : &s->ready, d);
 }
 
-/* Updaters of what d reads, but for itself. */
+/* Counts the updaters of tensors that d reads, except d. */
 static void count_old(starter *s, uint32_t d, int change) {
   const fuse_def *x = &s->q->def[d];
   for (uint32_t i = 0; i < x->n_read; i++) {
@@ -340,7 +340,7 @@ static void put_next(starter *s, uint32_t d) {
     release_readers(s, x->members.at[k]);
 }
 
-/* Readers of the old versions of what d writes that are still to come: they find a copy. */
+/* Drops the remaining readers of old versions that d replaces: they read a copy. */
 static void leave_out(starter *s, uint32_t d) {
   for (uint32_t i = 0; i < s->q->def[d].n_outs; i++) {
     neo_tensor old = neo_tensor_at(s->q->m, fuse_out(s->q, d, i))->updates;

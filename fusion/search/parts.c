@@ -1,12 +1,13 @@
-/* A set of definitions as one kernel: whether form.h has a form for them (search/cost.c: its cost).
+/* Feasibility of a kernel: whether a set of definitions has a form (form.h; its cost:
+ * search/cost.c).
  *
  * Shared axes are those of the members with the fewest output axes. Reductions have exactly these;
- * elementwise members may have more, which then are axes of their own ("rows"). What depends on a
- * reduction of the group ("late") is known at the current point of the shared axes only, and may be
- * read there alone. What is not late may be read anywhere; it is computed again there. */
+ * elementwise members may have more, their own axes ("rows"). A value that depends on a reduction
+ * of the group ("late") is known at the current point of the shared axes only, and may be read
+ * there alone. Other values may be read anywhere; they are computed again there. */
 #include "fusion/search/search.h"
 
-/* ---- the parts: members and what they copy */
+/* ---- parts: members and their copies */
 
 typedef struct {
   fuser *q;
@@ -59,17 +60,17 @@ static bool collect(fuser *q, const uint32_t *members, size_t n, fuse_parts *p) 
   return !c.full;
 }
 
-/* ---- which axes are shared */
+/* ---- shared axes */
 
 typedef struct {
   fuser *q;
   fuse_parts *p;
-  uint32_t x;      /* the member whose reads are followed */
-  uint32_t budget; /* reads that may be looked at */
+  uint32_t x;      /* member whose reads are followed */
+  uint32_t budget; /* reads that may still be visited */
   const char *why;
 } matcher;
 
-/* Shared axis s of member x is its own axis `axis`: so says a read. */
+/* Notes that shared axis s of member x is its own axis `axis`. False: another read contradicts. */
 static bool fix_axis(matcher *c, uint32_t s, int axis) {
   int8_t *at = &c->p->shared[c->x][s];
   const fuse_def *d = &c->q->def[c->p->def[c->x]];
@@ -80,8 +81,8 @@ static bool fix_axis(matcher *c, uint32_t s, int axis) {
   return *at == axis;
 }
 
-/* The reads of part e, which member x evaluates at axis[k] (its own axes, -1: elsewhere) for e's
- * output axis k. */
+/* Follows the reads of part e, which member x evaluates at axis[k] (its own axes, -1: elsewhere)
+ * for e's output axis k. */
 static bool follow(matcher *c, uint32_t e, const int8_t *axis, uint32_t n_axes) {
   fuser *q = c->q;
   const fuse_def *d = &q->def[c->p->def[e]];
@@ -114,7 +115,7 @@ static bool follow(matcher *c, uint32_t e, const int8_t *axis, uint32_t n_axes) 
   return true;
 }
 
-/* Axes that no read has fixed are the first ones left. */
+/* Gives axes that no read has fixed the first free ones. */
 static void fix_rest(fuse_parts *p, uint32_t x) {
   uint64_t taken = 0;
   int8_t *at = p->shared[x];
@@ -190,9 +191,9 @@ static bool match(fuser *q, fuse_parts *p, const char **why) {
   return true;
 }
 
-/* ---- what may be together */
+/* ---- compatibility */
 
-/* The size of a part with all that it copies. */
+/* Is each part with its copies small enough? */
 static bool small_enough(fuser *q, const fuse_parts *p) {
   uint32_t size[FUSE_MOST_PARTS];
   for (uint32_t k = 0; k < p->n; k++) {
@@ -242,7 +243,8 @@ static bool is_off(const fuser *q, neo_fuse_kind k) {
   return q->off >> k & 1;
 }
 
-/* Reductions have no axes besides the shared ones, and rows have a reduction. */
+/* The reason why members do not fit: reductions have the shared axes alone, and rows need a
+ * reduction. */
 static const char *misfit(const fuser *q, const fuse_parts *p, const census *c) {
   if (c->members < 2)
     return NULL;
@@ -294,10 +296,10 @@ static bool same_entries(const fuser *q, const fuse_parts *p) {
   return true;
 }
 
-/* ---- updates stay in place */
+/* ---- updates in place */
 
-/* What a part makes of tensor `old`: bit 0: reads it, by way of copies too; bit 1: elsewhere than
- * at the current element. */
+/* Uses of tensor `old` in a part: bit 0: reads it, in copies too; bit 1: not at the current
+ * element. */
 static unsigned use_of(fuser *q, const fuse_parts *p, neo_tensor old, unsigned *use) {
   unsigned all = 0;
   for (uint32_t k = 0; k < p->n; k++) {
@@ -317,7 +319,8 @@ static unsigned use_of(fuser *q, const fuse_parts *p, neo_tensor old, unsigned *
   return all;
 }
 
-/* A writer of the new version may read the old one at the current element alone, in one pass. */
+/* Does a writer of the new version read the old one elsewhere than at the current element, or in
+ * another pass? */
 static bool update_conflict(fuser *q, const fuse_parts *p) {
   unsigned use[FUSE_MOST_PARTS];
   if (p->n < 2)
@@ -344,7 +347,7 @@ neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p) {
                       : NEO_FUSE_SIBLINGS;
 }
 
-/* A recurrence, or the order of a graph. */
+/* Is it a recurrence, or the order of a graph? */
 static bool has_no_form(const fuser *q, const uint32_t *members, size_t n) {
   for (size_t k = 0; k < n; k++)
     if (q->def[members[k]].recurrence || neo_def_is_levels(neo_def_at(q->m, (neo_def){members[k]})))
@@ -359,7 +362,7 @@ static bool of_one_branch(const fuser *q, const uint32_t *members, size_t n) {
   return true;
 }
 
-/* May all that the members copy be computed where they are? */
+/* May all copies of the member be computed under its conditions? */
 static bool copies_run(const fuser *q, const fuse_parts *p, uint32_t member) {
   for (uint32_t k = 0; k < p->n; k++)
     if (!p->member[k] && !fuse_runs_in(q, p->def[k], member))

@@ -1,4 +1,4 @@
-/* The table of moves (fusion/kinds.def), and how any of them is priced. */
+/* The table of moves (fusion/kinds.def), and their pricing. */
 #include "fusion/search/search.h"
 
 const fuse_rules fuse_no_rules = {.when = FUSE_NEVER};

@@ -1,4 +1,5 @@
-/* Sets of definitions that become the group of a recurrence: what needs them, and what they need. */
+/* Sets of definitions that become the group of a recurrence, with what needs them and what they
+ * need. */
 #include "fusion/search/search.h"
 
 fuse_set fuse_set_new(fuser *q) {
@@ -27,7 +28,7 @@ static void look_marked(void *ctx, neo_expr e) {
     need_tensor(l, (neo_tensor){n->attr});
 }
 
-/* Recurrences are one: what holds for a definition holds for all of its group. */
+/* Spreads marks over recurrences: each is one unit. */
 static bool spread_over_recurrences(fuse_set *n, bool *marked) {
   fuser *q = n->q;
   bool changed = false;

@@ -1,4 +1,4 @@
-/* The groups of the state: the first ones, their prices, and what others see of them. */
+/* Groups of the state: the first ones, their prices, and their public form. */
 #include "base/hash.h"
 #include "fusion/search/search.h"
 #include <assert.h>
@@ -78,8 +78,8 @@ static bool leaves(const fuser *q, neo_tensor t, uint32_t home) {
   return found;
 }
 
-/* The price of its definitions, each by itself and over all of its points, without what their order costs:
- * for who reads it. Nothing is chosen by it. */
+/* The price of the group's definitions, each alone and over all of its points, without the cost of
+ * their order: for reports only. */
 static neo_group_cost members_cost(fuser *q, const fuse_group *x) {
   neo_group_cost sum = {.launch_s = q->profile->launch_s};
   fuse_parts p;
@@ -87,7 +87,7 @@ static neo_group_cost members_cost(fuser *q, const fuse_group *x) {
   for (size_t k = 0; k < x->members.n; k++) {
     fuse_def *d = &q->def[x->members.at[k]];
     uint32_t number = d->recurrence;
-    d->recurrence = 0; /* as if it had a kernel of its own */
+    d->recurrence = 0; /* priced as a kernel of its own */
     bool has_parts = fuse_parts_of(q, &x->members.at[k], 1, &p, &why);
     neo_group_cost c = has_parts ? fuse_cost_of(q, &p) : (neo_group_cost){0};
     d->recurrence = number;

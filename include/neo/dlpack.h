@@ -43,7 +43,7 @@ typedef struct {
 
 /* It owns nothing: neither the elements nor the two arrays of `ndim` numbers. */
 typedef struct neo_dl_tensor {
-  void *data; /* the first element is byte_offset behind it */
+  void *data; /* the first element is byte_offset after it */
   neo_dl_device device;
   int32_t ndim;
   neo_dl_type dtype;

@@ -8,7 +8,7 @@
  *   kernel.c       the module of the kernels, and a step as a launch
  *   conflict.c     data dependences between steps
  *   grid.c         steps as one cooperative kernel
- *   rounds.c       an entry's steps in the order in which they run
+ *   iterations.c   an entry's steps in the order in which they run
  *   graph_build.c  an entry's steps as nodes of a graph of the driver
  *   graph.c        the cache of graphs, and launches of graphs
  *   arena.c        the device's memory

@@ -34,7 +34,7 @@ static inline const neo_rti_patch *neo_rti_cuda_patch(const neo_rt_ctx *c, const
   return &c->patch[e - c->model->entries];
 }
 
-/* Visits the steps of an entry in the order in which they run (rounds.c). Ends when a visit fails,
+/* Visits the steps of an entry in the order in which they run (iterations.c). Ends when a visit fails,
  * or at a loop over blocks of rows, whose number the host does not know. Of a grid (as in
  * cached_graph) only the first step is visited. Sizes and units are those of the present
  * iteration. */

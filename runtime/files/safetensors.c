@@ -131,7 +131,7 @@ static bool check_size(reader *r, const neo_rti_file_tensor *t) {
       return bad_tensor(r, t, "the shape is too large");
   if (t->end - t->begin != (size_t)(empty ? 0 : n))
     return bad_tensor(r, t, "data_offsets do not match type and shape");
-  return t->end <= r->st->data_bytes || bad_tensor(r, t, "data ends behind the file");
+  return t->end <= r->st->data_bytes || bad_tensor(r, t, "data end beyond the file");
 }
 
 static bool read_tensor(reader *r, const char *name) {

@@ -106,7 +106,7 @@ static neo_rt_status read_word(reader *r) {
   open_vertex *v = &r->open[r->n_open - 1];
   const unsigned char *begin = r->p;
   if (v->children)
-    return REJECT(r, "a word behind children: expected ')' or '('");
+    return REJECT(r, "a word after children: expected ')' or '('");
   if (v->word >= 0)
     return REJECT(r, "a second word: a leaf has one");
   while (r->p < r->end && is_plain(*r->p))
@@ -121,7 +121,7 @@ static neo_rt_status open_bracket(reader *r) {
   open_vertex v = {.word = -1, .line = (int32_t)r->line, .column = (int32_t)r->column};
   int64_t label = 0;
   if (r->n_open && r->open[r->n_open - 1].word >= 0)
-    return REJECT(r, "a child behind a word: expected ')'");
+    return REJECT(r, "a child after a word: expected ')'");
   step(r);
   skip_space(r);
   char c[8];
@@ -133,7 +133,7 @@ static neo_rt_status open_bracket(reader *r) {
   if (label > INT32_MAX)
     return REJECT_AT(r, r->line, column, "the label is too large");
   if (r->p < r->end && is_plain(*r->p))
-    return REJECT(r, "expected a space behind the label, found %s", shown(r, c));
+    return REJECT(r, "expected a space after the label, found %s", shown(r, c));
   v.label = (int32_t)label;
   r->open[r->n_open++] = v;
   return NEO_OK;

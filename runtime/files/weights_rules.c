@@ -117,7 +117,7 @@ bool neo_rti_rules_read(neo_arena *a, const char *table, neo_rti_rule **out, siz
       continue;
     neo_str_addf(error,
                  "line %d of the table is not THEIRS = OURS, perhaps with `transpose` or "
-                 "`permute 1,0` behind it: '%.*s'",
+                 "`permute 1,0` after it: '%.*s'",
                  number, (int)line.n, line.at);
     return false;
   }

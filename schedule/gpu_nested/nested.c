@@ -10,7 +10,7 @@
 #include "schedule/reject.h"
 
 enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256 };
-enum { OWN_BYTES = 1 << 10 }; /* of shared memory that the system reserves for each block */
+enum { OWN_BYTES = 1 << 10 }; /* shared memory that the system reserves for each block */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
 

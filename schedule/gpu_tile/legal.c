@@ -9,7 +9,7 @@
 #include "schedule/reject.h"
 #include "schedule/vector_access.h"
 
-enum { REGISTERS = 200 /* of a thread, for its tile and operands */ };
+enum { REGISTERS = 200 /* a thread's, for its tile and operands */ };
 
 /* ---- legality */
 
@@ -59,7 +59,7 @@ enum {
   PHASES_BYTES = 64,
   GROUP_SUMS = 128,
   COUNTERS = 40,            /* registers of a thread for everything but sums and copies */
-  FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
+  FILE_REGISTERS = 64 << 10 /* a multiprocessor's, for a block's threads */
 };
 
 /* Copies have to replace all conditions, since warps cannot test one at a product. */

@@ -10,13 +10,13 @@
 enum {
   GROUP = 128, /* threads of a warpgroup */
   GROUP_ROWS = 64,
-  LINE_BYTES = 128, /* of an operand's row in a stage */
+  LINE_BYTES = 128, /* bytes of an operand's row in a stage */
   MOST_THREADS = 1024,
-  RESERVED = 1 << 10, /* of shared memory that the system reserves for each block */
+  RESERVED = 1 << 10, /* shared memory that the system reserves for each block */
   EIGHT = 8,          /* registers are allocated in multiples of this */
   MOST = 240,
   OF_PRODUCER = 40,
-  OF_PRODUCT = 32, /* of a consumer, in addition to its sums: for one product, */
+  OF_PRODUCT = 32, /* a consumer's in addition to its sums: for one product, */
   ALL_ELSE = 64    /* for all of its code */
 };
 

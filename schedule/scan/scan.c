@@ -54,7 +54,7 @@ static bool relation(finder *x, const neo_linear *g) {
   r->own = (uint32_t)own;
   r->axis = (uint32_t)axis;
   r->suffix = k > 0;
-  int64_t slope = k > 0 ? -u : u; /* of the edge */
+  int64_t slope = k > 0 ? -u : u; /* slope of the edge */
   r->down = r->suffix == (slope > 0);
   r->step = slope > 0 ? slope : -slope;
   r->edge = neo_linear_expr(x->m, &edge);

@@ -17,7 +17,7 @@
 enum {
   NEO_SEGMENT_KEYS = 4,           /* axes that are compared with data */
   NEO_SEGMENT_PASSES = 2,         /* stages of a reducer */
-  NEO_SEGMENT_ELEMENTS = 1 << 24, /* of a table, at most */
+  NEO_SEGMENT_ELEMENTS = 1 << 24, /* elements of a table, at most */
   NEO_SEGMENT_ACCS = 4,
 };
 
@@ -26,7 +26,7 @@ typedef struct {
   /* v equals `from`, or is at least `from`, which does not use v. Loads in `from` are in range if `before` holds and
    * the axes of the earlier keys are in their ranges. */
   neo_expr from;
-  neo_expr last, end; /* of an interval: v is at most `last`, or below `end`; 0: an equation */
+  neo_expr last, end; /* an interval: v is at most `last`, or below `end`; 0: an equation */
 } neo_segment_key;
 
 typedef struct {
@@ -38,8 +38,8 @@ typedef struct {
 } neo_segment_pass;
 
 typedef struct {
-  uint32_t axis;     /* of the first key: the rows */
-  uint64_t axes;     /* of all keys, as bits */
+  uint32_t axis;     /* axis of the first key: the rows */
+  uint64_t axes;     /* axes of all keys, as bits */
   uint32_t n_passes; /* the first stages of the form; the last one stores */
   neo_segment_pass pass[NEO_SEGMENT_PASSES];
   bool in_place; /* the only result holds accumulator 0 */

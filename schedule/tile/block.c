@@ -385,7 +385,7 @@ static double block_lanes(merit_cache *cache, neo_schedule *s) {
 /* ---- accumulators: as many as hide the latency of a multiply-add, where a tile has fewer */
 
 static int64_t partial_sums(const neo_tiles *q, const neo_schedule *s) {
-  enum { LEAST_STEPS = 4, MOST = 8 }; /* of each accumulator */
+  enum { LEAST_STEPS = 4, MOST = 8 }; /* least steps of an accumulator; most accumulators */
   const neo_core *core = &q->machine->core;
   double wanted = core->latency * core->units, n = 1;
   double each = (double)(s->loops.tile_m * s->loops.tile_n);

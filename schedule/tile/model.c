@@ -86,7 +86,7 @@ static void consider(search *c, const candidate *x) {
  * contiguous, because a copy in each block would cost more than the block's products; and tiles must be wide, so
  * that a single row has enough sums to hide their latency. */
 static bool suits_few_rows(search *c, const candidate *x, uint32_t k, neo_side side) {
-  enum { PART = 8 }; /* of the registers */
+  enum { PART = 8 }; /* 1/PART of the registers */
   bool wide = x->cols >= c->q.machine->vector_regs / PART || (x->cols + 1) * x->lanes > x->n;
   return !neo_tiles_stay_near(&c->q, k) ||
          (!(x->pack >> k & 1) && (side != NEO_SIDE_COLUMNS || wide));

@@ -15,7 +15,7 @@ typedef struct {           /* the loads of an expression along an axis */
   bool unit, strided, odd; /* some load has stride 0 or 1; another constant; no constant */
   bool guarded;            /* the expression has a condition */
   double ops;              /* floating-point operations of the expression */
-  int64_t stride;          /* of the first load with a nonzero one; 0: none has */
+  int64_t stride;          /* first nonzero stride of a load; 0: none */
   int64_t tile;            /* odd, but contiguous within tiles of `tile` elements; 0: not */
 } neo_axis_access;
 
@@ -44,11 +44,11 @@ typedef struct {
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
   int64_t first[NEO_FORM_MAX_AXES];                          /* first values of own axes */
-  int64_t most[NEO_FORM_MAX_AXES]; /* of shared axes at the largest sizes */
+  int64_t most[NEO_FORM_MAX_AXES];                           /* shared axes at the largest sizes */
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
-    double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* of neo_tiles_clip; 0: not computed yet */
+    double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* results of neo_tiles_clip; 0: none yet */
   } clips;
   double points, steps; /* points of the shared axes; steps of the reduction */
   double after;         /* additions of the epilogue of an element's sum */
@@ -63,7 +63,7 @@ typedef struct {
     bool cached;
     neo_tile_walk walk;
   } steps_of[NEO_MAX_OPERANDS];
-  double elements[NEO_MAX_OPERANDS]; /* of the tensor that an operand reads */
+  double elements[NEO_MAX_OPERANDS]; /* elements of the operand's tensor */
   struct {                           /* cached: does a factor slide along a shared axis? */
     bool cached, slides;
     neo_sliding slide;

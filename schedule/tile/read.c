@@ -31,7 +31,7 @@ static double read_cycles(const neo_tiles *q, const geometry *g, const neo_axis_
 
 /* Rows (or columns, where lanes run over the reduction) that are read in place. */
 typedef struct {
-  int64_t axis;               /* of the rows; -1: there is one row */
+  int64_t axis;               /* axis of the rows; -1: one row */
   double tile, block, extent; /* rows of a tile, of a block, of the operand */
   double times;               /* how often a block is read: once for each tile of the other side */
   bool inner;                 /* between two reads of a tile the others of its block are read */

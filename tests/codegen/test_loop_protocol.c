@@ -60,7 +60,7 @@ static void each_broken_protocol_is_told(void **state) {
        "comes parity"},
       {PRODUCER EXPECT BOX_B BOX_C PARITY("stage",
                                           "parity") "    stage[] = stage[] + 1\n" GOOD_CONSUMERS,
-       "behind stage 1 of 2 of empty comes 2"},
+       "after stage 1 of 2 of empty comes 2"},
       {GOOD_PRODUCER CONSUMERS
        "    mbarrier_wait full[at[]] parity 1 - now[]\n" MULTIPLY AWAIT ARRIVE ENDS STORES,
        "parity 1 of full is waited for in parity 0"},

@@ -107,7 +107,7 @@ static const bad_case cases[] = {
      "\"data_offsets\":[0,8]}}",
      8, X "a: the shape is too large"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 8,
-     X "a: data ends behind the file"},
+     X "a: data end beyond the file"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 8,
      H "data after the last tensor"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}", 8,

@@ -67,12 +67,12 @@ static void what_is_no_tree_is_told_with_line_and_column(void **state) {
       {"(a b)", "1:2: expected the vertex' label, an integer, found 'a'"},
       {"(-1 b)", "1:2: expected the vertex' label, an integer, found '-'"},
       {"((1 a))", "1:2: expected the vertex' label, an integer, found '('"},
-      {"(1a b)", "1:3: expected a space behind the label, found 'a'"},
+      {"(1a b)", "1:3: expected a space after the label, found 'a'"},
       {"(99999999999 b)", "1:2: the label is too large"},
       {"(1)", "1:3: a vertex with neither a word nor children"},
       {"(1 a b)", "1:6: a second word: a leaf has one"},
-      {"(1 a (2 b))", "1:6: a child behind a word: expected ')'"},
-      {"(1 (2 b) a)", "1:10: a word behind children: expected ')' or '('"},
+      {"(1 a (2 b))", "1:6: a child after a word: expected ')'"},
+      {"(1 (2 b) a)", "1:10: a word after children: expected ')' or '('"},
       {"(1 \xc3\xbc\x01)", "1:5: a control character, 0x01"},
       {"(1 \x7f)", "1:4: a control character, 0x7f"}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

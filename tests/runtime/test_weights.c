@@ -115,7 +115,7 @@ static void what_does_not_fit_is_refused_before_anything_changes(void **state) {
           "line 1 of the table: the model has no parameter or state 'V'");
   refused("W", "net.0.w W", NEO_FORMAT,
           "line 1 of the table is not THEIRS = OURS, perhaps with `transpose` or `permute 1,0` "
-          "behind it: 'net.0.w W'");
+          "after it: 'net.0.w W'");
   refused("pick", "n = pick", NEO_RANGE, "pick: value 10 is not in [0, 10) (toy.expr:10:7)");
   refused("W", "n = W", NEO_SHAPE, "n: shape is [], but W expects [4, 10] (toy.expr:8:7)");
 }

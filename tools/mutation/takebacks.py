@@ -60,7 +60,7 @@ TAKEBACKS = [
     T("orders of recurrences are given up where proofs may cost little",
       ("ir/prove_store.c", "return «p->insists && quota < NEO_PROOF_QUOTA» ?", "false")),
     T("what is collected has the first iteration's bound",
-      ("frontend/sema/rounds.c", "    «raise_bound(fe->m, t, v.view.tensor, l);»",
+      ("frontend/sema/iterations.c", "    «raise_bound(fe->m, t, v.view.tensor, l);»",
        "if (l == 0) raise_bound(fe->m, t, v.view.tensor, l);")),
     T("constant lists have the bound that is said",
       (CONSTS, "if («given && (least < 0 || !data_end_holds(r, *bound, true))»)", "given && least < 0")),

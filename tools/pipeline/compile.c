@@ -238,8 +238,8 @@ static neo_status no_memory(neo_compilation *c) {
   size_t defs = c->module ? c->module->defs.n : 0;
   snprintf(
       c->no_memory, sizeof c->no_memory,
-      "out of memory%s%s with %zu definitions: each round of a `repeat` is definitions of its own, "
-      "so fewer rounds need less (-D NAME=N)",
+      "out of memory%s%s with %zu definitions: each iteration of a `repeat` has its own definitions, "
+      "so fewer iterations need less (-D NAME=N)",
       c->failed_pass ? " in the pass " : "", c->failed_pass ? c->failed_pass : "", defs);
   c->why = c->no_memory;
   return NEO_MEMORY;

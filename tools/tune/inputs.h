@@ -10,7 +10,7 @@ typedef struct {                     /* inputs of a kernel */
                     of: more than 1 in a loop */
   double ns;     /* in the second run of its entry, all its runs; 0: not known */
   int64_t units, most,
-      all_units; /* in a loop: most units of a round; rounds with so many; of all */
+      all_units; /* in a loop: most units of an iteration; iterations with these; units of all */
 } neo_input;
 
 typedef struct { /* a run of an entry */

@@ -35,7 +35,7 @@ void neo_measurer_job(neo_measurer *m, const char *lines);
 /* Sends a line that is answered with {"ok":...}: "device ..." or "save ...". *text: the answer's
  * "device" or "why". NEO_UNSUPPORTED: the answer is not ok. */
 neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text) NEO_MUST_CHECK;
-/* A candidate in the syntax of the measurer's lines, behind its number. */
+/* A candidate in the syntax of the measurer's lines, after its number. */
 const char *neo_candidate_text(neo_arena *a, const neo_candidate *x);
 /* Measures a candidate. command: "plain", "base", "try" or "race". best_ratio: see measure.h. It
  * only fails if the process itself failed. */

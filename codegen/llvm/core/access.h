@@ -11,7 +11,7 @@ typedef struct {
   bool affine, guarded;
   neo_ll_lin lin;
   LLVMValueRef base;    /* address of lane 0 */
-  LLVMValueRef offsets; /* of an access that is not affine: a vector of the lanes' offsets */
+  LLVMValueRef offsets; /* offsets of the lanes, as a vector, if it is not affine */
 } neo_ll_access;
 
 /* ---- core/access.c */

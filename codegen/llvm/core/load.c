@@ -115,7 +115,7 @@ static LLVMValueRef load_pairs(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard
 typedef struct {
   int64_t first;
   uint32_t n;        /* elements from the first to the last */
-  uint32_t at[1024]; /* of each lane */
+  uint32_t at[1024]; /* element of each lane */
 } window;
 
 /* The window of elements that the lanes use; false: the lanes skip elements, which then may not exist. */

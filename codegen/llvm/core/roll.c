@@ -23,7 +23,7 @@ typedef struct {
   int64_t lanes, weight;
   bool refused;
   struct row {
-    int dim; /* which index is the variable; NO_DIM: none */
+    int dim; /* index that is the variable; NO_DIM: none */
     bool seen, written, declared;
     uint32_t mentions;
     LLVMValueRef array;

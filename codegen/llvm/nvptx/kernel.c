@@ -14,7 +14,7 @@
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
-enum { SURE_THREADS = 256 }; /* a block can have so many threads with any number of registers */
+enum { SURE_THREADS = 256 }; /* threads of a block that any number of registers allows */
 enum { PTX_KERNEL = 71 };    /* LLVM's number of the calling convention; its C API has no name */
 
 static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64_t value) {

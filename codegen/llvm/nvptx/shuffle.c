@@ -110,7 +110,7 @@ static void instructions(neo_ll_gen *g, const neo_ls *s, words *w) {
   bool down = s->shuffle.what == NEO_SHUFFLE_DOWN;
   const char *name = down ? "llvm.nvvm.shfl.sync.down.i32" : "llvm.nvvm.shfl.sync.idx.i32";
   int64_t parts =
-      down ? (NEO_WARP - (int64_t)s->shuffle.of) << 8 : 0; /* of the warp; and its end */
+      down ? (NEO_WARP - (int64_t)s->shuffle.of) << 8 : 0; /* part of the warp, and its end */
   LLVMValueRef arg[] = {mask_of(g), NULL, down ? neo_ll_int32(g->l, s->shuffle.n) : first_of(g, s),
                         neo_ll_int32(g->l, parts | (NEO_WARP - 1))};
   for (uint32_t k = 0; k < w->n; k++) {

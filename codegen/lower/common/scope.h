@@ -161,13 +161,13 @@ typedef struct lowering {
   const neo_lx *guard; /* condition of loads; null: always */
   bool exact;          /* axes may be beyond their ranges: every load is guarded */
   bool bounded;        /* each load is tested to be inside of its buffer */
-  const neo_lx *mask;  /* which lanes are live; null: all */
+  const neo_lx *mask;  /* live lanes; null: all */
   int32_t mask_axis;   /* the axis whose lanes may be dead; -1: none */
   neo_map memo, safe;
   const tile *tile;         /* null: outside of a tile */
   const neo_form *original; /* f before axes were fused; f itself if none are */
   uint32_t fused_last, n_fused;
-  stage_bounds *bounds; /* of each stage */
+  stage_bounds *bounds; /* bounds of each stage */
   neo_map packed;       /* expression -> pack + 1 */
   pack packs[NEO_MAX_OPERANDS];
   uint32_t n_packs;

@@ -327,7 +327,7 @@ static const neo_lx *owner_of(const level_kernel *x, neo_block *in, const level_
   return lv_get(x, at);
 }
 
-/* Edges of a list of parents are there: their vertices, as places. */
+/* Writes the owners of a list's edges to parents, as positions in the order. */
 static void write_parents(const level_kernel *x, const level_list *l) {
   const neo_lx *i;
   neo_block *in = open_unit(x, l->edges, &i);

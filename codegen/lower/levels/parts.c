@@ -52,7 +52,7 @@ static const neo_lx *number_of(const level_kernel *x, neo_expr e) {
   return neo_lx_op(x->k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
 }
 
-/* Tables of parents are there together. */
+/* Adds the list's tables of parents, which exist together. */
 static void add_list(const level_kernel *x, const neo_row_list *l, level_list *out) {
   uint8_t use = NEO_BUF_READ | NEO_BUF_WRITE;
   bool parents = l->end.i &&

@@ -94,8 +94,8 @@ static bool same_range(const needed_range *a, const needed_range *b) {
   return a->axis == b->axis && a->lo.i == b->lo.i && a->hi.i == b->hi.i;
 }
 
-/* Which elements use accumulators in the value e: none, those of the range *out, or all (also for several ranges).
- * needed: the elements that are computed at all. */
+/* Elements that use accumulators in the value e: none, the range *out, or all (also for several
+ * ranges). needed: the elements that are computed at all. */
 static int asks(lowering *l, neo_expr e, const needed_range *needed, needed_range *out) {
   neo_module *m = l->m;
   neo_node n = *neo_expr_node(m, e);

@@ -10,7 +10,7 @@
 
 enum {
   DISTANCE_BYTES =
-      8 << 10, /* of rows between two iterations, as many as a processor has time to fetch */
+      8 << 10, /* bytes of rows between two iterations; a processor has time to fetch them */
   LINE_BYTES = 64,
   LEAST_BYTES = 1 << 20, /* size of a tensor; smaller ones stay in a cache */
 };

@@ -9,7 +9,7 @@ typedef struct {
   lowering *l;
   const neo_segment_pass *pass;
   uint32_t row;
-  const neo_lx *lo, *hi; /* of the rows */
+  const neo_lx *lo, *hi; /* range of rows */
   neo_lower_keyed_body *f;
   void *ctx;
 } keys;

@@ -23,11 +23,11 @@ typedef void segment_body(segment *c, neo_block *in);
 struct segment {
   neo_lower_tables t;
   uint32_t pass;
-  const neo_stage *sum; /* of the pass */
+  const neo_stage *sum; /* the current pass's sum */
   uint32_t clears;      /* the accumulator that is cleared */
   segment_body *body;
   uint32_t terms[NEO_SEGMENT_ACCS]; /* buffers of the terms of a vector */
-  const neo_lx *term; /* which of them is taken; null: it is computed where it is taken */
+  const neo_lx *term; /* the current term's number; null: each is computed where it is added */
   bool registers;     /* rows are read, changed and written by way of registers */
 };
 

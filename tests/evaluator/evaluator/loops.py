@@ -70,7 +70,7 @@ class Loop:
         if new.type in scalars.LITERALS:
             new = elements.convert(new, before.type)
         if new.shape != before.shape:
-            error(b, f"'{target.name}' has another shape in this round than in the first")
+            error(b, f"'{target.name}' has another shape in this iteration than in the first")
         if new.type != before.type:
             error(b, f"'{target.name}' is carried as {before.type}, its next value is {new.type}")
         return new

@@ -176,7 +176,7 @@ def read_call(store, row):
     launches = [launch_of(s, code, registers, counted, schedule) for s in called if "symbol" in s]
     nodes = sum(i not in inside and s in called for i, s in enumerate(steps)) + len(record["grids"])
     waits = sum(g["phases"] - 1 for g in record["grids"]) * bounds.BARRIER_S
-    chain = re.search(rf"^{row.entries}: \d+ steps, (\d+) of them one behind", text, re.M)
+    chain = re.search(rf"^{row.entries}: \d+ steps, (\d+) of them one after", text, re.M)
     return Call(launches, nodes, min(nodes, int(chain[1]) if chain else nodes), waits)
 
 

@@ -65,8 +65,8 @@ class Traced(Net):
 
 
 def network(spec):
-    """A training step, which returns the loss before it; on a GPU perhaps before it is there. And
-    what waits for all that was begun."""
+    """A training step, which returns the loss before it, on a GPU perhaps before it is computed; and a function
+    that waits for all steps."""
     f, _, mu, decay = NETWORKS[spec["what"]]
     sizes = {**sizes_of(spec["what"], spec["defines"]), "B": spec["batch"]}
     given = load(spec["folder"] + "/params.safetensors")

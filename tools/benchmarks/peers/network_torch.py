@@ -51,7 +51,7 @@ def load(path, variant):
 
 
 class Loaded(Net):
-    """A net over tensors of our side. What neo stacks are tensors of their own here."""
+    """A net over tensors of our side. Tensors that neo stacks are separate here."""
 
     def __init__(self, sizes, given, inputs, variant):
         super().__init__(torch_ops, sizes)
@@ -190,7 +190,7 @@ def cross_entropy(x, y):
 
 
 def operation(spec):
-    """Forward and backward; the answer is the mean size of all that they compute."""
+    """Runs forward and backward; the answer is the mean size of all results."""
     name, given = spec["what"], load(spec["folder"] + "/inputs.safetensors", None)
     f = globals()[name]
     f = torch.compile(f, fullgraph=True) if spec["variant"] == "compile" else f

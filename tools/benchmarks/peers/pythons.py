@@ -52,7 +52,7 @@ def interpreter(folder):
 
 
 def variable(peer):
-    """Of the environment, which names another interpreter: NEO_BENCH_JAX_0_4_31 and so on."""
+    """The variable of the environment that names another interpreter: NEO_BENCH_JAX_0_4_31 and so on."""
     return "NEO_BENCH_" + peer.upper().replace("-", "_").replace(".", "_")
 
 

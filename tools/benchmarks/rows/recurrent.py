@@ -103,7 +103,7 @@ def rounds(threads):
 
 
 def checkpoints(threads):
-    """A tenth of what the backward pass reads of 10000 rounds is kept, or a fifth of 32 layers, beside all of it."""
+    """Checkpoints: a tenth of the values of 10000 iterations, or a fifth of those of 32 layers, against all of them."""
     yield row("LSTM 10000 rounds, a tenth kept", "checkpoints", "training step", "step",
               ("baseline",), threads, what="lstm", defines=dict(T=10000, B=16, H=64),
               options=("--memory=28672000",), settings=dict(lr=1.0))

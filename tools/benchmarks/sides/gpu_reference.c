@@ -21,7 +21,7 @@ double gpu_element(const void *p, uint8_t type, int64_t at) {
 
 /* ---- operands, as f32, rounded as products round them */
 
-/* 10 bits behind the leading one, ties away from zero. */
+/* 10 bits after the leading one, ties away from zero. */
 static float to_tf32(float x) {
   return bench_float((bench_bits(x) + 0x1000) & 0xffffe000u);
 }

@@ -29,7 +29,7 @@ typedef struct {
   gpu_side side;
   gpu_values_how how;
   bool quit;
-  cuda_exec graph; /* of so many calls */
+  cuda_exec graph; /* of graph_calls calls */
   int graph_calls;
   cuda_ptr from, to; /* of `copy` */
   size_t bytes;
@@ -158,7 +158,7 @@ static void wait_all(bench *b) {
     gpu_wait(&b->side);
 }
 
-/* Calls that were made, where so many are asked for: a graph's are made together. */
+/* Calls that are made if `calls` are asked for: a graph's are made together. */
 static double made(const bench *b, int calls) {
   int of = b->graph ? b->graph_calls : 1;
   return (double)((calls + of - 1) / of * of);

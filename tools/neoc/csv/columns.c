@@ -59,7 +59,7 @@ static neoc_exit add_item(neoc_cli *cli, const neoc_csv_table *t, const char *te
   if (!e && first < n)
     e = find(cli, t, dots + 2, n - first - 2, &to);
   if (!e && to < from)
-    return neoc_fail(cli, NEOC_FAILED, "%s: %.*s: column %u stands behind column %u", t->tensor,
+    return neoc_fail(cli, NEOC_FAILED, "%s: %.*s: column %u stands after column %u", t->tensor,
                      (int)n, text, from + 1, to + 1);
   for (; !e && from <= to; from++)
     NEO_PUSH(cli->arena, out, from);

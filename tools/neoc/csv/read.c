@@ -65,7 +65,7 @@ static neoc_exit find_names(reading *r, bool has_second) {
     names = !has_number(&r->first, &r->second);
     if (names && (!has_second || !has_number(&r->second, &r->second)))
       return wrong(r, r->first.line,
-                   "is this line names of columns or a row? Say :header or :no-header behind the "
+                   "is this line names of columns or a row? Say :header or :no-header after the "
                    "file's name");
   }
   r->table.names = names ? &r->first : NULL;
@@ -110,7 +110,7 @@ static neoc_exit put_field(reading *r, uint32_t column, int64_t at) {
   neoc_number v;
   if (neoc_csv_is_missing(f)) {
     if (!r->o.fill)
-      return wrong_field(r, column, "the value is missing (:fill=0 behind the file's name puts 0)");
+      return wrong_field(r, column, "the value is missing (:fill=0 after the file's name puts 0)");
     f = r->fill;
   }
   bool number = !r->o.classes && neoc_csv_number(f, &v);

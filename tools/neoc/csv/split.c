@@ -87,7 +87,7 @@ static neoc_csv_field quoted(neoc_csv_text *t) {
   while (t->p < t->end && is_space(t, *t->p))
     t->p++;
   if (t->p < t->end && *t->p != t->separator && !ends_line(*t->p))
-    t->error = "text behind a closing quote";
+    t->error = "text after a closing quote";
   return doubled ? unescaped(t, from, to) : (neoc_csv_field){from, (size_t)(to - from), true};
 }
 

@@ -139,7 +139,7 @@ static void put_grid_loop(const neo_plan *p, const neo_rt_step *s, neo_rt_grid_p
     neo_str_addf(out, "phase %d%s: if\n", part.phase, order);
   else
     neo_str_addf(out, "phase %d%s: for %s%s%s\n", part.phase, order, p->sizes.at[l->index].name,
-                 l->down ? " down" : "", part.meets ? ", all blocks meet after a round" : "");
+                 l->down ? " down" : "", part.meets ? ", all blocks meet after an iteration" : "");
 }
 
 /* Writes parts first to end - 1 of a grid, with the parts inside of loops. */
@@ -163,7 +163,7 @@ static void put_grid_parts(const neo_plan *p, const neo_plan_grid *g, int32_t fi
 void neoc_explain_grids(const neo_plan *p, neo_str *out) {
   for (size_t k = 0; k < p->chains.n; k++) {
     const neo_plan_chain *x = &p->chains.at[k];
-    neo_str_addf(out, "%s: %d steps, %d of them one behind the other\n", x->entry, x->steps,
+    neo_str_addf(out, "%s: %d steps, %d of them one after the other\n", x->entry, x->steps,
                  x->levels);
   }
   for (size_t k = 0; k < p->grids.n; k++) {

@@ -42,8 +42,8 @@ static neoc_exit died(neoc_cli *cli, int sig) {
   if (sig == SIGKILL)
     return neoc_fail(
         cli, NEOC_DEVICE,
-        "killed, perhaps because the machine has no memory left: each round of a `repeat` is "
-        "definitions of its own, so fewer rounds need less (-D NAME=N)");
+        "killed, perhaps because the machine has no memory left: each iteration of a `repeat` has "
+        "its own definitions, so fewer iterations need less (-D NAME=N)");
   const char *file = neoc_reproducer(cli, strsignal(sig));
   neoc_fail(cli, NEOC_INTERNAL, "internal error: %s", strsignal(sig));
   if (file)

@@ -12,7 +12,7 @@
  * only one prints. */
 static _Noreturn void no_memory(void) {
   static const char text[] =
-      "neoc: out of memory: each round of a `repeat` is definitions of its own, so fewer rounds need less "
+      "neoc: out of memory: each iteration of a `repeat` has its own definitions, so fewer iterations need less "
       "(-D NAME=N)\n";
   flockfile(stderr);
   ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);

@@ -319,7 +319,7 @@ static neoc_exit check_vertices(neoc_data *d, int32_t tensor, bool global) {
             ", but the row has %" PRId64 " of %s%s",
             tensor_at(d, tensor)->name, i / of - g->start[k], k, s->path,
             (int64_t)neoc_array_at(&s->array, i), length(v, k), v->name,
-            global ? "" : " (:global behind the file's name where they count through all rows)");
+            global ? "" : " (:global after the file's name if they count through all rows)");
       neoc_array_put(&s->array, i, (double)x);
     }
   return NEOC_OK;

@@ -4,15 +4,15 @@
  * An iteration is checked as a copy of the instance with a scope and names of its own. A param or
  * state that it declares is one tensor for all iterations, with the iteration as its first
  * dimension. */
-#include "frontend/sema/rounds.h"
+#include "frontend/sema/iterations.h"
 #include "base/hash.h"
 
-void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s) {
+void neo_iterations_poison(neo_inst *in, const neo_ast_stmt *s) {
   for (uint32_t k = 0; k <= s->u.define.more.n; k++)
     neo_scope_poison(in, neo_define_target(s, k));
 }
 
-void neo_rounds_init(neo_fe *fe, struct neo_rounds *r, const neo_ast_stmt *s) {
+void neo_iterations_init(neo_fe *fe, struct neo_iterations *r, const neo_ast_stmt *s) {
   const size_t n = s->u.define.region->from.n + 1;
   r->s = s;
   r->n = s->u.define.region->from.n;
@@ -27,27 +27,27 @@ void neo_rounds_init(neo_fe *fe, struct neo_rounds *r, const neo_ast_stmt *s) {
 
 /* ---- carries, collect */
 
-int neo_rounds_carry(const struct neo_rounds *r, const char *name) {
+int neo_iterations_carry(const struct neo_iterations *r, const char *name) {
   for (uint32_t k = 0; k < r->n; k++)
     if (r->name[k] == name)
       return (int)k;
   return -1;
 }
 
-const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name) {
-  int k = neo_rounds_carry(r, name);
+const neo_view *neo_iterations_view(const struct neo_iterations *r, const char *name) {
+  int k = neo_iterations_carry(r, name);
   return k >= 0 && r->now[k].kind == NEO_VAL_VIEW ? &r->now[k].view : NULL;
 }
 
 /* The index of the carry that the symbol is; -1: none. A definition of the block may hide a
  * carry. */
-static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
-  int k = neo_rounds_carry(r, s->name);
+static int carry_at(const struct neo_iterations *r, const neo_sym *s) {
+  int k = neo_iterations_carry(r, s->name);
   return k >= 0 && s->span == r->s->u.define.region->from.at[k].var.name.span ? k : -1;
 }
 
 static neo_collected *collected_of(neo_inst *in, const neo_ast_name *name) {
-  struct neo_rounds *r = in->rounds;
+  struct neo_iterations *r = in->rounds;
   size_t k = 0;
   while (k < r->collect.n && r->collect.at[k].name->text != name->text)
     k++;
@@ -57,7 +57,7 @@ static neo_collected *collected_of(neo_inst *in, const neo_ast_name *name) {
 }
 
 static void collect_one(neo_inst *in, const neo_ast_name *name) {
-  struct neo_rounds *r = in->rounds;
+  struct neo_iterations *r = in->rounds;
   neo_collected *c = collected_of(in, name);
   if (c->now) {
     NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
@@ -72,19 +72,19 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
   NEO_PUSH(in->fe->arena, &c->at, value ? s->value : neo_val_poison());
 }
 
-bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) {
+bool neo_iterations_here(neo_inst *in, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
   if (in->rounds && !in->branch)
     return true;
   int h = NEO_ERR(in, s->word, MISPLACED, word, "in the block of a repeat, scan or while");
   if (in->rounds)
     neo_diag_help(in->fe->diags, h,
-                  "let the case give a value in every branch, and write '%s' behind it", word);
+                  "let the case give a value in every branch, and write '%s' after it", word);
   return false;
 }
 
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
-  if (!neo_rounds_here(in, s))
+  if (!neo_iterations_here(in, s))
     return;
   for (uint32_t k = 0; k < s->u.names.n; k++)
     collect_one(in, &s->u.names.at[k]);
@@ -103,8 +103,8 @@ bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
   return same;
 }
 
-neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix, uint32_t region,
-                          int64_t at, int64_t count) {
+neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char *prefix,
+                              uint32_t region, int64_t at, int64_t count) {
   const neo_ast_region *g = r->s->u.define.region;
   neo_inst *x = neo_inst_new(in->fe, NULL, prefix);
   neo_map prefixes = x->prefixes;
@@ -115,7 +115,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   x->n_results = 0;
   x->rounds = r;
   x->branch = false;
-  x->round[x->n_rounds++] = (neo_round){region, at, count, 0};
+  x->round[x->n_rounds++] = (neo_iteration){region, at, count, 0};
   neo_scope_add(x, x->scope,
                 (neo_sym){.kind = NEO_SYM_ROUND,
                           .name = g->index.text,
@@ -134,11 +134,11 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
 
 /* Ends an iteration for `collect`. A carry is collected with its value for the next iteration,
  * wherever in the block the `collect` stands. */
-static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
+static void finish_collected(neo_inst *in, struct neo_iterations *r, size_t rounds) {
   for (size_t k = 0; k < r->collect.n; k++) {
     neo_collected *c = &r->collect.at[k];
     if (c->at.n != rounds && !r->failed) {
-      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some rounds only");
+      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some iterations only");
       r->failed = true;
     }
     if (c->now && c->carry >= 0)
@@ -147,7 +147,7 @@ static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) 
   }
 }
 
-static void finish_round(neo_inst *in, struct neo_rounds *r) {
+static void finish_round(neo_inst *in, struct neo_iterations *r) {
   for (uint32_t k = 0; k < r->n; k++) {
     if (!r->is_next[k])
       continue;
@@ -162,12 +162,12 @@ static void finish_round(neo_inst *in, struct neo_rounds *r) {
   }
 }
 
-void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds) {
+void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t rounds) {
   finish_round(in, r);
   finish_collected(in, r, rounds);
 }
 
-uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s) {
+uint32_t neo_iterations_number(neo_inst *in, const neo_ast_stmt *s) {
   uint64_t known, outer = in->n_rounds ? in->round[in->n_rounds - 1].region : 0;
   uint64_t key = neo_hash_mix((uint64_t)s->span << 32 | outer, neo_hash_mix(1, outer));
   if (neo_map_get(&in->fe->regions, key, &known))
@@ -236,17 +236,17 @@ static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const 
   return t.i ? neo_val_view(stacked_view(in, t)) : neo_val_poison();
 }
 
-bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *word) {
+bool neo_iterations_counted(neo_inst *in, const struct neo_iterations *r, const char *word) {
   uint32_t n = r->s->u.define.more.n + 1, has = r->n + (uint32_t)r->collect.n;
   if (n == has)
     return true;
   int h = NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, word, (int)has, (int)n);
   neo_diag_help(in->fe->diags, h, "the results are the carries, then what is collected");
-  neo_rounds_poison(in, r->s);
+  neo_iterations_poison(in, r->s);
   return false;
 }
 
-static neo_val last_of(neo_inst *in, const struct neo_rounds *r, uint32_t k, const char *full) {
+static neo_val last_of(neo_inst *in, const struct neo_iterations *r, uint32_t k, const char *full) {
   neo_val v = r->now[k];
   if (neo_grad_may_name(in->fe, &v))
     v = neo_define_copy(in, v, neo_fe_join(in->fe, full, "last"),
@@ -254,13 +254,13 @@ static neo_val last_of(neo_inst *in, const struct neo_rounds *r, uint32_t k, con
   return v;
 }
 
-const char *neo_rounds_base(neo_inst *in, const neo_ast_stmt *s) {
+const char *neo_iterations_base(neo_inst *in, const neo_ast_stmt *s) {
   return neo_inst_prefix(in, neo_fe_join(in->fe, in->prefix, s->u.define.target.name.text));
 }
 
-void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
+void neo_iterations_bind(neo_inst *in, struct neo_iterations *r, int64_t count) {
   uint32_t n = r->s->u.define.more.n + 1;
-  if (!neo_rounds_counted(in, r, "repeat"))
+  if (!neo_iterations_counted(in, r, "repeat"))
     return;
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);

@@ -1,5 +1,5 @@
-/* See rounds_outermost.h. */
-#include "transform/rounds_outermost.h"
+/* Dimension permutation for recurrences; see iterations_outermost.h. */
+#include "transform/iterations_outermost.h"
 #include "ir/clone.h"
 #include "ir/define.h"
 #include "ir/layout.h"
@@ -10,11 +10,11 @@ typedef struct {
   const neo_order_member *member;
   size_t n;
   bool *named;
-  bool *made;     /* by tensor: a member makes it */
+  bool *made;     /* by tensor: result of a member */
   uint32_t *axis; /* by tensor: the dimension that becomes the first; 0: none */
 } rounds;
 
-/* Can the results of the definition lie in another way? */
+/* Can the results of the definition be permuted? */
 static bool moves(const rounds *s, const neo_order_member *x) {
   const neo_module *m = s->m;
   const neo_def_rec *d = neo_def_at(m, x->def);
@@ -44,7 +44,7 @@ static neo_expr read_renamed(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, (uint32_t)to, arg, n.arg.n, n.span);
 }
 
-/* A tensor in place of t as the definition's result; t is a copy of it. */
+/* Replaces t as the definition's result; t becomes a copy of the new tensor. */
 static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
@@ -71,7 +71,7 @@ static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
 
 static void replace_named(rounds *s) {
   neo_module *m = s->m;
-  uint32_t n_defs = (uint32_t)m->defs.n; /* copies read what they copy */
+  uint32_t n_defs = (uint32_t)m->defs.n; /* copies read their source */
   neo_map to = neo_map_in(s->a);
   for (size_t k = 0; k < s->n; k++)
     for (uint32_t i = 0; moves(s, &s->member[k]) && i < neo_def_at(m, s->member[k].def)->out.n;
@@ -85,12 +85,12 @@ static void replace_named(rounds *s) {
     neo_def_rewrite(m, (neo_def){d}, read_renamed, &r);
 }
 
-/* ---- what lies like them */
+/* ---- temporaries with the same layout */
 
 typedef struct {
   rounds *s;
   const neo_order_member *x;
-  bool *other; /* by tensor: it is read in another way */
+  bool *other; /* by tensor: read with another layout */
 } row_look;
 
 static void look_row(void *ctx, neo_expr e) {
@@ -103,7 +103,7 @@ static void look_row(void *ctx, neo_expr e) {
   uint32_t rank = t->extent.n;
   if (l->s->made[n->attr] || rank < 2)
     return;
-  bool same = true; /* on a diagonal */
+  bool same = true; /* read on a diagonal */
   for (uint32_t k = 1; k < rank; k++)
     same = same && neo_list_at(m, n->arg, k) == neo_list_at(m, n->arg, 0);
   if (same)
@@ -138,9 +138,9 @@ static void find_tensors(rounds *s) {
       s->axis[neo_def_out(m, s->member[k].def, i).i] = s->member[k].axis;
 }
 
-/* ---- the module with them */
+/* ---- rewriting the module */
 
-/* The dimension that stands at k once `first` is the first one. */
+/* The dimension that is at k once `first` is the first one. */
 static uint32_t source(uint32_t first, uint32_t k) {
   return k == 0 ? first : k <= first ? k - 1 : k;
 }
@@ -166,11 +166,12 @@ static void move(rounds *s) {
   }
 }
 
-void neo_rounds_outermost(neo_module *m, neo_arena *a, const neo_order_member *member, size_t n) {
+void neo_iterations_outermost(neo_module *m, neo_arena *a, const neo_order_member *member,
+                              size_t n) {
   rounds s = {.m = m, .a = a, .member = member, .n = n};
   s.named = neo_named_tensors(m, a);
   replace_named(&s);
-  s.named = neo_named_tensors(m, a); /* there are more tensors */
+  s.named = neo_named_tensors(m, a); /* tensors were added */
   s.made = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   s.axis = NEO_NEW_ARRAY(a, uint32_t, m->tensors.n);
   find_tensors(&s);

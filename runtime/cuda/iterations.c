@@ -1,5 +1,5 @@
-/* rounds.c: the steps of an entry in the order in which they run. Those of loops run in each
- * iteration, with the sizes and the number of units that they have in it. */
+/* iterations.c: the steps of an entry in the order in which they run. Steps of a loop run in each
+ * iteration, with its sizes and numbers of units. */
 #include "runtime/core/run.h"
 #include "runtime/cuda/graph.h"
 

@@ -1,4 +1,4 @@
-/* A region with iterations ("rounds") during checking; frontend/check checks its statements. */
+/* A region with iterations during checking; frontend/check checks its statements. */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -10,7 +10,7 @@ typedef struct {
   NEO_VEC(neo_val) at; /* one per iteration */
 } neo_collected;
 
-struct neo_rounds {
+struct neo_iterations {
   const neo_ast_stmt *s;
   uint32_t n; /* carries */
   const char
@@ -26,36 +26,37 @@ struct neo_rounds {
 };
 
 /* Makes room for the carries of the statement's region. */
-void neo_rounds_init(neo_fe *fe, struct neo_rounds *r, const neo_ast_stmt *s);
+void neo_iterations_init(neo_fe *fe, struct neo_iterations *r, const neo_ast_stmt *s);
 
 /* The base of a region's names. */
-const char *neo_rounds_base(neo_inst *in, const neo_ast_stmt *s);
+const char *neo_iterations_base(neo_inst *in, const neo_ast_stmt *s);
 /* Poisons the results of a region, so that their uses give no further messages. */
-void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s);
+void neo_iterations_poison(neo_inst *in, const neo_ast_stmt *s);
 /* Whether `next` or `collect` is allowed here; false after a report. */
-bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
-int neo_rounds_carry(const struct neo_rounds *r, const char *name); /* number of the carry; -1:
-                                                                       none */
+bool neo_iterations_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
+/* The number of the carry; -1: none. */
+int neo_iterations_carry(const struct neo_iterations *r, const char *name);
 /* The value of a carry in the present iteration, or before the first; NULL: the carry has no
  * indices. */
-const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name);
+const neo_view *neo_iterations_view(const struct neo_iterations *r, const char *name);
 /* Whether a repeat of `count` iterations is large enough to be checked once for all of them
  * (rolled.c). */
 bool neo_repeat_is_loop(neo_inst *in, const neo_ast_stmt *s, int64_t count);
 /* The ends declared for the next value of a loop's carry; none if there are none. (loops.c) */
-void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *ends);
+void neo_iterations_ends(const struct neo_iterations *r, const char *name, neo_ends *ends);
 /* The number of a repeat within the iteration around it, the same in every execution of that
  * iteration. */
-uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s);
+uint32_t neo_iterations_number(neo_inst *in, const neo_ast_stmt *s);
 /* The instance for iteration `at` of `count`. */
-neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix, uint32_t region,
-                          int64_t at, int64_t count);
+neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char *prefix,
+                              uint32_t region, int64_t at, int64_t count);
 /* Gives the carries their next values; `rounds` iterations have run. */
-void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds);
-void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count);
+void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t rounds);
+void neo_iterations_bind(neo_inst *in, struct neo_iterations *r, int64_t count);
 /* Whether there is a name for each carry and each collected tensor; if not, reports it and poisons
  * the names. */
-bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *word) NEO_MUST_CHECK;
+bool neo_iterations_counted(neo_inst *in, const struct neo_iterations *r,
+                            const char *word) NEO_MUST_CHECK;
 
 bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
 /* Binds the results of a `case` to the symbols of these names in the scope of its arm. */
