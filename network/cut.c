@@ -294,9 +294,10 @@ static void reach(cutter *c, uint32_t from, bool *is) {
   }
 }
 
+/* A loss that is a gradient itself has no pieces yet; then there is one unit. */
 static uint32_t loss_unit(const cutter *c) {
-  neo_def d = neo_tensor_piece(c->s->m, c->s->loss, 0);
-  return c->unit[c->s->place[d.i] - 1];
+  neo_list pieces = neo_tensor_at(c->s->m, c->s->loss)->pieces;
+  return c->unit[pieces.n ? c->s->place[neo_list_at(c->s->m, pieces, 0)] - 1 : 0];
 }
 
 static void join_loss(cutter *c) {

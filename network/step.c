@@ -204,6 +204,14 @@ static void find_forward(neo_net_step *s, neo_tensors *others) {
     s->place[s->defs[k].i] = (uint32_t)k + 1;
 }
 
+static bool shares(const neo_module *m, neo_list a, neo_list b) {
+  for (uint32_t k = 0; k < a.n; k++)
+    for (uint32_t j = 0; j < b.n; j++)
+      if (neo_list_at(m, a, k) == neo_list_at(m, b, j))
+        return true;
+  return false;
+}
+
 neo_tensors neo_net_reads(const neo_net_step *s, neo_def d) {
   neo_tensors all = {0};
   neo_tensor *read;
@@ -216,9 +224,8 @@ neo_tensors neo_net_reads(const neo_net_step *s, neo_def d) {
   }
   for (size_t c = 0; c < s->m->customs.n; c++) {
     const neo_custom_rec *x = &s->m->customs.at[c];
-    for (uint32_t k = 0; k < x->outs.n; k++)
-      if (neo_list_at(s->m, x->outs, k) == neo_def_out(s->m, d, 0).i)
-        neo_tensors_add(s->m, s->a, &all, x->ins);
+    if (shares(s->m, x->outs, neo_def_at(s->m, d)->out))
+      neo_tensors_add(s->m, s->a, &all, x->ins);
   }
   return all;
 }

@@ -157,6 +157,13 @@ static void a_loss_that_reads_gradients_is_one_node(void **state) {
   follow(text, 1e-6);
 }
 
+static void a_loss_that_is_a_gradient_is_one_node(void **state) {
+  const char *text = "import optim\ndim B <= 6\ninput X[B, 5]\ninput s\nparam W[5] = normal(0, 1)\n"
+                     "y = s*s*(mean[n] (sum[i] X[n, i]*W[i])^2)\nloss = grad(y, s)\noutput y\n" SGD;
+  (void)state;
+  follow(text, 1e-6);
+}
+
 static void an_optimizer_sees_values_of_the_instance(void **state) {
   const char *text = "import nn, optim\ndim B <= 6\ninput word[B] : i32 < 9\ninput Y[B] : i32 < 4\n"
                      "input rate\nparam T[9, 5] = normal(0, 1)\nx[b, j] = T[word[b], j]\n"
@@ -286,6 +293,7 @@ int main(void) {
       cmocka_unit_test(forward_and_backward_draw_one_mask),
       cmocka_unit_test(a_function_with_its_own_gradient_stays_in_a_node),
       cmocka_unit_test(a_loss_that_reads_gradients_is_one_node),
+      cmocka_unit_test(a_loss_that_is_a_gradient_is_one_node),
       cmocka_unit_test(an_optimizer_sees_values_of_the_instance),
       cmocka_unit_test(an_optimizer_sees_an_input),
       cmocka_unit_test(averages_of_weights_are_of_the_weights_actor),

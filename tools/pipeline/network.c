@@ -5,6 +5,10 @@ neo_status neo_compile_cut(neo_compilation *c) {
   neo_net_options o = {.nodes = c->options.network_nodes};
   if (!c->options.network)
     return NEO_OK;
+  if (c->options.pure) {
+    c->why = "--network: actors keep their parameters, so --pure cannot be with it";
+    return NEO_ARGUMENT;
+  }
   for (uint32_t k = 0; k < c->module->entries.n; k++) {
     neo_str why = neo_str_in(&c->arena);
     if (c->module->entries.at[k].kind != NEO_ENTRY_TRAIN)
