@@ -497,6 +497,10 @@ void neo_interp_resize(neo_interp *p, const int64_t *sizes) {
   shape_all(p);
 }
 
+void neo_interp_set_step(neo_interp *p, uint64_t step) {
+  p->step = step;
+}
+
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t) {
   neo_values *v = &p->store[t.i].v;
   if (!is_computed(role_of(p, t.i)))

@@ -28,6 +28,8 @@ neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, ui
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
 /* Changes run-time sizes between runs; parameters and states keep their values. */
 void neo_interp_resize(neo_interp *p, const int64_t *sizes);
+/* From now on `step`, and the numbers that rand() draws in training, are those of this step. */
+void neo_interp_set_step(neo_interp *p, uint64_t step);
 /* Evaluates the tensors that the entry needs; afterwards its outputs are known. TRAIN entries then
  * commit updates and count the step. `training` is true in TRAIN and GRAD entries. NEO_RANGE, with
  * a message in *why: an input breaks its bound, or a read is out of range (the frontend proves that

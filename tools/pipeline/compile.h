@@ -6,6 +6,7 @@
  *   s = neo_compile_front(&c);
  *   if (!s) s = neo_compile_passes(&c);
  *   if (!s) s = neo_compile_kernels(&c);
+ *   if (!s) s = neo_compile_networks(&c);     // if the options ask for networks
  *   if (!s) s = neo_compile_emit(&c);
  *   print c.diags; neo_compilation_free(&c);
  *
@@ -18,6 +19,7 @@
 #include "fusion/decision.h"
 #include "ir/pass.h"
 #include "ir/prove.h"
+#include "network/network.h"
 #include "tools/pipeline/records.h"
 #include "tools/pipeline/track.h"
 
@@ -74,6 +76,8 @@ typedef struct {
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
   bool pure;                 /* entries have no state (pure.c) */
+  bool network;              /* the library also has the networks of training entries */
+  uint32_t network_nodes;    /* see neo_net_options.nodes */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* folder of the shipped records; null: do not read them */
@@ -166,6 +170,8 @@ typedef struct neo_compilation {
   const char *failed_pass; /* null: none failed */
   const char *prefix;
   neo_module *module;
+  NEO_VEC(neo_network *) networks; /* one for each training entry, if asked for */
+  NEO_VEC(neo_object) network_objects;
   neo_target target;
   neo_target host; /* target of the record and the thin entries: the target, or a GPU's host */
   NEO_VEC(neo_plan_image) images;
@@ -242,8 +248,13 @@ void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
 /* The first three stages: everything that can be known without writing files. */
 neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
-/* All four stages, or their results from the cache: then c->found is set, and there is no module,
- * grouping or plan. */
+/* Looks for the results in the cache, if there is one: c->found. */
+neo_status neo_compile_find(neo_compilation *c) NEO_MUST_CHECK;
+/* After neo_compile_kernels: compiles the actors of the networks, for neo_compile_emit to link.
+ * (build.c) */
+neo_status neo_compile_networks(neo_compilation *c) NEO_MUST_CHECK;
+/* All stages, or their results from the cache: then c->found is set, and there is no module,
+ * grouping or plan. (build.c) */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The summary of a build, in the compilation's arena. (summary.c) */
 neo_summary neo_compile_summary(neo_compilation *c);
