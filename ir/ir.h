@@ -152,7 +152,8 @@ typedef struct {
   /* INPUT of rank 1. If it names the tensor itself: the elements begin with 0, are nondecreasing,
    * and end with the tensor's bound - 1, the number of positions; they cut the positions into lists,
    * list v being the positions [v] .. [v + 1] - 1. If it names another tensor t:
-   * the elements have these positions, and each is below the number of the list that it is in. */
+   * the elements have these positions, and each is below the number of the list that it is in.
+   * TEMP: the same, of a table in the order of a graph; or, with lists.h, the number of that list. */
   neo_tensor offsets;
   neo_region in; /* reserved for regions; 0: outside of all */
   /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at of

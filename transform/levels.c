@@ -116,7 +116,7 @@ static bool tables_fit(const levels *s, const levels_graph *g) {
 static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   neo_order_step loop;
   double work = 0;
-  if (!neo_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
+  if (!neo_list_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
     return false;
   const neo_order_member *x = &loop.member[0];
   neo_expr extent = neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
