@@ -122,7 +122,8 @@ typedef enum {
   NEO_ROW_FIRST,   /* [block]: the block's first row */
   NEO_ROW_CHILD,   /* [row, ..]: a row in an earlier block than this row */
   NEO_ROW_PARENTS, /* a row in a later block, times the slots of its list, plus a slot */
-  NEO_ROW_KIND     /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_KIND,    /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_LISTED   /* a position in the list of a row in a later block */
 } neo_row_role;
 enum { NEO_SATURATED = 64 };
 

@@ -17,6 +17,7 @@
  * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
 #include "ir/component.h"
+#include "ir/lists.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
 #include "transform/levels_parts.h"
@@ -81,7 +82,8 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
     const neo_order_member *x = &loop->member[k];
     const neo_def_rec *d = neo_def_at(s->m, x->def);
     has = x->delay == 0 && is_whole(s, d) && can_move(s, d, x->axis) &&
-          levels_is_vertex(s, d, x->axis, extent);
+          (x->owner.i ? neo_tensor_at(s->m, x->owner)->bound.i == extent.i
+                      : levels_is_vertex(s, d, x->axis, extent));
   }
   return has;
 }
@@ -97,6 +99,16 @@ static void move(levels *s, neo_def id, uint32_t axis, levels_graph *g) {
   set_vertex(s, id, axis, g);
   for (uint32_t k = 0; k < d->out.n; k++)
     s->of[neo_list_at(s->m, d->out, k)] = (levels_tensor){.graph = g, .dim = axis};
+}
+
+/* The definition, which runs by owner, and its results lie in the order of the owners. */
+static void move_edges(levels *s, const neo_order_member *x, levels_graph *g) {
+  const neo_def_rec *d = neo_def_at(s->m, x->def);
+  s->edges[x->def.i] = levels_index_of(g, neo_child_of(s->m, x->owner));
+  s->of_edge[x->def.i] = x->axis;
+  for (uint32_t k = 0; k < d->out.n; k++)
+    s->of[neo_list_at(s->m, d->out, k)] =
+        (levels_tensor){.edges = s->edges[x->def.i], .dim = x->axis};
 }
 
 /* Are the numbers of all vertices and edges below 2^31? The tables are of i32. */
@@ -119,19 +131,27 @@ static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   if (!neo_list_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
     return false;
   const neo_order_member *x = &loop.member[0];
-  neo_expr extent = neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
-  if (!has_vertices(s, &loop, n, extent))
+  neo_expr extent = x->owner.i ? neo_tensor_at(s->m, x->owner)->bound
+                               : neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
+  bool lists = neo_order_has_lists(&loop);
+  if (!has_vertices(s, &loop, n, extent)) {
+    s->unlisted = s->unlisted || lists;
     return false;
+  }
   for (uint32_t k = 0; k < loop.n_members; k++)
     work = work_of(s, &loop.member[k]) > work ? work_of(s, &loop.member[k]) : work;
   levels_graph *g = graph_of(s, extent), before = *g;
   if (work < s->least_work || !levels_reads_fit(s, &loop, g) || !g->n_indices ||
       !tables_fit(s, g)) {
     *g = before;
+    s->unlisted = s->unlisted || lists;
     return false;
   }
   for (uint32_t k = 0; k < loop.n_members; k++)
-    move(s, loop.member[k].def, loop.member[k].axis, g);
+    if (loop.member[k].owner.i)
+      move_edges(s, &loop.member[k], g);
+    else
+      move(s, loop.member[k].def, loop.member[k].axis, g);
   return true;
 }
 
@@ -251,7 +271,7 @@ static bool find(levels *s, uint32_t n_found) {
     s->leveled[r] = needed[r] && try_recurrence(s, own, n);
     any = any || s->leveled[r];
   }
-  return any;
+  return any && !s->unlisted; /* owners are by place in all recurrences, or in none */
 }
 
 static void define_tables(levels *s) {
@@ -283,6 +303,8 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.number = number;
   s.of = NEO_NEW_ARRAY(&scratch, levels_tensor, s.n_tensors);
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
+  s.edges = NEO_NEW_ARRAY(&scratch, const levels_index *, s.n_defs);
+  s.of_edge = NEO_NEW_ARRAY(&scratch, uint32_t, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
   s.p = n_found ? neo_prover_new(m) : NULL;
   s.least_work = target->tile_rounds ? 1 : LEAST_WORK;

@@ -3,6 +3,7 @@
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_lists.c     children in lists of any length
+ *   levels_edges.c     values of edges, in the order of their owners
  *   levels_owners.c    what an edge takes of the vertex in whose list it is
  *   levels_tables.c    the levels, the order, and the lists of parents, as one definition
  *   levels_keys.c      kinds that are batches of their own, as the option asks
@@ -34,6 +35,14 @@ typedef struct {
                number of the edge, */
   neo_tensor parent; /* and the place of the parent */
   neo_tensor owner;  /* of lists: the vertex in whose list an edge is; 0: nobody asks */
+  /* Values of edges are in the order of levels (levels_edges.c): */
+  bool has_values;
+  neo_tensor given_owner; /* of an edge: a vertex */
+  neo_tensor begin;       /* of a place: where its list begins */
+  neo_tensor position;    /* of an edge */
+  neo_tensor at;          /* the edge at a position */
+  neo_tensor own, below;  /* of a position: the places of its owner and of its child */
+  neo_tensor listed;      /* of edge[]: the position of that edge */
 } levels_index;
 
 typedef struct {
@@ -55,6 +64,7 @@ typedef struct {       /* of a tensor with an element for each vertex */
   levels_graph *graph; /* null: it stays as it is */
   uint32_t dim;        /* the vertex */
   neo_tensor to;       /* the tensor in the order */
+  const levels_index *edges; /* of a tensor with an element for each edge, of which dim is the dimension; null: of none */
 } levels_tensor;
 
 typedef struct {
@@ -68,7 +78,10 @@ typedef struct {
   levels_graph ***
       vertex; /* by definition, by axis: the graph whose vertices it runs over in their order; null: of
                              none. A definition without any has no list */
+  const levels_index **edges; /* by definition that runs by owner: its list, along axis of_edge[] */
+  uint32_t *of_edge;
   bool *leveled; /* by recurrence */
+  bool unlisted; /* a recurrence with values of edges has no levels */
   NEO_VEC(levels_graph *) graphs;
 } levels;
 
@@ -84,6 +97,8 @@ static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint3
 }
 
 /* levels_reads.c */
+/* The graph's index of that tensor, which is added if it has none; null: there are too many. */
+levels_index *levels_index_of(levels_graph *g, neo_tensor child);
 /* The tensor of positions whose element e is, converted to i64, and its first index; 0: it is none. */
 neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex);
 /* The tensor of an equation child[parent, ..] == vertex, of which the right side is given, among the conditions of a
@@ -109,6 +124,18 @@ neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_exp
 bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d, neo_expr at);
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
+
+/* levels_edges.c */
+/* Does the read, at `index` of the producer's own axis, keep to edges of the vertex, to their ends, or to the edge itself?
+ * The reader, the producer or both run by owner. *child: the list that is asked for. */
+bool levels_edge_fits(levels *s, const neo_order_step *loop, neo_def reader,
+                      const neo_order_member *made, neo_expr index, neo_tensor *child);
+/* Defines the tables of an index with values. */
+void levels_define_edges(const levels *s, const levels_graph *g, levels_index *x);
+/* The position of an edge. */
+neo_expr levels_position_of(const levels *s, const levels_index *x, neo_expr edge);
+/* The place of the vertex, if e is child[edge[q]] or owner[edge[q]]; 0: it is another expression. */
+neo_expr levels_row_of_edge(const levels *s, const levels_graph *g, neo_expr e);
 
 /* levels_owners.c: outside of recurrences sums over the vertex in whose list an edge is become reads of it, which asks for the
  * index's owner and parents. */

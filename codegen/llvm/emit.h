@@ -42,6 +42,7 @@ typedef struct {
   int32_t begin,
       end; /* of a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: of another one */
   bool down;
+  bool whole; /* of a loop over blocks of rows: one iteration, with the rows of all of them */
   bool meets; /* there is a grid barrier between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,

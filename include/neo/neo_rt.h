@@ -214,7 +214,8 @@ enum {
   NEO_RT_STEP_WIDE = 16,
   NEO_RT_STEP_SERIAL = 32,
   /* The loop ends if an element of args[first], a tensor of bools, is false. */
-  NEO_RT_STEP_ASKS = 64
+  NEO_RT_STEP_ASKS = 64,
+  NEO_RT_STEP_WHOLE = 128 /* a loop over blocks of rows, all of them in one iteration */
 };
 typedef struct {
   uint8_t op;
