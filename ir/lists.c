@@ -69,3 +69,25 @@ void neo_list_facts(neo_module *m, const neo_axis_rec *x, neo_expr axis, neo_exp
   else if (child.i)
     at[(*n)++] = neo_op2(m, NEO_OP_LT, neo_list_element(m, child, axis), own);
 }
+
+/* The parents that the positions are listed by. */
+static neo_tensor parents_of(const neo_module *m, neo_tensor listed) {
+  const neo_rows_rec *r = neo_rows_at(m, neo_tensor_at(m, listed)->rows);
+  neo_expr all = neo_tensor_extent(m, listed, 0);
+  for (uint32_t k = 0; k < r->n_lists; k++)
+    if (r->list[k].parent.i && neo_tensor_extent(m, r->list[k].parent, 0).i == all.i)
+      return r->list[k].parent;
+  return (neo_tensor){0};
+}
+
+neo_expr neo_listed_fact(neo_module *m, neo_expr index) {
+  const neo_node *n = load_of(m, index);
+  neo_tensor listed = {n ? n->attr : 0};
+  if (!n || neo_tensor_at(m, listed)->row_role != NEO_ROW_LISTED)
+    return (neo_expr){0};
+  neo_expr i = neo_list_expr(m, n->arg, 0);
+  neo_tensor parent = parents_of(m, listed), owner = neo_owner_of(m, neo_tensor_extent(m, listed, 0));
+  if (!parent.i || !owner.i)
+    return (neo_expr){0};
+  return neo_op2(m, NEO_OP_EQ, neo_list_element(m, owner, index), neo_list_element(m, parent, i));
+}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
+enum { MOST_DIMS = 16 };
 enum { TRIES_EACH = 16 }; /* additional tries for each definition */
 
 typedef struct { /* a read; definitions by their number in the component */
@@ -169,13 +170,19 @@ static void fail(const search *s, const edge *e, uint32_t axis, bool down, const
                                   .at = at ? *at : (neo_witness){0}};
 }
 
-/* Adds what the reader's axes say of lists. */
-static neo_facts with_lists(const search *s, neo_facts f) {
-  neo_expr *all = NEO_NEW_ARRAY(s->arena, neo_expr, f.n_assume + 2 * f.n_axes + 1);
+/* Adds what the reader's axes, and the read, say of lists. */
+static neo_facts with_lists(const search *s, const edge *e, neo_facts f) {
+  neo_expr *all = NEO_NEW_ARRAY(s->arena, neo_expr, f.n_assume + 2 * f.n_axes + MOST_DIMS);
+  uint32_t rank = neo_tensor_rank(s->m, (neo_tensor){neo_expr_node(s->m, e->read.read)->attr});
   for (uint32_t k = 0; k < f.n_assume; k++)
     all[k] = f.assume[k];
   for (uint32_t k = 0; k < f.n_axes; k++)
     neo_list_facts(s->m, &f.axes[k], neo_axis_ref(s->m, k), all, &f.n_assume);
+  for (uint32_t k = 0; k < rank && k < MOST_DIMS; k++) {
+    neo_expr fact = neo_listed_fact(s->m, neo_expr_arg(s->m, e->read.read, k));
+    if (fact.i)
+      all[f.n_assume++] = fact;
+  }
   f.assume = all;
   return f;
 }
@@ -183,7 +190,7 @@ static neo_facts with_lists(const search *s, neo_facts f) {
 static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
   neo_axis_rec axes[64];
   neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
-  facts = s->lists ? with_lists(s, facts) : facts;
+  facts = s->lists ? with_lists(s, e, facts) : facts;
   neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_i64(s->m, most));
   return neo_prove(s->p, &facts, goal, w);
 }

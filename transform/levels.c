@@ -125,6 +125,14 @@ static bool tables_fit(const levels *s, const levels_graph *g) {
   return fit;
 }
 
+/* A sum over parents is one over their list, even if it reads values of the edges alone. */
+static void move_parents(levels *s, neo_def id, levels_graph *g) {
+  const neo_def_rec *d = neo_def_at(s->m, id);
+  for (uint32_t k = d->n_out; k < d->axes.n && !s->edges[id.i]; k++)
+    if (levels_runs_parents(s, d, k, g))
+      set_vertex(s, id, k, g);
+}
+
 static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   neo_order_step loop;
   double work = 0;
@@ -152,6 +160,8 @@ static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
       move_edges(s, &loop.member[k], g);
     else
       move(s, loop.member[k].def, loop.member[k].axis, g);
+  for (uint32_t k = 0; k < loop.n_members; k++)
+    move_parents(s, loop.member[k].def, g);
   return true;
 }
 

@@ -8,6 +8,7 @@
  *     begin'[p + 1] = begin'[p] + (begin[v + 1] - begin[v]),   v = order[p]
  *     position[e] = begin'[place[owner[e]]] + e - begin[owner[e]],   position[edge'[q]] == q
  *     owner'[q] = place[owner[edge'[q]]],   placed[q] = place[child[edge'[q]]] */
+#include "ir/clone.h"
 #include "ir/lists.h"
 #include "transform/levels_parts.h"
 
