@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 18 /* add-only within a version */
+#define NEO_RT_ABI 19 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
