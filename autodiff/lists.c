@@ -7,9 +7,9 @@
  *     ->   sum[v, e: begin[v] .. begin[v + 1] where child[e] < v and child[e] == u] f(e)
  *
  * So an order is found (ir/order.c), and the work is that of the lists. */
+#include "ir/lists.h"
 #include "autodiff/internal.h"
 #include "ir/comparison.h"
-#include "ir/lists.h"
 
 enum { MOST_CONJUNCTS = 16 };
 

@@ -24,9 +24,9 @@ typedef struct {
   uint32_t n_blocks;     /* loops over blocks of rows around the current segment */
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_RANGES]; /* [range] the order in which kernels add up */
-  NEO_VEC(neo_expr) asked; /* conditions that the current kernel tests, on a GPU */
-  int64_t *sizes;          /* [size] its largest value; for a loop's index, one in the middle */
-  neo_map uses;            /* tensor -> kernels of segments that have a buffer of it */
+  NEO_VEC(neo_expr) asked;                /* conditions that the current kernel tests, on a GPU */
+  int64_t *sizes; /* [size] its largest value; for a loop's index, one in the middle */
+  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
   /* While several kernels are combined into one: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */

@@ -36,8 +36,7 @@ neo_tensor neo_owner_of(const neo_module *m, neo_expr extent) {
 
 neo_tensor neo_owner_by(const neo_module *m, neo_tensor begin) {
   for (uint32_t t = 1; t < m->tensors.n && begin.i; t++)
-    if (neo_is_owner(m, (neo_tensor){t}) &&
-        neo_tensor_at(m, (neo_tensor){t})->offsets.i == begin.i)
+    if (neo_is_owner(m, (neo_tensor){t}) && neo_tensor_at(m, (neo_tensor){t})->offsets.i == begin.i)
       return (neo_tensor){t};
   return (neo_tensor){0};
 }
@@ -86,7 +85,8 @@ neo_expr neo_listed_fact(neo_module *m, neo_expr index) {
   if (!n || neo_tensor_at(m, listed)->row_role != NEO_ROW_LISTED)
     return (neo_expr){0};
   neo_expr i = neo_list_expr(m, n->arg, 0);
-  neo_tensor parent = parents_of(m, listed), owner = neo_owner_of(m, neo_tensor_extent(m, listed, 0));
+  neo_tensor parent = parents_of(m, listed),
+             owner = neo_owner_of(m, neo_tensor_extent(m, listed, 0));
   if (!parent.i || !owner.i)
     return (neo_expr){0};
   return neo_op2(m, NEO_OP_EQ, neo_list_element(m, owner, index), neo_list_element(m, parent, i));

@@ -345,8 +345,8 @@ static void fill_members(search *s, const members *c, const level *l, neo_order_
   out->member = NEO_NEW_ARRAY(s->arena, neo_order_member, c->n);
   for (uint32_t k = 0; k < c->n; k++) {
     uint32_t d = c->at[k];
-    out->member[k] = (neo_order_member){s->def[d], l->axis[d], sign * l->delay[d],
-                                        owner_of(s, d, l->axis[d])};
+    out->member[k] =
+        (neo_order_member){s->def[d], l->axis[d], sign * l->delay[d], owner_of(s, d, l->axis[d])};
   }
 }
 

@@ -168,4 +168,27 @@ for depth in 1 2 3; do
   moves_nothing "nested$depth" "$(nested $depth 6)"
 done
 
+# Carries that change places in loops in one another, each of which begins with what the iteration before ended with, need
+# three vectors of 4 MiB at every depth: two carries, and one that is written.
+swaps="$NEO_SOURCE_DIR/tools/benchmarks/models/recurrences/nested.expr"
+moves_nothing swaps "$(sed 's/1048576/4096/' "$swaps")"
+for R in 2 5 50; do
+  "$NEOC" describe --define=R=$R "$swaps" >"$work/described" 2>"$work/out" || { cat "$work/out" >&2; fail "swaps $R"; }
+  sed -n 's/.*steps, frame \([0-9.]*\) \([KM]*\)i*B,.*/\1 \2/p' "$work/described" |
+    awk '{ mib = $2 == "M" ? $1 : $1/1024; n++; if (mib > 12) over = 1 } END { exit over || n != 3 }' ||
+    { cat "$work/described" >&2; fail "swaps $R: over 12 MiB"; }
+done
+
+# The same of loops of which the iterations are known at run time.
+moves_nothing continued 'dim R <= 30
+dim S <= 7
+input z[R]
+input y[S]
+input x[64]
+v = scan s < S from a = x {
+  c = scan r < R from c = a { next c[i] = 0.5*c[i] - z[r]*y[s] }
+  next a = c
+}
+output v'
+
 exit $status

@@ -15,15 +15,18 @@
  * Outside of recurrences a copy whose first values are not 0 is still read as it is: there it is written
  * once, and its readers would ask at each element whether it is a first one. */
 #include "ir/component.h"
+#include "ir/prove.h"
 #include "transform/transform.h"
 
 enum { MOST_COPIES = 8 }; /* of copies */
 
 typedef struct {
   neo_module *m;
+  neo_prover *p;
   const uint32_t *number; /* of recurrences, by definition */
   neo_expr *value; /* of a tensor that is a copy, over the axes of its definition; 0: it is none */
   uint32_t *of;    /* by tensor: the number of its recurrence */
+  bool *outside;   /* by tensor: a definition outside of its recurrence reads it */
   neo_def reader;  /* at hand */
   neo_arena *a;
 } copies;
@@ -77,9 +80,10 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   return e;
 }
 
-static bool is_of(const copies *c, neo_expr read, uint32_t number) {
-  const neo_node *n = neo_expr_node(c->m, read);
-  return c->of[n->attr] == number;
+/* A copy that others read is written where it is computed, in the loop, which may end early: it is a copy of what comes first in
+ * each of its runs, too. */
+static bool is_kept(const copies *c, neo_tensor t, neo_expr first) {
+  return c->outside[t.i] && c->of[neo_expr_node(c->m, first)->attr] == c->of[t.i];
 }
 
 /* The value of tensor t, if it is a copy of another tensor of its recurrence, or of what comes first. */
@@ -92,12 +96,13 @@ static neo_expr copied(const copies *c, neo_tensor t) {
     return none;
   neo_expr e = neo_list_expr(m, d->finish, 0);
   neo_node n = *neo_expr_node(m, e);
-  if (!is_simple_read(m, e) || !is_of(c, e, number) || n.attr == t.i)
+  if (!is_simple_read(m, e) || c->of[n.attr] != number || n.attr == t.i)
     return none;
   if (n.op == NEO_OP_LOAD)
     return e;
   neo_expr arg[16], first = first_value(c, neo_expr_arg(m, e, n.arg.n - 1));
-  if (!is_constant(m, first) && (!is_simple_read(m, first) || is_of(c, first, number)))
+  bool reads = !is_constant(m, first);
+  if (reads && (!is_simple_read(m, first) || is_kept(c, t, first)))
     return none;
   for (uint32_t k = 0; k + 1 < n.arg.n; k++)
     arg[k] = neo_expr_arg(m, e, k);
@@ -183,10 +188,26 @@ static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr
   return is.i ? neo_op3(m, NEO_OP_SELECT, is, value, index[n.arg.n - 1]) : value;
 }
 
+static bool is_read_of_copy(const copies *c, neo_expr e) {
+  const neo_node *n = neo_expr_node(c->m, e);
+  return neo_node_is_load(n) && c->value[n->attr].i;
+}
+
+/* A read in a value of the reader, which is a copy. */
+static neo_expr expand(void *ctx, neo_module *m, neo_expr e) {
+  const copies *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (!is_read_of_copy(c, e))
+    return e;
+  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
+    return forward_else(c, e);
+  return read_of(c, c->reader, e, c->value[n.attr]);
+}
+
 static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   const copies *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  if (!neo_node_is_load(&n) || !c->value[n.attr].i)
+  if (!is_read_of_copy(c, e))
     return e;
   if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
     return forward_else(c, e);
@@ -196,19 +217,46 @@ static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   return read_of(c, c->reader, e, c->value[n.attr]);
 }
 
-/* The value of a copy of a copy, so many of them: what the last one of them reads. */
-static neo_expr resolved(const copies *c, neo_tensor t, uint32_t most) {
-  neo_module *m = c->m;
+static bool reads_copy(const neo_module *m, neo_expr e, const void *c) {
+  (void)m;
+  return is_read_of_copy(c, e);
+}
+
+/* The value of t, which may be a copy of copies, as reads of what is none; 0: it is not found. */
+static neo_expr resolved(copies *c, neo_tensor t) {
   neo_expr value = c->value[t.i];
-  neo_node n = *neo_expr_node(m, value);
-  neo_tensor from = {n.attr};
-  if (!c->value[from.i].i || most == 0)
-    return value;
-  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, from).i)
-    value = forward_else(c, value);
-  neo_def own = neo_tensor_piece(m, t, 0);
-  from.i = neo_expr_node(m, value)->attr;
-  return c->value[from.i].i ? read_of(c, own, value, resolved(c, from, most - 1)) : value;
+  c->reader = neo_tensor_piece(c->m, t, 0);
+  const neo_def_rec *d = neo_def_at(c->m, c->reader);
+  neo_axis_rec axes[64];
+  neo_facts facts = {axes, d->n_out, NULL, 0};
+  for (uint32_t k = 0; k < d->n_out; k++)
+    axes[k] = *neo_def_axis(c->m, d, k);
+  for (int k = 0; k < MOST_COPIES; k++) {
+    if (!neo_expr_any(c->m, value, reads_copy, c))
+      return value;
+    value = neo_simplify_under(c->p, &facts, neo_expr_rewrite(c->m, value, expand, c));
+  }
+  return (neo_expr){0};
+}
+
+/* Finds the values of all copies. Copies that read each other in a circle, as a carry of a loop in a loop that begins with what it
+ * was at the end of the iteration before, are resolved after one of them stays as it is, which is one of few axes: in the
+ * outermost loop. */
+static neo_expr *resolve(copies *c, neo_arena *a) {
+  neo_module *m = c->m;
+  for (;;) {
+    neo_expr *value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
+    neo_tensor kept = {0};
+    for (uint32_t t = 1; t < m->tensors.n; t++) {
+      value[t] = c->value[t].i ? resolved(c, (neo_tensor){t}) : (neo_expr){0};
+      bool open = c->value[t].i && !value[t].i;
+      if (open && (!kept.i || neo_tensor_rank(m, (neo_tensor){t}) < neo_tensor_rank(m, kept)))
+        kept.i = t;
+    }
+    if (!kept.i)
+      return value;
+    c->value[kept.i].i = 0;
+  }
 }
 
 /* ---- carries that change places */
@@ -270,23 +318,31 @@ static void write_rotations(copies *c) {
   }
 }
 
+static void note_outside(void *ctx, neo_expr e) {
+  copies *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (neo_node_is_load(n) && c->number[c->reader.i] != c->of[n->attr])
+    c->outside[n->attr] = true;
+}
+
 static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
   neo_module *m = c->m;
   c->of = NEO_NEW_ARRAY(a, uint32_t, m->tensors.n);
+  c->outside = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   c->value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
   for (uint32_t k = 1; k < n_defs; k++) {
     neo_list out = neo_def_at(m, (neo_def){k})->out;
     for (uint32_t i = 0; i < out.n && c->number[k]; i++)
       c->of[neo_list_at(m, out, i)] = c->number[k];
   }
+  for (uint32_t k = 1; k < n_defs; k++) {
+    c->reader.i = k;
+    neo_def_visit(m, c->reader, note_outside, c);
+  }
   for (uint32_t t = 1; t < m->tensors.n; t++)
     c->value[t] = copied(c, (neo_tensor){t});
   write_rotations(c);
-  neo_expr *value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (c->value[t].i)
-      value[t] = resolved(c, (neo_tensor){t}, MOST_COPIES);
-  c->value = value;
+  c->value = resolve(c, a);
 }
 
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) {
@@ -296,11 +352,13 @@ neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target)
   uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
   copies c = {.m = m, .number = number, .a = &scratch};
   if (n_found) {
+    c.p = neo_prover_new(m);
     find_copies(&c, &scratch, n_defs);
     for (uint32_t k = 1; k < n_defs; k++) {
       c.reader.i = k;
       neo_def_rewrite(m, (neo_def){k}, forward, &c);
     }
+    neo_prover_free(c.p);
   }
   neo_arena_free(&scratch);
   return NEO_OK;

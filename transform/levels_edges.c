@@ -38,8 +38,7 @@ static neo_expr minus(const edges *t, neo_expr a, neo_expr b) {
 
 static neo_tensor add_table(const edges *t, const char *prefix, neo_expr extent, neo_expr bound) {
   neo_module *m = t->s->m;
-  neo_tensor_rec r = {
-      .role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = span_of(t), .bound = bound};
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = span_of(t), .bound = bound};
   r.extent = neo_list_one(m, extent.i);
   r.name = neo_tensor_fresh_name(m, prefix, neo_tensor_name(m, t->x->child));
   return neo_tensor_add(m, r);

@@ -64,7 +64,8 @@ typedef struct {       /* of a tensor with an element for each vertex */
   levels_graph *graph; /* null: it stays as it is */
   uint32_t dim;        /* the vertex */
   neo_tensor to;       /* the tensor in the order */
-  const levels_index *edges; /* of a tensor with an element for each edge, of which dim is the dimension; null: of none */
+  const levels_index *
+      edges; /* of a tensor with an element for each edge, of which dim is the dimension; null: of none */
 } levels_tensor;
 
 typedef struct {

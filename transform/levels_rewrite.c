@@ -13,8 +13,9 @@ enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
 typedef struct {
   levels *s;
   neo_def_rec d;
-  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
-  const levels_index *edges[MOST_AXES]; /* axis -> the list, in the order of the owners; null: it is of none */
+  neo_expr by[MOST_AXES]; /* axis -> what it is in the order */
+  const levels_index
+      *edges[MOST_AXES];     /* axis -> the list, in the order of the owners; null: it is of none */
   bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
   levels_graph *graph;       /* of the list; null: there is none */
   const levels_index *index; /* whose parents are listed */
@@ -353,9 +354,10 @@ static const levels_index *edges_of(writing *w, levels_graph *const *vertex, neo
   bool by_vertex = v && vertex && v->op == NEO_OP_AXIS && vertex[v->attr] && !w->gone[v->attr];
   const levels_graph *g = by_vertex ? vertex[v->attr] : NULL;
   if (v && !g && s->edges[id.i]) {
-    neo_expr own = neo_list_element(s->m, s->edges[id.i]->given_owner,
-                                    neo_axis_ref(s->m, s->of_edge[id.i]));
-    bool own_list = row.i == own.i && neo_tensor_at(s->m, s->edges[id.i]->child)->offsets.i == begin.i;
+    neo_expr own =
+        neo_list_element(s->m, s->edges[id.i]->given_owner, neo_axis_ref(s->m, s->of_edge[id.i]));
+    bool own_list =
+        row.i == own.i && neo_tensor_at(s->m, s->edges[id.i]->child)->offsets.i == begin.i;
     return own_list ? s->edges[id.i] : NULL;
   }
   for (uint32_t i = 0; g && i < g->n_indices; i++)
@@ -380,7 +382,7 @@ static void place_axes(writing *w, levels_graph *const *vertex, neo_def id) {
       continue;
     neo_expr at = neo_axis_ref(m, to++);
     w->edges[k] = edges_of(w, vertex, id, k);
-    w->by[k] = w->edges[k]             ? edge_at(w, w->edges[k], at)
+    w->by[k] = w->edges[k]           ? edge_at(w, w->edges[k], at)
                : vertex && vertex[k] ? element(s, vertex[k]->order, at, w->d.span)
                                      : at;
   }

@@ -112,6 +112,17 @@ bool neo_kernel_uneven(const neo_kernel *k) {
   return uneven;
 }
 
+static void note_early(void *early, neo_ls *s) {
+  bool *is = early;
+  *is = *is || (s->kind == NEO_LS_FOR && s->loop.more);
+}
+
+bool neo_kernel_ends_early(const neo_kernel *k) {
+  bool early = false;
+  neo_block_visit(&k->body, note_early, &early);
+  return early;
+}
+
 static void note_threads(void *n, neo_ls *s) {
   if (neo_ls_is_loop(s, NEO_LOOP_THREAD) && !*(int64_t *)n)
     neo_lx_is_int(s->loop.hi, n);

@@ -118,6 +118,8 @@ bool neo_kernel_has_dots(const neo_kernel *k); /* of pairs */
 bool neo_kernel_reads_key(const neo_kernel *k);
 /* May the work of units depend on data? True if loops or branches in units read elements of buffers. */
 bool neo_kernel_uneven(const neo_kernel *k);
+/* Has it a loop that may end before its last iteration? */
+bool neo_kernel_ends_early(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
 /* Threads of a GPU's block: those of THREAD loops, and one more warpgroup with a producer. */

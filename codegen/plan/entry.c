@@ -348,6 +348,13 @@ static int64_t bound_of(const planner *q, plan_groups order) {
   return plan_frame_bound(&trial);
 }
 
+/* Has the step a loop over an index that may end before its last iteration? */
+static bool ends_early(const planner *q, const neo_rt_step *s) {
+  bool asks = s->op == NEO_RT_STEP_LOOP && s->flags & NEO_RT_STEP_ASKS;
+  return asks ? q->p->loops.at[s->arg].index >= 0
+              : s->op == NEO_RT_STEP_RUN && q->env->in->kernels[s->arg].ends_early;
+}
+
 static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entry e) {
   q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry, false);
   plan_bind_outputs(q);
@@ -367,6 +374,8 @@ static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entr
   copy_outputs(q, true);
   copy_updates(q);
   e.n_steps = (int32_t)q->p->steps.n - e.first_step;
+  for (int32_t k = 0; k < e.n_steps; k++)
+    e.ends_early = e.ends_early || ends_early(q, &q->p->steps.at[e.first_step + k]);
   note_places(q, &e);
   add_signature(q, &e);
   add_writes(q, &e);

@@ -130,10 +130,11 @@ static lc cached_row(recorder *r, size_t k) {
 
 static lc entry_row(recorder *r, size_t k) {
   neo_rt_entry e = r->p->entries.at[k];
-  return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps),
-                i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes),
-                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes),
-                i32(r, e.writes), i32(r, e.n_writes), i32(r, e.places), i32(r, e.n_places));
+  return RECORD(r, text(r, e.name), i8(r, e.kind), i8(r, e.ends_early), i32(r, e.first_step),
+                i32(r, e.n_steps), i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs),
+                i32(r, e.sizes), i32(r, e.n_sizes), i64(r, e.frame_bytes),
+                i64(r, e.lower_bound_bytes), i32(r, e.writes), i32(r, e.n_writes), i32(r, e.places),
+                i32(r, e.n_places));
 }
 
 static lc place_row(recorder *r, size_t k) {

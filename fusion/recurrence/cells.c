@@ -3,6 +3,8 @@
  *
  *     h[r, j] = f(h[r - 1, j])     ->     folded[r % 2, j] = f(folded[(r - 1) % 2, j])
  *
+ * Axes of extents S and R that are folded together have n cells for both, and position s, r is element (s*R + r) % n.
+ *
  * A tensor by levels, c[p, j] = f[p, j]*(c[placed[p], j] else 0), keeps the rows of two levels at a time. The rows of two
  * levels are never more than the V rows of the tensor, so rows of even levels are at the beginning of its memory, and rows of
  * odd levels at its end. Row p of level l, whose rows are begin .. end - 1, is at
@@ -49,22 +51,37 @@ neo_tensor outline_memory_of(const outliner *o, neo_tensor t) {
 
 /* ---- positions */
 
-static const outline_fold *fold_along(const outliner *o, neo_tensor t, uint32_t axis) {
-  const outline_storage *r = &o->storage[t.i];
-  for (uint32_t k = 0; k < r->n_folds; k++)
-    if (r->fold[k].axis == axis)
-      return &r->fold[k];
-  return NULL;
+/* The fold along the axis; n_folds: there is none. */
+static uint32_t fold_along(const outline_storage *r, uint32_t axis) {
+  uint32_t k = 0;
+  while (k < r->n_folds && r->fold[k].axis != axis)
+    k++;
+  return k;
 }
 
-neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
-  const outline_fold *f = fold_along(o, t, axis);
+/* The position along fold k's axis, and along those that are joined with it. */
+static neo_expr position_along(const outliner *o, neo_tensor t, uint32_t k, const neo_expr *at) {
+  neo_module *m = o->m;
+  const outline_fold *fold = o->storage[t.i].fold;
+  neo_expr here = at[fold[k].axis];
+  if (!k || !fold[k - 1].joined)
+    return here;
+  neo_expr outer = position_along(o, t, k - 1, at);
+  outer = neo_op2(m, NEO_OP_MUL, outer, neo_tensor_extent(m, t, fold[k].axis));
+  return neo_op2(m, NEO_OP_ADD, outer, here);
+}
+
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, const neo_expr *at) {
+  const outline_storage *r = &o->storage[t.i];
+  uint32_t k = fold_along(r, axis);
   neo_linear l;
-  if (!f || f->n == OUTLINE_TWO_LEVELS)
-    return at;
-  if (neo_linear_of(o->m, at, &l))
-    at = neo_linear_expr(o->m, &l);
-  return f->n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, f->n));
+  if (k == r->n_folds || r->fold[k].n == OUTLINE_TWO_LEVELS)
+    return at[axis];
+  neo_expr p = position_along(o, t, k, at);
+  if (neo_linear_of(o->m, p, &l))
+    p = neo_linear_expr(o->m, &l);
+  return r->fold[k].n == 1 ? outline_number(o, 0)
+                           : neo_op2(o->m, NEO_OP_MOD, p, outline_number(o, r->fold[k].n));
 }
 
 /* Where the rows begin .. end - 1 of a level begin along the tensor's axis. */
@@ -105,28 +122,35 @@ static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_te
 }
 
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
-                           uint32_t axis, neo_expr at, neo_tensor first) {
+                           uint32_t axis, const neo_expr *at, neo_tensor first) {
   neo_tensor t = {neo_expr_node(o->m, read)->attr};
   return outline_is_by_level(&o->storage[t.i])
-             ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at)
+             ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at[axis])
              : outline_cell(o, t, axis, at);
+}
+
+/* Where the instance's elements begin along the axis. */
+static neo_expr begin_along(const outliner *o, const outline_instance *x, uint32_t axis) {
+  neo_out_dim map = neo_out_map_at(o->m, x->rec.out_map, axis);
+  if (!x->fixed[axis] && !x->base[axis].i)
+    return outline_number(o, 0);
+  neo_expr scaled = neo_op2(o->m, NEO_OP_MUL, x->base[axis], outline_number(o, map.stride));
+  return neo_op2(o->m, NEO_OP_ADD, scaled, outline_number(o, map.offset));
 }
 
 neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
   const outline_storage *r = &o->storage[t.i];
   neo_slice s = {.offset = outline_number(o, 0)};
+  neo_expr at[OUTLINE_AXES];
   uint32_t id[OUTLINE_AXES], rank = neo_tensor_rank(m, t);
   bool one = true;
+  for (uint32_t k = 0; k < rank; k++)
+    at[k] = begin_along(o, x, k);
   for (uint32_t k = 0; k < rank; k++) {
     bool by_level = outline_is_by_level(r) && r->fold[0].axis == k;
-    neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
-    neo_expr i = outline_number(o, 0);
-    if (x->fixed[k] || x->base[k].i)
-      i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
-                  outline_number(o, map.offset));
-    i = by_level ? begin_of(o, t, k, x->level.number, x->level.begin, x->level.end)
-                 : outline_cell(o, t, k, i);
+    neo_expr i = by_level ? begin_of(o, t, k, x->level.number, x->level.begin, x->level.end)
+                          : outline_cell(o, t, k, at);
     s.offset = neo_op2(m, NEO_OP_MUL, s.offset, neo_tensor_extent(m, outline_memory_of(o, t), k));
     s.offset = neo_op2(m, NEO_OP_ADD, s.offset, i);
     one = one && outline_has_one_position(o, x, k);
@@ -150,11 +174,12 @@ void outline_add_stores(outliner *o) {
     s.rank = neo_tensor_rank(m, s.tensor);
     neo_expr *at = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
     neo_expr *extent = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    neo_expr *position = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    for (uint32_t k = 0; k < s.rank; k++)
+      position[k] = neo_axis_ref(m, k);
     for (uint32_t k = 0; k < s.rank; k++) {
       extent[k] = neo_tensor_extent(m, r->tensor, k);
-      at[k] = neo_axis_ref(m, k);
-      if (fold_along(o, s.tensor, k))
-        at[k] = neo_op2(m, NEO_OP_MOD, at[k], extent[k]);
+      at[k] = outline_cell(o, s.tensor, k, position);
     }
     s.at = at;
     s.extent = extent;

@@ -30,6 +30,25 @@ static const neo_tree *exit_loops(early_exit *q, const neo_order_step *loop, con
   return t;
 }
 
+static void find_ending(early_exit *q, const neo_order_step *loop, outline_loops *found) {
+  if (q->n_loops == OUTLINE_FOLDS)
+    return;
+  q->loop[q->n_loops++] = loop;
+  if (early_exit_find_condition(q))
+    NEO_PUSH(q->o->a, found, loop);
+  for (uint32_t k = 0; k < loop->n_steps; k++)
+    if (!loop->step[k].def.i)
+      find_ending(q, &loop->step[k], found);
+  q->n_loops--;
+}
+
+outline_loops outline_ending_loops(outliner *o, const neo_order_step *order) {
+  early_exit q = {.o = o};
+  outline_loops found = {0};
+  find_ending(&q, order, &found);
+  return found;
+}
+
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t) {
   early_exit q = {.o = o};
   if (neo_order_has_lists(order))

@@ -29,7 +29,7 @@ static neo_tensor define_cell(early_exit *q, const char *what) {
   t.name = neo_tensor_fresh_name(m, what, neo_name_text(m->names, alive->name));
   neo_tensor cell = neo_tensor_add(m, t);
   for (uint32_t k = 0; k < q->n_loops; k++) {
-    r.fold[k] = (outline_fold){q->axis[k], 1, q->loop[k]};
+    r.fold[k] = (outline_fold){q->axis[k], 1, q->loop[k], false};
     extent[k] = outline_number(o, 1).i;
   }
   t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));

@@ -31,18 +31,20 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
   return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
 }
 
-/* Iteration `at` - n, or at + n of a loop that runs down, if there is one, else -1. */
-static neo_expr iteration_before(const early_exit *q, neo_expr at) {
+/* The cell of iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else -1. */
+static neo_expr cell_before(const early_exit *q, neo_expr *at) {
   const outliner *o = q->o;
   neo_module *m = o->m;
+  uint32_t axis = early_exit_axis(q);
   neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
-  bool down = early_exit_loop(q)->down;
-  neo_expr back = neo_op2(m, NEO_OP_SUB, at, outline_number(o, q->n));
-  neo_expr end = neo_tensor_extent(m, q->alive, early_exit_axis(q)), left = back;
-  if (down)
-    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at), outline_number(o, q->n + 1));
+  neo_expr end = neo_tensor_extent(m, q->alive, axis), left;
+  if (early_exit_loop(q)->down)
+    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at[axis]),
+                   outline_number(o, q->n + 1));
+  else
+    left = at[axis] = neo_op2(m, NEO_OP_SUB, at[axis], outline_number(o, q->n));
   int64_t x;
-  neo_expr e = outline_cell(o, q->alive, early_exit_axis(q), down ? at : back);
+  neo_expr e = outline_cell(o, q->alive, axis, at);
   if (outline_distance(o, left, zero, &x))
     return x < 0 ? none : e;
   return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
@@ -57,12 +59,12 @@ static neo_tensor cells_of(const early_exit *q) {
  * that runs down alive[.., r], but for the first n iterations. */
 static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
-  neo_expr index[OUTLINE_FOLDS];
-  for (uint32_t k = 0; k < q->n_loops; k++) {
-    neo_expr e = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
-    index[q->axis[k]] =
-        k + 1 == q->n_loops ? iteration_before(q, e) : outline_cell(q->o, q->alive, q->axis[k], e);
-  }
+  neo_expr at[OUTLINE_FOLDS], index[OUTLINE_FOLDS];
+  for (uint32_t k = 0; k < q->n_loops; k++)
+    at[q->axis[k]] = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
+  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+    index[q->axis[k]] = outline_cell(q->o, q->alive, q->axis[k], at);
+  index[early_exit_axis(q)] = cell_before(q, at);
   neo_expr always = neo_const_bool(m, true);
   return neo_load_else(m, cells_of(q), index, q->n_loops, always, x->rec.span);
 }

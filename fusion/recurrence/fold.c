@@ -22,6 +22,15 @@
  * h[t, i], and nothing else of the iteration reads what is written, one slice less is enough: an element is read before it is
  * replaced. What is computed so is not computed again: who reads it is in another segment (segments.c).
  *
+ * Loops in one another of which each starts from the values that the iteration before ended with count as one loop, whose
+ * iterations are those of the innermost one, where that needs fewer slices:
+ *
+ *   band s in 0..S                                       store n at ((d0*R + d1) % 2, d2)
+ *     band r in 0..R                                ->
+ *       leaf n[s, r]  # reads n[s, r - 1], n[s - 1, R - 1]
+ *
+ * An outer loop that may end early is none of them: what is in the cells then depends on the iteration that ran last.
+ *
  * Of rows in levels (levels.c) an iteration is a level. Two are enough where rows are read in their own level and the next
  * one alone (neo_rows_are_chains). Of what is hoisted for blocks of iterations (hoist.c) one block is there.
  * Where elements lie then, cells.c says. */
@@ -29,10 +38,11 @@
 
 typedef struct {
   const outliner *o;
+  const outline_loops *ending; /* loops that may end early */
   neo_tensor tensor;
   const neo_order_step *loop[OUTLINE_FOLDS];   /* around its definition, the outermost first */
   const neo_order_member *made[OUTLINE_FOLDS]; /* the definition in each */
-  uint32_t n_loops, level;                     /* level: of the loop that is asked about */
+  uint32_t n_loops, first, level;              /* the loops asked about, which count as one */
   bool by_level;                               /* its iterations are levels of rows */
   const outline_instance *x;                   /* at hand */
   bool after;                                  /* the walk is after a band */
@@ -84,10 +94,30 @@ static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
   return l->x->iterations == 1;
 }
 
-/* How many iterations of the loop lie between two, if it is a constant. */
-static bool between(const outliner *o, const neo_order_step *loop, neo_expr first, neo_expr later,
-                    int64_t *d) {
-  return loop->down ? outline_distance(o, first, later, d) : outline_distance(o, later, first, d);
+/* How many iterations of the loop lie between two. */
+static neo_expr between(const outliner *o, const neo_order_step *loop, neo_expr first,
+                        neo_expr later) {
+  return loop->down ? outline_difference(o, first, later) : outline_difference(o, later, first);
+}
+
+/* Adds iterations of loop `level` to those of the loops around it, in iterations of loop `level`. */
+static neo_expr with_inner(const fold_look *l, uint32_t level, neo_expr outer, neo_expr inner) {
+  neo_module *m = l->o->m;
+  neo_expr extent = neo_tensor_extent(m, l->tensor, l->made[level]->axis);
+  return neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, outer, extent), inner);
+}
+
+typedef struct {
+  int64_t least, most;
+} distance;
+
+/* The values of a distance, none of which is below 0: the index of a band of few iterations has few. */
+static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
+  neo_facts none = {0};
+  bool is = outline_distance(l->o, e, outline_number(l->o, 0), &d->most);
+  d->least = d->most;
+  is = is || neo_interval(l->o->p, &none, e, &d->least, &d->most);
+  return is && d->least >= 0;
 }
 
 /* Where along its axis the element lies that is read. */
@@ -101,49 +131,72 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
 }
 
-/* How many iterations of loop `level` after that of the element that is read the reader runs. */
-static bool distance_of(const fold_look *l, uint32_t level, neo_expr read, int64_t *d) {
-  neo_module *m = l->o->m;
-  const neo_order_member *own = l->made[level];
-  neo_expr here, made = position_of(l, read, own->axis);
-  made = neo_op2(m, NEO_OP_ADD, made, outline_number(l->o, own->delay));
-  return is_at(l, level, &here) && between(l->o, l->loop[level], made, here, d) && *d >= 0;
+/* How many iterations after that of the element that is read the reader runs, of loops first .. level as one. */
+static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_expr read,
+                        distance *d) {
+  neo_expr sum = outline_number(l->o, 0), here;
+  for (uint32_t k = first; k <= level; k++) {
+    neo_expr delay = outline_number(l->o, l->made[k]->delay);
+    neo_expr made = outline_sum(l->o, position_of(l, read, l->made[k]->axis), delay);
+    if (!is_at(l, k, &here))
+      return false;
+    sum = with_inner(l, k, sum, between(l->o, l->loop[k], made, here));
+  }
+  return is_distance(l, sum, d);
 }
 
-/* How many iterations before the loop's last one, which is that of the extent's end. */
-static bool distance_from_end(const fold_look *l, neo_expr read, int64_t *d) {
-  neo_module *m = l->o->m;
-  uint32_t axis = l->made[l->level]->axis;
-  neo_expr at = position_of(l, read, axis), one = outline_number(l->o, 1);
-  neo_expr last = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, l->tensor, axis), one);
-  bool constant = l->loop[l->level]->down ? outline_distance(l->o, at, outline_number(l->o, 0), d)
-                                          : outline_distance(l->o, last, at, d);
-  return constant && *d >= 0;
+/* How many iterations before the loops' last one, which is that of the extents' ends. */
+static bool distance_from_end(const fold_look *l, neo_expr read, distance *d) {
+  neo_expr sum = outline_number(l->o, 0), one = outline_number(l->o, 1), here;
+  for (uint32_t k = l->first; k <= l->level; k++) {
+    uint32_t axis = l->made[k]->axis;
+    neo_expr end = neo_tensor_extent(l->o->m, l->tensor, axis);
+    neo_expr last = l->loop[k]->down ? outline_number(l->o, 0) : outline_difference(l->o, end, one);
+    sum = with_inner(l, k, sum, between(l->o, l->loop[k], position_of(l, read, axis), last));
+    if (l->first < l->level && is_at(l, k, &here)) /* in some of the loops */
+      return false;
+  }
+  return is_distance(l, sum, d);
 }
 
 /* How many levels lie between the row that is read and the reader's. */
-static bool level_distance(const fold_look *l, neo_expr read, int64_t *d) {
+static bool level_distance(const fold_look *l, neo_expr read, distance *d) {
   const outliner *o = l->o;
   const neo_order_member *reader = outline_member(l->loop[0], l->x->def);
   neo_expr at = neo_expr_arg(o->m, read, l->made[0]->axis);
   bool before;
   if (!reader || reader->owner.i || !l->x->level.first.i || !l->x->base[reader->axis].i)
     return false;
-  if (outline_distance(o, at, outline_position(o, l->x, reader->axis), d) && *d == 0)
+  int64_t rows;
+  if (outline_distance(o, at, outline_position(o, l->x, reader->axis), &rows) && rows == 0)
     return true;
-  *d = 1;
+  *d = (distance){1, 1};
   return outline_level_table(o, l->x, at, &before).i;
 }
 
 /* ---- reads */
 
-/* Is the read of an element of the same iterations of all loops around that of `level`, and does the reader run in that? */
-static bool is_in_loop(const fold_look *l, neo_expr read) {
-  int64_t d = 0;
+static bool is_at_all(const fold_look *l, uint32_t first, uint32_t level) {
+  bool is = true;
   neo_expr at;
-  bool is = is_at(l, l->level, &at);
-  for (uint32_t k = 0; k < l->level && is; k++)
-    is = distance_of(l, k, read, &d) && d == 0;
+  for (uint32_t k = first; k <= level && is; k++)
+    is = is_at(l, k, &at);
+  return is;
+}
+
+/* Is the read of an element of the same iterations of all loops around those asked about, and does the reader run in these? */
+static bool is_in_loop(const fold_look *l, neo_expr read) {
+  distance d;
+  bool is = is_at_all(l, l->first, l->level);
+  for (uint32_t k = 0; k < l->first && is; k++)
+    is = distance_of(l, k, k, read, &d) && d.most == 0;
+  return is;
+}
+
+static bool is_along(const fold_look *l, uint32_t axis) {
+  bool is = false;
+  for (uint32_t k = l->first; k <= l->level; k++)
+    is = is || l->made[k]->axis == axis;
   return is;
 }
 
@@ -157,7 +210,7 @@ static bool is_own(const fold_look *l, neo_expr read) {
   for (uint32_t k = 0; k < x->rec.n_out && own; k++) {
     int64_t d;
     own =
-        k == l->made[0]->axis ||
+        is_along(l, k) ||
         (outline_distance(o, neo_expr_arg(o->m, read, k), outline_position(o, x, k), &d) && d == 0);
   }
   return own;
@@ -170,23 +223,23 @@ static bool runs_by_owner(const fold_look *l) {
 
 static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   fold_look *l = ctx;
-  int64_t d = 0;
+  distance d = {0, 0};
   (void)n_axes;
   if (neo_expr_node(l->o->m, read)->attr != l->tensor.i || !l->good)
     return;
-  bool in = !l->by_level && is_in_loop(l, read), in_place = in && !l->level;
+  bool in = !l->by_level && is_in_loop(l, read), in_place = in && !l->first;
   if (l->by_level)
     l->good = level_distance(l, read, &d);
   else if (in)
-    l->good = distance_of(l, l->level, read, &d);
+    l->good = distance_of(l, l->first, l->level, read, &d);
   else if (runs_by_owner(l))
     l->good = false;
   else if (l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
     l->good = !l->level && !l->after; /* all that was computed before is there */
-  l->reads_iteration = l->reads_iteration || (in_place && d == 0);
-  need(l, in_place && d && is_own(l, read) ? d : d + 1, d + 1);
+  l->reads_iteration = l->reads_iteration || (in_place && d.least == 0);
+  need(l, in_place && d.least && is_own(l, read) ? d.most : d.most + 1, d.most + 1);
 }
 
 /* ---- who makes it */
@@ -195,19 +248,15 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
 static void look_made(fold_look *l, bool outermost) {
   const outline_instance *x = l->x;
   uint32_t axis = l->made[0]->axis;
-  neo_expr at;
   int64_t first;
-  bool one = true;
-  for (uint32_t k = 0; k <= l->level; k++)
-    one = one && is_at(l, k, &at);
   if (l->by_level) {
     l->good = x->level.first.i && x->base[axis].i;
-  } else if (!one) {
+  } else if (!is_at_all(l, 0, l->level)) {
     bool from_start = neo_expr_is_int(l->o->m, x->base[axis], &first) && first >= 0;
     l->good = !l->level && x->iterations > 1 && from_start && !l->loop[0]->down && !l->after;
     need(l, from_start ? first + x->iterations : 0, from_start ? first + x->iterations : 0);
   }
-  l->head += outermost && !l->level && !l->after ? x->iterations : 0;
+  l->head += outermost && !l->first && !l->after ? x->iterations : 0;
 }
 
 /* outermost: it is in no band. */
@@ -224,8 +273,10 @@ static void look_tree(fold_look *l, const neo_tree *t, bool outermost) {
     look_tree(l, t->children.at[k], outermost && !band);
 }
 
-/* Finds the slices that are needed along loop `level`. */
-static bool find_slices(fold_look *l, const neo_tree *tree, uint32_t level, bool by_level) {
+/* Finds the slices that are needed along loops first .. level as one. */
+static bool find_slices(fold_look *l, const neo_tree *tree, uint32_t first, uint32_t level,
+                        bool by_level) {
+  l->first = first;
   l->level = level;
   l->by_level = by_level;
   l->good = true;
@@ -246,38 +297,88 @@ static bool is_hoisted(const outliner *o, neo_def d) {
   return false;
 }
 
-static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_storage *out) {
+/* The largest number of positions along the axis of loop `level`; 0: it is not known. */
+static int64_t most_along(const fold_look *l, uint32_t level) {
   neo_facts none = {0};
   int64_t lo, hi;
-  uint32_t axis = l->made[level]->axis;
-  if (neo_interval(l->o->p, &none, neo_tensor_extent(l->o->m, l->tensor, axis), &lo, &hi) && hi > n)
-    out->fold[out->n_folds++] = (outline_fold){axis, n, l->loop[level]};
+  neo_expr extent = neo_tensor_extent(l->o->m, l->tensor, l->made[level]->axis);
+  return neo_interval(l->o->p, &none, extent, &lo, &hi) ? hi : 0;
 }
 
-/* What is in place of the element that it is computed of is folded along the outermost loop alone. */
+static void add_fold(const fold_look *l, uint32_t level, int64_t n, outline_storage *out) {
+  if (n && most_along(l, level) > n)
+    out->fold[out->n_folds++] = (outline_fold){l->made[level]->axis, n, l->loop[level], false};
+}
+
+static bool may_end_early(const fold_look *l, uint32_t level) {
+  bool may = false;
+  for (size_t k = 0; k < l->ending->n; k++)
+    may = may || l->ending->at[k] == l->loop[level];
+  return may;
+}
+
+/* May loops first .. last count as one? All elements of an inner loop's axis are made before the next iteration around it. */
+static bool may_join(const fold_look *l, uint32_t first, uint32_t last) {
+  bool may = true;
+  for (uint32_t k = first + 1; k <= last && may; k++)
+    may = l->loop[k]->down == l->loop[first]->down && !l->made[k]->delay &&
+          !may_end_early(l, k - 1);
+  return may;
+}
+
+/* The slices that are needed, in place only where no other fold is along the axis of a loop. */
+static int64_t slices(const fold_look *l, bool alone) {
+  return alone && !l->first && !l->reads_iteration ? l->n : l->n_apart;
+}
+
+/* Finds loops first .. *last that need fewer slices as one than the n[k] of each, 0 for all, and how many; 0: none do. */
+static int64_t find_joined(fold_look *l, const neo_tree *tree, uint32_t first, const int64_t *n,
+                           uint32_t *last) {
+  for (*last = l->n_loops - 1; *last > first; --*last) {
+    double apart = 1;
+    for (uint32_t k = first; k <= *last; k++)
+      apart *= n[k] ? (double)n[k] : (double)most_along(l, k);
+    if (!may_join(l, first, *last) || !find_slices(l, tree, first, *last, false))
+      continue;
+    int64_t joined = slices(l, *last + 1 == l->n_loops);
+    if ((double)joined < apart)
+      return joined;
+  }
+  return 0;
+}
+
+/* What is in place of the element that it is computed of is folded along the outermost loop alone, or all of them as one. */
 static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
-  outline_storage inner = {0};
+  int64_t n[OUTLINE_FOLDS] = {0}, joined;
+  bool inner = false;
   if (is_hoisted(l->o, l->made[0]->def)) {
     add_fold(l, 0, l->o->hoist_block, out);
     return;
   }
-  if (find_slices(l, tree, 0, true) && l->n_apart == 2) {
-    out->fold[out->n_folds++] = (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0]};
+  if (find_slices(l, tree, 0, 0, true) && l->n_apart == 2) {
+    out->fold[out->n_folds++] =
+        (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0], false};
     return;
   }
-  for (uint32_t k = 1; k < l->n_loops; k++)
-    if (find_slices(l, tree, k, false))
-      add_fold(l, k, l->n_apart, &inner);
-  if (find_slices(l, tree, 0, false))
-    add_fold(l, 0, l->reads_iteration || inner.n_folds ? l->n_apart : l->n, out);
-  for (uint32_t k = 0; k < inner.n_folds; k++)
-    out->fold[out->n_folds++] = inner.fold[k];
+  for (uint32_t k = l->n_loops; k-- > 0;) {
+    n[k] = find_slices(l, tree, k, k, false) ? slices(l, !inner) : 0;
+    inner = inner || (n[k] && n[k] < most_along(l, k));
+  }
+  for (uint32_t k = 0, last; k < l->n_loops; k++) {
+    joined = find_joined(l, tree, k, n, &last);
+    for (; joined && k < last; k++)
+      out->fold[out->n_folds++] = (outline_fold){l->made[k]->axis, 1, l->loop[k], true};
+    if (joined)
+      out->fold[out->n_folds++] = (outline_fold){l->made[k]->axis, joined, l->loop[k], false};
+    else
+      add_fold(l, k, n[k], out);
+  }
 }
 
 static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step *order,
-                        neo_tensor t) {
+                        const outline_loops *ending, neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
-  fold_look l = {.o = o, .tensor = t};
+  fold_look l = {.o = o, .ending = ending, .tensor = t};
   outline_storage out = {.order = order};
   if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
     return;
@@ -296,11 +397,12 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
 }
 
 void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *order) {
+  outline_loops ending = outline_ending_loops(o, order);
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
       if (neo_list_at(o->m, out, i) < o->n_tensors)
-        fold_tensor(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
+        fold_tensor(o, t, order, &ending, (neo_tensor){neo_list_at(o->m, out, i)});
   }
 }
 
@@ -308,32 +410,49 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 
 typedef struct {
   fold_look reader;
-  int64_t n;     /* slices along the outermost loop */
+  int64_t n;     /* slices along the outermost loop, or it and those that count as one with it */
   int64_t later; /* iterations after that of the reader, in which it is written */
   bool reads, is;
 } overwrite_look;
 
 static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
   overwrite_look *l = ctx;
-  int64_t d;
+  distance d;
   (void)n_axes;
   if (neo_expr_node(l->reader.o->m, read)->attr != l->reader.tensor.i)
     return;
   l->reads = true;
-  l->is = l->is || !distance_of(&l->reader, 0, read, &d) || d + l->later >= l->n;
+  l->is = l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) ||
+          d.most + l->later >= l->n;
 }
 
-/* Are both in the same iterations of the loops in the outermost one along which the storage is folded? */
-static bool are_together(const outliner *o, const outline_storage *r, const outline_instance *x,
-                         const outline_instance *p) {
+/* How many iterations of the loops that are looked at p runs before x; false: it is no constant. */
+static bool find_later(overwrite_look *l, const outline_instance *x, const outline_instance *p) {
+  const outliner *o = l->reader.o;
+  neo_expr sum = between(o, l->reader.loop[0], p->iteration, x->iteration), of_x, of_p;
+  for (uint32_t k = 1; k <= l->reader.level; k++) {
+    if (!outline_iteration_of(o, l->reader.loop[k], x, &of_x) ||
+        !outline_iteration_of(o, l->reader.loop[k], p, &of_p))
+      return false;
+    sum = with_inner(&l->reader, k, sum, between(o, l->reader.loop[k], of_p, of_x));
+  }
+  return outline_distance(o, sum, outline_number(o, 0), &l->later);
+}
+
+/* Are both in the same iterations of the loops in those looked at along which the storage is folded? */
+static bool are_together(const overwrite_look *l, const outline_storage *r,
+                         const outline_instance *x, const outline_instance *p) {
+  const outliner *o = l->reader.o;
   bool together = true;
   for (uint32_t k = 0; k < r->n_folds && together; k++) {
     const neo_order_step *loop = r->fold[k].order;
     neo_expr of_x, of_p;
     int64_t d;
-    together = loop == r->order || (outline_iteration_of(o, loop, x, &of_x) &&
-                                    outline_iteration_of(o, loop, p, &of_p) &&
-                                    outline_distance(o, of_x, of_p, &d) && d == 0);
+    for (uint32_t i = 0; i <= l->reader.level && loop; i++)
+      loop = l->reader.loop[i] == loop ? NULL : loop;
+    together = !loop || (outline_iteration_of(o, loop, x, &of_x) &&
+                         outline_iteration_of(o, loop, p, &of_p) &&
+                         outline_distance(o, of_x, of_p, &d) && d == 0);
   }
   return together;
 }
@@ -347,10 +466,11 @@ static bool overwrites(const outliner *o, const outline_instance *x, const outli
   overwrite_look l = {.reader = {.o = o, .tensor = {tensor}, .x = p}};
   l.n = outline_slices(r, r->order);
   find_loops(&l.reader, r->order, x->def);
-  if (!between(o, r->order, p->iteration, x->iteration, &l.later))
+  l.reader.level = r->fold[0].order == r->order ? outline_run_end(r, 0) : 0;
+  if (!find_later(&l, x, p))
     return true;
   outline_reads(o, p, look_overwritten, &l);
-  if (!l.later && (l.reads || makes) && !are_together(o, r, x, p))
+  if (!l.later && (l.reads || makes) && !are_together(&l, r, x, p))
     return true;
   if (!l.n || (p != x && p->def.i == x->def.i && !l.later)) /* parts have own elements */
     return false;

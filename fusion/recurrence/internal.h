@@ -72,6 +72,7 @@ typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
   int64_t n;                   /* OUTLINE_TWO_LEVELS: rows of two levels are there (cells.c) */
   const neo_order_step *order; /* the loop along whose iterations they are */
+  bool joined;                 /* one cell: the next fold counts positions along both axes */
 } outline_fold;
 
 enum { OUTLINE_FOLDS = 4, OUTLINE_TWO_LEVELS = 0 };
@@ -111,9 +112,9 @@ typedef struct {
   uint8_t *zero;
   outline_level
       level; /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
-  uint32_t blocks;          /* loops over blocks of iterations around the point at hand */
+  uint32_t blocks;           /* loops over blocks of iterations around the point at hand */
   neo_expr list_lo, list_hi; /* positions of lists at the point at hand; 0: it is in no such band */
-  NEO_VEC(neo_expr) assume; /* of the loops around */
+  NEO_VEC(neo_expr) assume;  /* of the loops around */
   neo_recurrence *out;
 } outliner;
 
@@ -289,11 +290,17 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 /* In which iteration of the loop the instance is; false: in none, or in several. */
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
-/* How many slices of the tensor there are along the loop; 0: all. */
+/* The last of the folds that count positions together with fold k. */
+static inline uint32_t outline_run_end(const outline_storage *r, uint32_t k) {
+  while (r->fold[k].joined)
+    k++;
+  return k;
+}
+/* How many slices of the tensor there are along the loop, or along it and loops in it together; 0: all. */
 static inline int64_t outline_slices(const outline_storage *r, const neo_order_step *loop) {
   for (uint32_t k = 0; k < r->n_folds; k++)
     if (r->fold[k].order == loop)
-      return r->fold[k].n;
+      return r->fold[outline_run_end(r, k)].n;
   return 0;
 }
 /* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
@@ -306,17 +313,20 @@ neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_sto
 void outline_set_slices(outliner *o, neo_tensor t, const neo_order_step *loop, int64_t n);
 /* The tensor that is in memory for t. */
 neo_tensor outline_memory_of(const outliner *o, neo_tensor t);
-/* Position `at` of the axis where it lies in memory. */
-neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at);
+/* The position along the axis, in memory, of the element at the positions `at`. */
+neo_expr outline_cell(const outliner *o, neo_tensor t, uint32_t axis, const neo_expr *at);
 /* The same of what instance x reads, written `at`. `first`: of rows in levels, what stands for x->level.first. */
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
-                           uint32_t axis, neo_expr at, neo_tensor first);
+                           uint32_t axis, const neo_expr *at, neo_tensor first);
 /* Where the instance's elements begin in memory. */
 neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instance *x);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
 
-/* early_exit.c: the tree with early exits, and guards, where iterations change nothing; o->storage is known. */
+/* early_exit.c: the loops that may end early. */
+typedef NEO_VEC(const neo_order_step *) outline_loops;
+outline_loops outline_ending_loops(outliner *o, const neo_order_step *order);
+/* The tree with early exits, and guards, where iterations change nothing; o->storage is known. */
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* needed.c: notes what the instance is needed under, of what the options say of its definition. */

@@ -8,8 +8,8 @@
  *
  * Rows of a block are next to each other, and so are their lists: band e in begin..end for rows begin .. end - 1 (levels.c). In
  * the first block there are no edges. */
-#include "fusion/recurrence/internal.h"
 #include "ir/lists.h"
+#include "fusion/recurrence/internal.h"
 #include <math.h>
 
 /* The loop around in whose iterations the definition runs by owner; null: in none. */

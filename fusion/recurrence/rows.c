@@ -84,7 +84,8 @@ static void look(void *ctx, neo_expr e) {
     return;
   row = apart(l->o, at);
   neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
-  l->good = row && !made->owner.i && is_of(l->o, row, own, by_owner, n_out) && (!l->blocks.i || l->blocks.i == blocks.i);
+  l->good = row && !made->owner.i && is_of(l->o, row, own, by_owner, n_out) &&
+            (!l->blocks.i || l->blocks.i == blocks.i);
   l->blocks = blocks;
 }
 

@@ -4,6 +4,7 @@
 #include "ir/element.h"
 #include "ir/out_map.h"
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
   outliner *o;
@@ -78,13 +79,14 @@ static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_exp
   neo_tensor t = {n->attr}, copy = copy_of(w, t);
   const outline_storage *r = &w->o->storage[t.i];
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr inside = {0};
+  neo_expr inside = {0}, at[OUTLINE_AXES];
+  memcpy(at, arg, rank * sizeof *at);
   neo_tensor first = outline_is_by_level(r) ? copy_of(w, w->x->level.first) : (neo_tensor){0};
   for (uint32_t k = 0; k < r->n_folds; k++) {
     uint32_t axis = r->fold[k].axis;
     if (n->op == NEO_OP_LOAD_ELSE)
-      inside = within(w, t, axis, arg[axis], inside);
-    arg[axis] = outline_cell_read(w->o, w->x, e, axis, arg[axis], first);
+      inside = within(w, t, axis, at[axis], inside);
+    arg[axis] = outline_cell_read(w->o, w->x, e, axis, at, first);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);

@@ -285,6 +285,9 @@ enum neo_rt_entry_kind {
 typedef struct {
   const char *name; /* "forward", "test", "step", "grad", "init" */
   uint8_t kind;
+  /* Not 0: a loop may end before its last iteration, and its tensors' elements for iterations that
+   * do not run stay untouched. */
+  uint8_t ends_early;
   int32_t first_step, n_steps;
   int32_t args, n_args;   /* entry_args[args ..]: the caller's tensors in header order */
   int32_t n_inputs;       /* the first ones are inputs, the others outputs */

@@ -131,19 +131,29 @@ static neo_rt_status take_callers(neo_rt_ctx *c, const neo_rt_config *config, si
 }
 
 /* Allocates n bytes at an aligned address; *block is the block to free. */
-static unsigned char *take_aligned(const neo_rt_ctx *c, size_t n, void **block) {
+/* What iterations that do not run would have written takes no memory: the system gives pages when they are written. Large
+ * pages would be given for few elements. */
+static bool stays_untouched(const neo_rt_model *m) {
+  bool stays = false;
+  for (int32_t k = 0; k < m->n_entries; k++)
+    stays = stays || m->entries[k].ends_early;
+  return stays;
+}
+
+static unsigned char *take_aligned(const neo_rt_ctx *c, size_t n, bool large, void **block) {
   *block = c->env.alloc.resize(c->env.alloc.ctx, NULL, n + NEO_RTI_ALIGN - 1);
   if (!*block)
     return NULL;
   uintptr_t p = (uintptr_t)*block + NEO_RTI_ALIGN - 1;
   unsigned char *at = (unsigned char *)(p & ~(uintptr_t)(NEO_RTI_ALIGN - 1));
-  ask_large_pages(at, n);
+  if (large)
+    ask_large_pages(at, n);
   return at;
 }
 
 static neo_rt_status take_own(neo_rt_ctx *c, size_t n) {
   neo_rti_cpu *u = c->state;
-  c->arena = take_aligned(c, n, &u->arena);
+  c->arena = take_aligned(c, n, true, &u->arena);
   if (!c->arena)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory: %s needs %zu bytes (%d threads)",
                         c->model->name, n, c->threads);
@@ -155,11 +165,12 @@ static neo_rt_status take_own(neo_rt_ctx *c, size_t n) {
 static neo_rt_status regrow(neo_rt_ctx *c, size_t n, size_t least) {
   neo_rti_cpu *u = c->state;
   void *block = NULL;
-  unsigned char *at = take_aligned(c, n, &block);
+  bool large = !stays_untouched(c->model);
+  unsigned char *at = take_aligned(c, n, large, &block);
   if (u->work)
     NEO_RTI_FREE(&c->env.alloc, u->work);
   if (!at)
-    at = take_aligned(c, n = least, &block);
+    at = take_aligned(c, n = least, large, &block);
   u->work = block;
   c->work = at;
   c->work_bytes = at ? n : 0;

@@ -78,7 +78,37 @@ static const char *first_value(loop *l, ptensor *c, const pindex *around, uint32
   return neo_arena_printf(g->arena, "%s = %s", left, value);
 }
 
+static void add_carry(loop *l, ptensor c) {
+  l->carry[l->n_carries++] = add_tensor(l, c);
+  pg_note_type(l->g, c.type);
+}
+
+/* Carries that begin with those of the loop around it, in any order. */
+static const char *continued_carries(loop *l) {
+  pgen *g = l->g;
+  const loop *outer = l->continues;
+  const char *text = "";
+  ptensor c[MOST_CARRIES];
+  uint32_t n = outer->n_carries;
+  for (uint32_t k = 0; k < n; k++) {
+    ptensor of = g->tensors.at[outer->carry[k]];
+    uint32_t other =
+        pg_chance(g, 50) ? alike(g, &of, outer->carry[0], outer->carry[0] + n) : UINT32_MAX;
+    of = other == UINT32_MAX ? of : g->tensors.at[other];
+    pg_take(g, &of);
+    c[k] = of;
+    c[k].name = pl_name(g);
+    text = neo_arena_printf(g->arena, "%s%s%s = %s", text, k ? ", " : "", c[k].name, of.name);
+  }
+  l->first = (uint32_t)g->tensors.n;
+  for (uint32_t k = 0; k < n; k++)
+    add_carry(l, c[k]);
+  return text;
+}
+
 static const char *draw_carries(loop *l, const pindex *around, uint32_t n_around) {
+  if (l->continues)
+    return continued_carries(l);
   pgen *g = l->g;
   const char *text = "";
   uint32_t n = 1 + (uint32_t)pg_below(g, pg_chance(g, 50) ? MOST_CARRIES : 1);
@@ -86,21 +116,17 @@ static const char *draw_carries(loop *l, const pindex *around, uint32_t n_around
   l->first = (uint32_t)g->tensors.n;
   for (uint32_t k = 0; k < n; k++) {
     bool same = k && pg_chance(g, 50);
-    c[k] = same             ? c[0]
-           : !k && l->like ? *l->like
-                           : draw_tensor(g, pg_recurrent_type(g));
+    c[k] = same ? c[0] : !k && l->like ? *l->like : draw_tensor(g, pg_recurrent_type(g));
     c[k].name = same || (!k && l->like) ? pl_name(g) : c[k].name;
     c[k].from = 0;
     text = neo_arena_printf(g->arena, "%s%s%s", text, k ? ", " : "",
                             first_value(l, &c[k], around, n_around));
     c[k].exact = !neo_type_is_float(c[k].type);
     c[k].smooth = neo_type_is_float(c[k].type);
-    pg_note_type(g, c[k].type);
   }
   l->first = (uint32_t)g->tensors.n; /* there may be inputs before */
   for (uint32_t k = 0; k < n; k++)
-    l->carry[k] = add_tensor(l, c[k]);
-  l->n_carries = n;
+    add_carry(l, c[k]);
   if (n > 1)
     pg_kind(g, PAIRS_R_CARRIES);
   return text;
@@ -129,7 +155,10 @@ static const char *inner_loop(loop *l, const pindex *around, uint32_t n_around) 
   if (in.rounds != NO_EXTENT && g->extents.at[in.rounds].now > 6)
     return "";
   pg_kind(g, PAIRS_R_NESTED);
+  in.continues = g->nested && pg_chance(g, 40) ? l : NULL;
   const char *text = pl_loop(&in, around, n_around);
+  if (in.continues)
+    l->ended = (uint32_t)g->tensors.n;
   for (uint32_t k = 0; k < in.n_results; k++)
     keep(l, in.result[k]);
   if (!g->nested || in.rounds != NO_EXTENT || pg_chance(g, 50))
@@ -139,7 +168,8 @@ static const char *inner_loop(loop *l, const pindex *around, uint32_t n_around) 
   n.exact = true;
   keep(l, n);
   pg_kind(g, PAIRS_R_ROUNDS);
-  const char *count = line(l, neo_arena_printf(g->arena, "%s = %s.rounds", n.name, in.result[0].name));
+  const char *count =
+      line(l, neo_arena_printf(g->arena, "%s = %s.rounds", n.name, in.result[0].name));
   return neo_arena_printf(g->arena, "%s%s", line(l, text), count);
 }
 
@@ -260,6 +290,8 @@ static const char *next_value(loop *l, uint32_t c, const pindex *around, uint32_
     return pn_shifted(l, &t, of == UINT32_MAX ? l->carry[c] : of, around, n_around);
   }
   uint32_t other = roll < 35 ? alike(g, &t, l->first, (uint32_t)g->tensors.n) : UINT32_MAX;
+  if (l->ended && pg_chance(g, 75))
+    other = alike(g, &t, l->ended, l->ended + l->n_carries);
   if (other != UINT32_MAX) {
     for (uint32_t k = 0; k < l->n_carries; k++)
       if (l->carry[k] == other)

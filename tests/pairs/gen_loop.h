@@ -6,8 +6,10 @@
 
 enum { MOST_CARRIES = 3, MOST_RESULTS = 8, MOST_MADE = 64, MOST_ASKED = 2 };
 
-typedef struct {
+typedef struct loop {
   pgen *g;
+  const struct loop *continues; /* the loop around, whose carries its own begin with; null: they begin anew */
+  uint32_t ended;               /* the first of the results of a loop that continues this one; 0: there is none */
   uint32_t depth;
   uint32_t rounds; /* the extent of a scan's index; NO_EXTENT: a while */
   const char *index;

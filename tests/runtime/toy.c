@@ -236,14 +236,14 @@ static const int32_t entry_args[] = {
 static const int32_t entry_sizes[] = {0, 1};
 static const int32_t entry_writes[] = {W, M, LAST}; /* of step */
 static const neo_rt_entry entries[] = {
-    [INIT] = {"init", NEO_RT_ENTRY_INIT, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-    [FORWARD] = {"forward", NEO_RT_ENTRY_FORWARD, 1, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0},
-    [TEST] = {"test", NEO_RT_ENTRY_FORWARD, 1, 3, 2, 4, 2, 0, 1, 20480, 10240, 0, 0},
-    [HALF] = {"half", NEO_RT_ENTRY_FORWARD, 4, 1, 6, 4, 3, 0, 1, 0, 0, 0, 0},
-    [KEY] = {"key", NEO_RT_ENTRY_FORWARD, 5, 1, 10, 1, 0, 0, 0, 0, 0, 0, 0},
-    [COPY] = {"copy", NEO_RT_ENTRY_FORWARD, 6, 1, 11, 2, 1, 1, 1, 0, 0, 0, 0},
-    [STEP] = {"step", NEO_RT_ENTRY_TRAIN, 7, 5, 13, 4, 2, 0, 1, 20480, 20480, 0, 3},
-    [FAIL] = {"fail", NEO_RT_ENTRY_TRAIN, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    [INIT] = {"init", NEO_RT_ENTRY_INIT, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    [FORWARD] = {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0},
+    [TEST] = {"test", NEO_RT_ENTRY_FORWARD, 0, 1, 3, 2, 4, 2, 0, 1, 20480, 10240, 0, 0},
+    [HALF] = {"half", NEO_RT_ENTRY_FORWARD, 0, 4, 1, 6, 4, 3, 0, 1, 0, 0, 0, 0},
+    [KEY] = {"key", NEO_RT_ENTRY_FORWARD, 0, 5, 1, 10, 1, 0, 0, 0, 0, 0, 0, 0},
+    [COPY] = {"copy", NEO_RT_ENTRY_FORWARD, 0, 6, 1, 11, 2, 1, 1, 1, 0, 0, 0, 0},
+    [STEP] = {"step", NEO_RT_ENTRY_TRAIN, 0, 7, 5, 13, 4, 2, 0, 1, 20480, 20480, 0, 3},
+    [FAIL] = {"fail", NEO_RT_ENTRY_TRAIN, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
 
 const neo_rt_model toy_model = {.abi = NEO_RT_ABI,
                                 .name = "toy",
@@ -284,7 +284,7 @@ static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .un
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
 static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0}};
 static const neo_rt_entry twice_entries[] = {
-    {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0}};
+    {"forward", NEO_RT_ENTRY_FORWARD, 0, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0}};
 const neo_rt_model twice_model = {.abi = NEO_RT_ABI,
                                   .name = "twice",
                                   .prefix = "twice",

@@ -147,7 +147,7 @@ static void copies_of_copies_read_earlier_rounds(void **state) {
   apply(&w, neo_pass_forward_copies);
   const char *text = text_of(&w);
   assert_non_null(strstr(
-      text, " N[t: T, j: 8] = tanh(select(0 <= t - 1, (N[t - 1 - 1, j] else z[j]), x[j]))\n"));
+      text, " N[t: T, j: 8] = tanh(select(0 <= t - 1, (N[t - 2, j] else z[j]), x[j]))\n"));
   assert_non_null(strstr(text, " y[j: 8] = (N[T - 1 - 1, j] else z[j])\n"));
   assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   neo_arena_free(&w.arena);

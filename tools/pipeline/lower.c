@@ -47,7 +47,8 @@ static uint32_t add_kernel(neo_compilation *c, neo_kernel *kernel) {
   neo_plan_kernel made = {.kernel = kernel,
                           .symbol = symbol_of(c, kernel->name),
                           .keyless = !neo_kernel_reads_key(kernel),
-                          .uneven = neo_kernel_uneven(kernel)};
+                          .uneven = neo_kernel_uneven(kernel),
+                          .ends_early = neo_kernel_ends_early(kernel)};
   if (c->target.sm)
     neo_kernel_launch(kernel, &made.block, &made.block_units);
   NEO_PUSH(&c->arena, &c->kernels, made);

@@ -219,9 +219,8 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
     return NEO_INTERNAL;
   bool more = true;
   serial = serial || whole;
-  neo_status status = serial && lo <= hi
-                          ? run_iteration(x, step, rows, whole ? lo : hi, end, &more)
-                          : NEO_OK;
+  neo_status status =
+      serial && lo <= hi ? run_iteration(x, step, rows, whole ? lo : hi, end, &more) : NEO_OK;
   for (int64_t k = lo; k < hi && !serial && !status && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
     status = run_iteration(x, step, rows, at, at + 1, &more);

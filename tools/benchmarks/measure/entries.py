@@ -18,10 +18,10 @@ def compiled(builder, model, *options):
 
 
 def timed(builder, threads, rounds, entries):
-    """Of (library, entry): median and least microseconds, all alternating."""
+    """Of (library, entry): median and least microseconds, all alternating, and MiB that the first call touched."""
     told = run([builder.program("sides/entries"), str(threads), str(rounds),
                 *(f"{made['library']}:net:{entry}" for made, entry in entries)])
-    return [tuple(map(float, line.split()[1:3])) for line in told.splitlines()]
+    return [tuple(map(float, line.split()[1:])) for line in told.splitlines()]
 
 
 def main(command, doc, rounds, work):

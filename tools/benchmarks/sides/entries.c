@@ -4,9 +4,11 @@
  *   entries THREADS ROUNDS LIB:PREFIX:ENTRY ...
  *
  * Run-time sizes are the largest ones; floats are uniform in [-1, 1), integers in their bounds.
- * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round. */
+ * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round, MiB of memory that the first call
+ * touched. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
+#include <unistd.h>
 
 enum { MAX_ENTRIES = 256, MAX_ARGS = 64, MAX_SIZES = 32 };
 
@@ -17,8 +19,18 @@ typedef struct {
   int64_t size[MAX_SIZES];
   void *arg[MAX_ARGS];
   int calls;
-  double *time_us;
+  double *time_us, touched;
 } bench;
+
+/* MiB of this process that are in memory. */
+static double resident(void) {
+  FILE *f = fopen("/proc/self/statm", "r");
+  long all, pages = 0;
+  if (!f || fscanf(f, "%ld %ld", &all, &pages) != 2)
+    bench_die("/proc/self/statm", "cannot be read");
+  fclose(f);
+  return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
 
 static void open_entry(bench *b, const char *spec, int threads) {
   char *copy = strdup(spec);
@@ -59,6 +71,9 @@ int main(int argc, char **argv) {
   for (int k = 0; k < n; k++) {
     open_entry(&all[k], argv[k + 3], atoi(argv[1]));
     all[k].time_us = calloc((size_t)rounds, sizeof(double));
+    double before = resident();
+    call(&all[k]);
+    all[k].touched = resident() - before;
     all[k].calls = bench_calibrate(call, &all[k]);
   }
   for (int r = 0; r < rounds; r++)
@@ -67,7 +82,7 @@ int main(int argc, char **argv) {
   for (int k = 0; k < n; k++) {
     double *t = all[k].time_us;
     double median = bench_median(t, rounds);
-    printf("%s %.2f %.2f\n", all[k].name, median, t[0]);
+    printf("%s %.2f %.2f %.4f\n", all[k].name, median, t[0], all[k].touched);
     neo_rt_destroy(all[k].ctx);
   }
   return 0;
