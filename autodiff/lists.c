@@ -206,6 +206,6 @@ static bool take_any(lists *x) {
 
 void ad_run_lists(neo_module *m, ad_term *t) {
   lists x = {.m = m, .t = t};
-  while (take_any(&x))
+  while (t->where.i && take_any(&x))
     continue;
 }

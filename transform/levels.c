@@ -272,6 +272,16 @@ static bool *needed_recurrences(levels *s, uint32_t n_found) {
   return needed;
 }
 
+static bool may_run_by_owner(const levels *s, const neo_def *own, size_t n) {
+  bool may = false;
+  for (size_t k = 0; k < n; k++) {
+    neo_def_rec d = *neo_def_at(s->m, own[k]);
+    for (uint32_t i = 0; i < d.n_out && !may; i++)
+      may = neo_owner_of(s->m, neo_def_axis(s->m, &d, i)->hi).i;
+  }
+  return may;
+}
+
 static bool find(levels *s, uint32_t n_found) {
   const bool *needed = needed_recurrences(s, n_found);
   bool any = false;
@@ -279,6 +289,7 @@ static bool find(levels *s, uint32_t n_found) {
     size_t n;
     const neo_def *own = neo_recurrence_members(s->number, s->n_defs, r, s->a, &n);
     s->leveled[r] = needed[r] && try_recurrence(s, own, n);
+    s->unlisted = s->unlisted || (!needed[r] && may_run_by_owner(s, own, n));
     any = any || s->leveled[r];
   }
   return any && !s->unlisted; /* owners are by place in all recurrences, or in none */

@@ -49,8 +49,9 @@ static void report(edge_values *x, neo_tensor t) {
     return;
   int h = NEO_ERR(x->in, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
   neo_diag_help(x->in->fe->diags, h,
-                "a reduction for each edge is of its child alone; what is of the edge or of the "
-                "vertex, too, stands within the reduction over edges");
+                "values of edges are read for the edges of the vertex, in a reduction over them; "
+                "towards the children a reduction for each edge takes nothing that the vertex "
+                "makes of others");
   x->ok = false;
 }
 

@@ -217,8 +217,12 @@ static bool is_own(const fold_look *l, neo_expr read) {
 }
 
 static bool runs_by_owner(const fold_look *l) {
-  const neo_order_member *own = outline_member(l->loop[0], l->x->def);
-  return own && own->owner.i;
+  bool runs = false;
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], l->x->def);
+    runs = runs || (own && own->owner.i);
+  }
+  return runs;
 }
 
 static void look(void *ctx, neo_expr read, uint32_t n_axes) {
