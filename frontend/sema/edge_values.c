@@ -75,6 +75,15 @@ static bool leads_to(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_te
   return is;
 }
 
+/* Whether so many positions are all edges of a list. */
+static bool runs_all(edge_values *x, neo_expr n) {
+  const neo_graph *g = x->in->vertex->graph;
+  bool all = false;
+  for (uint32_t k = 0; k < g->n_lists; k++)
+    all = all || neo_size_equal(x->in->fe, n, g->list[k].edges);
+  return all;
+}
+
 /* Whether the edge is one of the vertex: those that a reduction at hand runs through, or the
  * definition's own. */
 static bool is_of_vertex(edge_values *x, neo_expr edge, neo_expr vertex) {
@@ -84,8 +93,8 @@ static bool is_of_vertex(edge_values *x, neo_expr edge, neo_expr vertex) {
   neo_expr row;
   if (n->op != NEO_OP_AXIS || v->op != NEO_OP_AXIS || v->attr >= d.n_out)
     return false;
-  if (n->attr < d.n_out)
-    return true;
+  if (n->attr < d.n_out) /* the definition is a value of edges itself */
+    return runs_all(x, neo_def_axis(x->m, &d, n->attr)->hi);
   neo_tensor begin = neo_list_run(x->m, neo_def_axis(x->m, &d, n->attr), &row);
   for (uint32_t k = 0; k < g->n_lists && x->in->vertex->down; k++)
     if (g->list[k].begin.i == begin.i)
