@@ -16,7 +16,7 @@ enum { MOST_CONJUNCTS = 16 };
 typedef struct {
   neo_module *m;
   ad_term *t;
-  neo_expr part[MOST_CONJUNCTS]; /* of the term's condition */
+  neo_expr part[MOST_CONJUNCTS]; /* conjuncts of the term's condition */
   uint32_t n;
 } lists;
 
@@ -74,7 +74,7 @@ static bool is_zero(const neo_module *m, neo_expr e) {
 
 /* ---- the list of an edge */
 
-/* What the range of axis v says besides: an owner is any vertex after the child. */
+/* The conditions of the range of axis v that no owner has: it is any vertex after the child. */
 static neo_expr range_of(const lists *x, uint32_t v, neo_tensor owner, neo_expr edge) {
   neo_module *m = x->m;
   const neo_axis_rec a = x->t->space.axis[v];

@@ -19,10 +19,10 @@ neo_tensor neo_owner_by(const neo_module *m, neo_tensor begin);
 neo_tensor neo_child_of(const neo_module *m, neo_tensor owner);
 /* t[at], as an index. */
 neo_expr neo_list_element(neo_module *m, neo_tensor t, neo_expr at);
-/* What an axis of a definition says of its own lists: of an axis of all positions, that the child is
- * below the owner; of one that runs through a list, that this is the owner. Appends to at[*n], of
- * which there is room for two more. */
+/* Facts that an axis of a definition states of its own lists: of an axis of all positions, that the
+ * child is below the owner; of one that runs through a list, that this is the owner. Appends to
+ * at[*n], of which there is room for two more. */
 void neo_list_facts(neo_module *m, const neo_axis_rec *x, neo_expr axis, neo_expr *at, uint32_t *n);
-/* What an index listed[i] says, of the position of the i-th edge in the lists of parents
+/* The fact that an index listed[i] states, of the position of the i-th edge in the lists of parents
  * (NEO_ROW_LISTED): the owner of that position is parent[i]. 0: it is another index. */
 neo_expr neo_listed_fact(neo_module *m, neo_expr index);

@@ -307,7 +307,7 @@ static void make_of_edge(edge_values *x, neo_tensor t, neo_def id, neo_edge_list
   if (!owner.i)
     return;
   neo_tensor_at(m, owner)->offsets = list->begin;
-  set_extent(x, t, id, list->edges); /* which may be written in another way */
+  set_extent(x, t, id, list->edges);
   x->vertex[t.i] = v;
   x->value[t.i] = OF_EDGE;
   x->paired[t.i] = v != NO_DIM;
