@@ -62,6 +62,22 @@ typedef struct {
   bool good, earlier;
 } block_look;
 
+/* The table of positions that the index is an element of, in lists of parents; 0: it is of none. */
+static neo_tensor listed_in(const neo_module *m, neo_expr at) {
+  const neo_node *n = neo_expr_node(m, at);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
+  return t.i && neo_tensor_at(m, t)->row_role == NEO_ROW_LISTED ? t : (neo_tensor){0};
+}
+
+/* Rows are read through the table, whose blocks are those of all others. */
+static void note_blocks(block_look *l, neo_tensor table) {
+  neo_tensor blocks = table.i ? neo_tensor_blocks(l->o->m, table) : table;
+  l->good = l->good && (!blocks.i || !l->blocks.i || l->blocks.i == blocks.i);
+  l->blocks = blocks.i ? blocks : l->blocks;
+}
+
 static void look(void *ctx, neo_expr e) {
   block_look *l = ctx;
   neo_module *m = l->o->m;
@@ -78,8 +94,10 @@ static void look(void *ctx, neo_expr e) {
     return;
   const neo_order_member *made = outline_maker(m, l->loop, (neo_tensor){n->attr});
   neo_expr at = made ? neo_expr_arg(m, e, made->axis) : own;
-  if (made && (by_owner || made->owner.i) && outline_reads_list(l->o, l->reader, made, at))
+  if (made && (by_owner || made->owner.i) && outline_reads_list(l->o, l->reader, made, at)) {
+    note_blocks(l, listed_in(m, at));
     return;
+  }
   if (at.i == own.i && (!made || !by_owner == !made->owner.i))
     return;
   row = apart(l->o, at);
