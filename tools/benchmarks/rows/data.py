@@ -179,7 +179,7 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, edges=edges,
+MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, typed=typed, edges=edges,
               sentences=sentences, pieces=pieces)
 
 
