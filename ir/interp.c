@@ -260,7 +260,7 @@ static neo_status check_reads(run *r, neo_def d, const neo_def *defs, size_t n_d
     }
     neo_status s = is_computed(role_of(r->p, t)) ? NEO_OK : check_bound(r, t);
     neo_tensor begin = neo_tensor_at(r->p->m, read[k])->offsets;
-    if (!s && begin.i && r->p->store[begin.i].v.known)
+    if (!s && begin.i && !is_computed(role_of(r->p, t)) && r->p->store[begin.i].v.known)
       s = check_lists(r, read[k]);
     if (s)
       return s;

@@ -122,7 +122,8 @@ typedef enum {
   NEO_ROW_FIRST,   /* [block]: the block's first row */
   NEO_ROW_CHILD,   /* [row, ..]: a row in an earlier block than this row */
   NEO_ROW_PARENTS, /* a row in a later block, times the slots of its list, plus a slot */
-  NEO_ROW_KIND     /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_KIND,    /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_LISTED   /* a position in the list of a row in a later block */
 } neo_row_role;
 enum { NEO_SATURATED = 64 };
 
@@ -152,7 +153,8 @@ typedef struct {
   /* INPUT of rank 1. If it names the tensor itself: the elements begin with 0, are nondecreasing,
    * and end with the tensor's bound - 1, the number of positions; they cut the positions into lists,
    * list v being the positions [v] .. [v + 1] - 1. If it names another tensor t:
-   * the elements have these positions, and each is below the number of the list that it is in. */
+   * the elements have these positions, and each is below the number of the list that it is in.
+   * TEMP: the same, of a table in the order of a graph; or, with lists.h, the number of that list. */
   neo_tensor offsets;
   neo_region in; /* reserved for regions; 0: outside of all */
   /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at of

@@ -15,6 +15,9 @@ typedef struct { /* a definition in a loop */
   neo_def def;
   uint32_t axis; /* an output axis: in iteration r it is at r - delay */
   int64_t delay;
+  /* 0, or the owners of the axis' positions (ir/lists.h): in iteration r are those of list r - delay,
+   * as many as there are. */
+  neo_tensor owner;
 } neo_order_member;
 
 typedef struct neo_order_step { /* one definition, or a loop */
@@ -42,6 +45,15 @@ typedef struct {
  * arena. */
 bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
                     neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
+
+/* The same, in which a definition of the positions of lists, as edges of a graph, may run by owner:
+ * all positions of a list in the iteration of that list (neo_order_member.owner). */
+bool neo_list_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
+uint32_t neo_list_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                              neo_order_step *out, uint32_t most, neo_order_failure *why);
+/* Whether a member of the loop runs by owner. */
+bool neo_order_has_lists(const neo_order_step *loop);
 
 /* Finds up to `most` orders with different outermost loops, that of neo_order_find first. Returns
  * their number. */

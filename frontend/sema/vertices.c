@@ -430,8 +430,7 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* The tensor that holds, for each edge, the vertex in whose list the edge is. */
-static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
+neo_tensor neo_edges_owner(neo_inst *in, neo_edge_list *x) {
   neo_module *m = in->fe->m;
   neo_span at = neo_tensor_at(m, x->begin)->span;
   neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_i64(m, 0);
@@ -466,7 +465,7 @@ static neo_view through_list(neo_inst *in, neo_tensor stack, neo_edge_list *x, u
   neo_view v = neo_view_ambient(in, stack, rank - 1);
   v.index[in->vertex->axis] = (neo_expr){0};
   v.rank = rank;
-  v.through = in->vertex->down ? owner_of(in, x) : x->child;
+  v.through = in->vertex->down ? neo_edges_owner(in, x) : x->child;
   return v;
 }
 

@@ -58,6 +58,8 @@ void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr 
                             uint32_t n);
 void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v);
 void neo_vertex_push(neo_inst *in, const neo_ast_name *name);
+/* The tensor that holds, for each edge, the vertex in whose list the edge is; 0 after a report. */
+neo_tensor neo_edges_owner(neo_inst *in, neo_edge_list *x);
 /* Defines the scattered values; the tensors go to stack[], one per gather. False after a report. */
 bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) NEO_MUST_CHECK;
 /* A pushed value as a tensor of all vertices, for use outside of the function. */

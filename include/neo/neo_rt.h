@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 18 /* add-only within a version */
+#define NEO_RT_ABI 19 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -216,11 +216,12 @@ enum {
   /* The loop ends if an element of args[first], a tensor of bools, is false. */
   NEO_RT_STEP_ASKS = 64,
   /* Iterations from an element of args[first] on, a tensor of i32 or i64, do not run. */
-  NEO_RT_STEP_ENDS = 128
+  NEO_RT_STEP_ENDS = 128,
+  NEO_RT_STEP_WHOLE = 256 /* a loop over blocks of rows, all of them in one iteration */
 };
 typedef struct {
   uint8_t op;
-  uint8_t flags;
+  uint16_t flags;
   /* RUN: it writes its last n_written buffers, which it does not read, and only reads the others;
    * 0: it may read and write them all. */
   uint16_t n_written;

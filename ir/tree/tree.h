@@ -37,9 +37,11 @@ typedef enum {
  * chain have, and those of a tree near its root: they have no rows to run at once. */
 typedef enum {
   NEO_BLOCKS_ALL,
-  NEO_BLOCKS_WIDE,  /* the blocks before the last run of blocks with one row each */
-  NEO_BLOCKS_SERIAL /* these last blocks as one, whose rows run one after another in an inner
-                       loop */
+  NEO_BLOCKS_WIDE,   /* the blocks before the last run of blocks with one row each */
+  NEO_BLOCKS_SERIAL, /* these last blocks as one, whose rows run one after another in an inner
+                        loop */
+  NEO_BLOCKS_WHOLE,  /* all blocks as one: lists of a row, or of the rows of a block around */
+  NEO_BLOCKS_RANGES
 } neo_block_range;
 
 /* Blocks of rows that do not depend on each other, as the iterations of a band: iteration b has the

@@ -23,7 +23,7 @@ bool neo_rti_step_writes(const neo_rt_step *s, int32_t k) {
   return true;
 }
 
-uint8_t neo_rti_step_alien_flags(const neo_rt_step *s) {
+uint16_t neo_rti_step_alien_flags(const neo_rt_step *s) {
   unsigned own = 0, all = 0;
 #define STEP(id, text, args, writes, of_kind) \
   all |= (unsigned)(of_kind);                 \
