@@ -38,8 +38,7 @@ neo_net_step neo_net_step_of(const neo_module *m, uint32_t entry, neo_arena *scr
 /* The tensors that a definition of the forward pass needs: its reads, the offsets of those, and the
  * arguments of a function with its own gradient whose result it is. */
 neo_tensors neo_net_reads(const neo_net_step *s, neo_def d);
-/* The pieces of what a definition of the step reads, as an update needs them: defs of the updates'
- * cone. */
+/* All definitions that a new value is computed of, producers first. */
 size_t neo_net_update_defs(const neo_net_step *s, neo_tensor update, neo_def **out);
 
 /* The definitions as classes, each of which becomes a node (cut.c). */
