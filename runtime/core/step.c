@@ -30,7 +30,7 @@ uint16_t neo_rti_step_alien_flags(const neo_rt_step *s) {
   own |= s->op == NEO_RT_STEP_##id ? (of_kind) : 0u;
 #include "base/steps.def"
 #undef STEP
-  return (uint8_t)(s->flags & all & ~own);
+  return (uint16_t)(s->flags & all & ~own);
 }
 
 const char *neo_rti_step_kind(const neo_rt_step *s) {

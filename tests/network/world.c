@@ -39,7 +39,7 @@ static uint32_t find_entry(const world *w, const char *name) {
 static void derive(world *w, neo_module *m) {
   neo_pass_target none = {0};
   neo_str why = neo_str_in(&w->c.arena);
-  check_compiled(w, neo_pass_autodiff(m, &none));
+  check_compiled(w, neo_pass_call(m, &none, neo_pass_autodiff));
   world_check(w, neo_module_check(m, &why), &why);
 }
 
