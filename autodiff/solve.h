@@ -54,4 +54,6 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e);
 neo_expr ad_guard_reads(neo_module *m, neo_expr e);
 
 /* ---- solve.c */
+/* Takes the equations out of the system's condition, and solves them for the axes as far as the
+ * rules of solve.c go. */
 void ad_system_solve(ad_system *s);

@@ -21,6 +21,8 @@ typedef struct neo_arena {
   jmp_buf *on_fail; /* null: abort with a message (tests and tools that need no recovery) */
 } neo_arena;
 
+/* Makes an empty arena in memory of the caller, which ends it with neo_arena_free. on_fail (may be
+ * null) must outlive the arena. */
 void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
 /* An empty arena for what ends before `of` does: it allocates, and fails, as that one. */
 neo_arena neo_arena_scratch(const neo_arena *of);
@@ -35,6 +37,7 @@ struct neo_arena_cleanup {
   void (*run)(void *object);
   void *object;
 };
+/* Adds a cleanup, without an object (null), to the arena, which owns it. */
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
 /* Does what a failed allocation of the arena does, for callers whose other memory ran out. */

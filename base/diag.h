@@ -6,7 +6,10 @@
  *   note: W1 is declared at mlp.expr:8:7
  *
  * A span is an interned (file, byte offset, length); spans survive from token to machine code. The
- * same code at the same span is reported once (functions are checked once per call). */
+ * same code at the same span is reported once (functions are checked once per call).
+ *
+ * Memory: texts and lists that these functions return live as long as the sources or the
+ * diagnostics that they are read from. */
 #pragma once
 #include "base/arena.h"
 #include "base/str.h"
@@ -43,13 +46,16 @@ typedef struct {
   uint32_t file_id, offset, length;
   uint32_t line, column; /* from 1; column counts code points */
 } neo_place;
+/* The file, line and column of a span; span 0 (none) has the file name "". */
 neo_place neo_span_place(const neo_sources *s, neo_span span);
 /* "mlp.expr:7:9", in the arena; "" for span 0. */
 const char *neo_span_text(neo_sources *s, neo_span span);
 /* The source text that the span covers; not NUL-terminated. */
 const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n);
 
+/* An empty collection in arena `a`; the sources are the caller's and must outlive it. */
 neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources);
+/* The sources that the collection was made with; never null. */
 neo_sources *neo_diags_sources(neo_diags *d);
 
 /* Reports a diagnostic and returns a handle for the calls below. The handle is -1, which these
@@ -67,7 +73,9 @@ void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
  * would follow from it. */
 void neo_diags_close(neo_diags *d);
 
+/* The number of diagnostics that are errors. */
 size_t neo_diags_errors(const neo_diags *d);
+/* The number of all diagnostics: errors, warnings and remarks. */
 size_t neo_diags_count(const neo_diags *d);
 /* Appends all of them, sorted by file, offset, code. */
 void neo_diags_print(neo_diags *d, neo_str *out, bool colour);
@@ -82,6 +90,7 @@ typedef struct {
   const char *const *notes, *const *helps;
   size_t n_notes, n_helps;
 } neo_diag_item;
+/* All diagnostics in the order of printing; *n is their number. In the collection's arena. */
 const neo_diag_item *neo_diags_items(neo_diags *d, size_t *n);
 /* {"diagnostics": [{code, severity, message, file, line, column, ranges, notes, help, ...}]} */
 void neo_diags_print_json(neo_diags *d, neo_str *out);

@@ -25,6 +25,7 @@ typedef struct neo_interp neo_interp;
 neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, uint64_t seed);
 /* The elements of a tensor, to set or to get: inputs before a run; params, states and settings at
  * any time; computed tensors after a run. */
+/* Owned by the interpreter. */
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
 /* Changes run-time sizes between runs; parameters and states keep their values. */
 void neo_interp_resize(neo_interp *p, const int64_t *sizes);
@@ -33,7 +34,8 @@ void neo_interp_resize(neo_interp *p, const int64_t *sizes);
  * a message in *why: an input breaks its bound, or a read is out of range (the frontend proves that
  * none is, so this tests the proofs). */
 neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) NEO_MUST_CHECK;
-/* The k-th output of the last run, with the value before updates took effect. */
+/* The k-th output of the last run, with the value before updates took effect. Owned by the
+ * interpreter. */
 const neo_values *neo_interp_output(neo_interp *p, uint32_t k);
 /* Evaluates single tensors outside of any entry; the step and the count of calls stay. */
 neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training,

@@ -76,6 +76,7 @@ typedef struct neo_interp_frame {
 } neo_interp_frame;
 
 /* ---- interp_expr.c */
+/* The value of a node at the present position of the axes. */
 neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node);
 double neo_interp_frame_error(const neo_interp_frame *f,
                               uint32_t node); /* error of the last evaluation */
@@ -102,7 +103,9 @@ int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, doub
 /* ---- interp_def.c: evaluates a definition into the stores of its results, whole (run), or the
  * part whose output axes are in `from` .. `to` (prepare, then run_part) */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
+/* Compiles a definition to the frame's table of nodes. */
 void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
+/* Evaluates the frame's definition at the points of the frame's part. */
 void neo_interp_frame_run_part(neo_interp_frame *f);
 /* Prepares a frame for expressions alone, over AXIS k up to NEO_INTERP_AXES. */
 void neo_interp_frame_prepare_exprs(neo_interp_frame *f);
@@ -130,6 +133,7 @@ typedef struct {
   bool unsure;
   uint64_t *noise; /* null: none */
 } neo_accu;
+/* An accumulator without terms, of a reducer and a type; track: error bounds are needed, too. */
 void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
 /* Takes body[0] with its error. True: the caller has to store body[1] of this element in
  * `picked`. */

@@ -15,6 +15,7 @@ typedef struct {
 } neo_verifier;
 
 /* ---- verify_expr.c */
+/* Writes *why, formatted as by printf and after the place of the check; returns false. */
 bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The leaves that an expression may use. */
 typedef struct {
@@ -36,6 +37,7 @@ bool neo_verify_tensors(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_entries(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_gradients(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_customs(neo_verifier *v) NEO_MUST_CHECK;
+/* The tensor as messages name it: "tensor 'x.h'", "tensor 7". In the verifier's arena. */
 const char *neo_verify_tensor_name(neo_verifier *v, neo_tensor t);
 bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK; /* in range and not none */
 bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST_CHECK;

@@ -57,6 +57,7 @@ typedef struct { /* a file's tensors; text and tables are owned, data are the fi
   const unsigned char *data;
   size_t data_bytes;
 } neo_rti_file_tensors;
+/* Frees the list of a file's tensors, with its metadata and text. */
 void neo_rti_file_tensors_free(neo_rti_file_tensors *t);
 
 /* ------------------------------------------------------------ formats */
@@ -104,7 +105,7 @@ typedef struct {      /* a null function: the format does not support it */
 const neo_rti_format *neo_rti_format_at(size_t k);
 /* The row of this name; null if there is none. */
 const neo_rti_format *neo_rti_format_named(const char *name);
-/* The format that checkpoints are written in. */
+/* The format that checkpoints are written in. Never null; it lives as long as the program. */
 const neo_rti_format *neo_rti_checkpoint_format(void);
 
 /* As neo_rt_array_load. The first bytes determine the format, not the name. */

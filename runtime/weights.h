@@ -55,6 +55,8 @@ typedef struct {
                   lacks */
   char text[1024]; /* "3 parameters are loaded; the optimizer's state starts afresh" */
 } neo_rti_summary;
+/* The summary of a load: numbers of parameters and states that were loaded or are unchanged, and
+ * its text, in the arena of `w`. */
 void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out);
 
 /* ------------------------------------------------------------ elements (weights_copy.c) */

@@ -87,6 +87,7 @@ typedef enum {
 #undef X
   NEO_PARAM_KINDS
 } neo_param_kind;
+/* The kind of a parameter, as in param_kinds.def. */
 neo_param_kind neo_param_kind_of(neo_param k);
 /* The strategy's first parameter of that kind; NEO_PARAMS: it has none. */
 neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
@@ -94,6 +95,7 @@ neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
 int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
 /* Threads of a block; 0: the strategy has no thread blocks. */
 int64_t neo_schedule_threads(const neo_schedule *s);
+/* Whether both have the same strategy and parameters. */
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
 /* Do its kernels have thread blocks? */
 bool neo_strategy_has_threads(neo_strategy s);
@@ -101,8 +103,9 @@ bool neo_strategy_has_threads(neo_strategy s);
 typedef struct {
   neo_param first, n;
 } neo_param_range;
+/* The parameters of a strategy's family: a range of neo_param. */
 neo_param_range neo_strategy_params(neo_strategy s);
-/* Name of a parameter, and its meaning. */
+/* Name of a parameter, and its meaning. Constant text, never null. */
 const char *neo_param_text(neo_param k);
 const char *neo_param_meaning(neo_param k);
 /* Are all parameters plain that are not its strategy's? */

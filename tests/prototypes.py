@@ -3,8 +3,8 @@
 A public prototype is a function that is declared, and not defined, in a header of product code whose head does not say
 "Private to". Three rules, and the share of the prototypes that each concerns which obey it:
 
-  purpose    a comment of its own, before it or after it on its last line, or one above the group that it is in: prototypes
-             without an empty line between them, of which the first has the comment
+  purpose    a comment of its own, before it or after it on its last line, or one above the group that it is in: prototypes,
+             and types that they use, without an empty line between them, of which the first has the comment
   ownership  a function that returns a pointer, or has a parameter of type `**`, says when it is null, or who owns it and how
              long it lives; an arena among its parameters says it, and so does the head of the header, for all in it
   outcome    a function that returns bool or a status says what false or an error means: in words, as a question whose answer
@@ -19,13 +19,13 @@ import subprocess
 import sys
 
 NOT_PRODUCT = ('tests/', 'python/tests/', 'tools/benchmarks/')
-LEAST = {'purpose': 1.0, 'ownership': 0.95, 'outcome': 0.95}
+LEAST = {'purpose': 1.0, 'ownership': 0.98, 'outcome': 0.98}
 
 OWNERSHIP = re.compile(
     r'\bnull\b|\bowns?\b|\bowned\b|\bownership\b|\barenas?\b|\bfree[sd]?\b|\blives?\b|\bborrow|\bborrowed\b|\bbelongs?\b'
     r'|\bstatic\b|\bconstant text\b|\bvalid (until|while|as long)\b|\buntil\b|\bas long as\b|\bscratch\b|\bpoints? into\b', re.I)
 OUTCOME = re.compile(
-    r'\bwhether\b|\bfalse\b|\btrue\b|\bstatus\b|\berrors?\b|\bfail(s|ed|ure)?\b|\bNEO_[A-Z]+\b|\botherwise\b|\bdiagnostics?\b'
+    r'\bwhether\b|\bfalse\b|\btrue\b|status|\berrors?\b|\bfail(s|ed|ure)?\b|\bNEO_[A-Z]+\b|\botherwise\b|\bdiagnostics?\b'
     r'|\breports?\b|\breported\b|\brefus', re.I)
 
 ITEM = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[{};\n#]|[^/"\'{};\n#]+|.', re.S)
@@ -55,11 +55,13 @@ def declarations(text):
             directive, code_of_directive = True, '#'
             before = ''
         elif item.startswith(('/*', '//')):
-            if found and found[-1].last == line and not code.strip():
+            if depth:
+                pass  # of a field
+            elif found and found[-1].last == line and not code.strip():
                 found[-1].behind += item
             elif code.strip():
                 before += item
-            elif not item.startswith('/* ---'):  # a title of a section is no comment of what follows
+            elif not re.match(r'/\* -{3,}[^:]*\*/$', item):  # the title of a section says nothing of what follows
                 before, before_end = item, line + lines
         elif item == '{':
             if depth == 0 and re.search(r'\bextern\s+""?$|\bextern\s+"C"\s*$', code.strip()):
@@ -73,7 +75,7 @@ def declarations(text):
             if depth == 0 and re.search(r'\)\s*$', code):  # a function's body
                 code, before = '', ''
         elif depth == 0 and item == ';':
-            near = before if before_end >= first - 1 or '/*' in before and before_end >= first else ''
+            near = before if before_end >= first - 1 else ''
             found.append(Declaration(code.strip(), first, line, near, ''))
             code, before, before_end = '', '', -1
         elif depth == 0:
@@ -84,10 +86,15 @@ def declarations(text):
     return found
 
 
+def on_one_line(comment):
+    """A comment without its line ends."""
+    return re.sub(r'\s*\n\s*\*?\s*', ' ', comment)
+
+
 def head_of(text):
     """The first comment of a header."""
     match = re.match(r'\s*/\*.*?\*/', text, re.S)
-    return match.group() if match else ''
+    return on_one_line(match.group()) if match else ''
 
 
 def prototypes(text):
@@ -95,21 +102,15 @@ def prototypes(text):
     found, group, last = [], '', -1
     for declaration in declarations(text):
         match = PROTOTYPE.match(ATTRIBUTE.sub('', declaration.code).strip())
-        if not match or declaration.code.startswith(('typedef', 'struct {', 'enum')) or '=' in match['type']:
-            group, last = '', -1
-            continue
         if declaration.before:
             group = declaration.before
         elif declaration.first != last + 1:
             group = ''
-        if not group and not declaration.before and declaration.behind:
-            comment = declaration.behind
-        else:
-            comment = group + declaration.behind
         last = declaration.last + declaration.behind.count('\n')
+        if not match or declaration.code.startswith('typedef'):
+            continue
+        comment = on_one_line(group + declaration.behind)
         found.append((match['name'], match['type'].strip(), match['parameters'], comment))
-        if not group and declaration.behind:
-            last = -1 if not comment else last
     return found
 
 
@@ -124,7 +125,7 @@ def shortcomings(text):
             holds['ownership'] = bool(OWNERSHIP.search(comment) or 'neo_arena *' in parameters or OWNERSHIP.search(head))
         if re.search(r'\b(bool|neo_status|\w+_status)$', kind):
             holds['outcome'] = bool(OUTCOME.search(comment) or kind.endswith('bool') and '?' in comment
-                                    or kind.endswith('status') and re.search(r'\breturns? .*status', head, re.S))
+                                    or kind.endswith('status') and re.search(r'status', head, re.I))
         for rule, held in holds.items():
             concerned[rule].append(name)
             if not held:

@@ -284,6 +284,8 @@ uint32_t neo_ls_places(neo_ls *s, const neo_lx **place[NEO_LS_EXPRS]);
 uint32_t neo_ls_exprs(const neo_ls *s, const neo_lx *expr[NEO_LS_EXPRS]);
 /* Visits all statements of a block, each before its inner ones. */
 typedef void neo_ls_visitor(void *ctx, neo_ls *s);
+/* Calls `visit` for each statement of a block and of the blocks in it, outer ones before inner
+ * ones. */
 void neo_block_visit(const neo_block *b, neo_ls_visitor *visit, void *ctx);
 /* The n-th statement of that kind in this order, from 0; null: there are fewer. */
 neo_ls *neo_block_find(const neo_block *b, neo_ls_kind kind, size_t n);
@@ -295,9 +297,11 @@ int64_t neo_ls_trips(const neo_ls *s);
 /* ---- builders (loop/statement.c): each appends a statement to `in`. A builder with inner blocks returns the
  * statement, and the caller fills the blocks. */
 
-/* A UNIT loop sets the kernel's units to hi. */
+/* Appends a loop over [lo, hi). A UNIT loop sets the kernel's units to hi. The statement is in the
+ * kernel's arena; its block is empty. */
 neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t var, const neo_lx *lo,
                    const neo_lx *hi, int64_t step);
+/* Appends a condition whose block is empty. The statement is in the kernel's arena. */
 neo_ls *neo_ls_if(neo_kernel *k, neo_block *in, const neo_lx *cond);
 void neo_ls_reg(neo_kernel *k, neo_block *in, uint32_t reg);
 void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n,

@@ -18,8 +18,10 @@ typedef struct {
   NEO_VEC(neo_pending) later;
 } neo_binding;
 
+/* Adds a parameter with the value of its argument to the scope of the instance. */
 void neo_param_bind(neo_inst *in, const neo_ast_name *name, neo_val v);
-bool neo_ast_is_literal(const neo_ast_expr *e); /* a number or bool, or one with a sign */
+/* Whether the expression is a number or bool, or one with a sign. */
+bool neo_ast_is_literal(const neo_ast_expr *e);
 int neo_option_index(const neo_ast_sig *sig, const char *name); /* -1: none */
 void neo_option_unknown(neo_frame *f, const neo_ast_sig *sig, const neo_ast_arg *arg); /* reports */
 
@@ -31,6 +33,7 @@ typedef struct {
   const neo_ast_name *name;
   uint32_t n;
 } neo_unknowns;
+/* The names in an expression that the scope does not know yet. */
 neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e);
 /* Makes dimensions first .. first + n of v the parameter's `..`. Parameters may differ there, as
  * long as each statement of the function reads one shape at `..` (neo_pack_is_apart). */

@@ -9,7 +9,10 @@
  * Each calls those below and to the right of it; parse_expr.c and parse_reduce.c call each other.
  *
  * The first error puts a statement in panic: nothing more is reported, every function returns as
- * soon as it sees the flag, and its result (perhaps NULL) is not used. */
+ * soon as it sees the flag, and its result (perhaps NULL) is not used.
+ *
+ * Nodes are in the parser's arena. A rule reports an error once, and returns a node all the
+ * same, never null. */
 #pragma once
 #include "frontend/syntax/ast.h"
 #include "frontend/syntax/lexer.h"
@@ -43,6 +46,8 @@ const neo_token *neo_p_peek(const neo_parser *p, size_t n);
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);
 const neo_token *neo_p_take(neo_parser *p);
+/* Takes the current token if it is of this kind; false: it is of another, or an error was
+ * reported. */
 bool neo_p_accept(neo_parser *p, neo_tok kind);
 /* Takes a token of this kind, or reports that it was expected. */
 bool neo_p_expect(neo_parser *p, neo_tok kind);
@@ -52,7 +57,9 @@ bool neo_p_expect_word(neo_parser *p, const char *word);
 /* Takes < or <=; NONE, and nothing is taken, if there is neither. */
 neo_ast_rel neo_p_accept_rel(neo_parser *p);
 
+/* The span of a token, for diagnostics and nodes. */
 neo_span neo_p_token_span(neo_parser *p, const neo_token *t);
+/* The span of the current token. */
 neo_span neo_p_span_here(neo_parser *p);
 /* The span from the token at position `from` to the last one taken. */
 neo_span neo_p_span_from(neo_parser *p, size_t from);
@@ -74,6 +81,7 @@ bool neo_p_juxtaposed(neo_parser *p);
 /* Enters one level of nesting; false, after a report: too deep. Call neo_p_leave after every
  * enter. */
 bool neo_p_enter(neo_parser *p) NEO_MUST_CHECK;
+/* Leaves a level that neo_p_enter entered. */
 void neo_p_leave(neo_parser *p);
 
 /* The vector's elements as a list of the tree. */
@@ -81,7 +89,8 @@ void neo_p_leave(neo_parser *p);
 
 /* ---- parse_type.c ---------------------------------------------------------------------------- */
 
-bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
+/* Whether the token there is a type's name. */
+bool neo_p_is_type(const neo_parser *p, size_t at);
 /* Whether `<` or `<=` with a type after it follows in the statement: then a lower bound begins
  * here. */
 bool neo_p_at_lower_bound(const neo_parser *p);
@@ -110,13 +119,21 @@ void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
 
 /* ---- parse_expr.c, parse_reduce.c ------------------------------------------------------------ */
 
+/* An expression, up to the operators of lowest precedence (or). */
 neo_ast_expr *neo_p_expr(neo_parser *p);
+/* A negation, quantifier or comparison. */
 neo_ast_expr *neo_p_neg(neo_parser *p);
+/* A sum of terms. */
 neo_ast_expr *neo_p_sum(neo_parser *p);
+/* A product of factors. */
 neo_ast_expr *neo_p_term(neo_parser *p);
+/* The arguments of a call, with their parentheses. */
 neo_ast_args neo_p_args(neo_parser *p);
+/* A number. */
 neo_ast_expr *neo_p_number(neo_parser *p);
+/* `true` or `false`. */
 neo_ast_expr *neo_p_bool(neo_parser *p);
+/* A node of this kind, without children, of height 1. */
 neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
 /* Sets span (from token `from`) and height; reports a tree that is too high. */
 neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
@@ -133,8 +150,10 @@ neo_ast_expr *neo_p_reduce(neo_parser *p);
 
 /* Parses the rest of a statement without a block, of kind s->kind, after its keyword. */
 void neo_p_line(neo_parser *p, neo_ast_stmt *s);
-bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition */
-bool neo_p_is_sign(neo_tok k);    /* an operator */
+/* Whether the token may follow the name at the beginning of a definition. */
+bool neo_p_defines(neo_tok next);
+/* Whether the token is an operator. */
+bool neo_p_is_sign(neo_tok k);
 /* Reports a word, or another token, where a statement would begin. */
 void neo_p_unknown_statement(neo_parser *p);
 void neo_p_no_statement(neo_parser *p);

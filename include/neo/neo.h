@@ -183,6 +183,8 @@ typedef struct neo_code neo_code;
  * null. neo_rt_create checks the processor for the features that the code needs. */
 NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **message);
 struct neo_rt_model; /* <neo/neo_rt.h> */
+/* The record of the loaded code, for neo_rt_create; owned by the code and valid until that is
+ * freed. */
 NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);
 NEO_API void neo_code_free(neo_code *code); /* null is fine */
 

@@ -9,7 +9,10 @@
  * sizes need more memory than any before gets it first, and changes nothing if there is none
  * (NEO_RT_E_MEMORY). A context with an arena of the caller's never allocates for a call. Entries
  * compute with rounding to nearest and without traps, whatever the caller's floating-point
- * environment is, and leave that unchanged. */
+ * environment is, and leave that unchanged.
+ *
+ * Errors: a function that returns neo_rt_status returns NEO_RT_OK, or the code of the failure;
+ * for functions of a context, neo_rt_error then has the message. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -476,6 +479,7 @@ typedef struct {
 } neo_rt_pair;
 NEO_RT_API neo_rt_status neo_rt_save(neo_rt_ctx *ctx, const char *path, const neo_rt_pair *extra,
                                      int32_t n_extra);
+/* Restores what neo_rt_save wrote; a failure of the checks changes nothing. */
 NEO_RT_API neo_rt_status neo_rt_load(neo_rt_ctx *ctx, const char *path);
 /* Loads parameters, and states that are not an optimizer's, from a safetensors file of another
  * program or model: elements are converted to the model's types (floats to the nearest, integers if
@@ -529,8 +533,10 @@ typedef struct {
   void *data;
   size_t size_bytes;
 } neo_rt_array;
+/* Reads an array; its data are freed by neo_rt_array_free. */
 NEO_RT_API neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error,
                                            size_t error_bytes);
+/* Write one array as .npy, or n named ones as .npz. */
 NEO_RT_API neo_rt_status neo_rt_array_save_npy(const char *path, const neo_rt_array *array);
 typedef struct {
   const char *name;
@@ -538,6 +544,7 @@ typedef struct {
 } neo_rt_named_array;
 NEO_RT_API neo_rt_status neo_rt_array_save_npz(const char *path, const neo_rt_named_array *arrays,
                                                int32_t n);
+/* Frees the data of an array, which is then empty; null is allowed. */
 NEO_RT_API void neo_rt_array_free(neo_rt_array *array);
 /* Converts elements to another type (u8 images to f32 are NOT scaled; saturating, as the language's
  * conversions). */

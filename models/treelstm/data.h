@@ -1,5 +1,7 @@
 /* Treebanks and batches of trees, as treelstm.expr takes them. What fails ends the program with a
- * message and exit code 3. */
+ * message and exit code 3.
+ *
+ * The caller owns what is returned, and frees it. */
 #pragma once
 #include "treelstm.h"
 #include <neo/neo_graph.h>
@@ -15,6 +17,7 @@ typedef struct { /* a batch, its graph and what belongs to its vertices */
   int32_t *word, *label, *root;
 } batch;
 
+/* Ends the program with the message "treelstm: WHAT: WHY". */
 void die(const char *what, const char *why);
 /* n + 1 elements, all 0. */
 void *allocate(int64_t n, size_t bytes);

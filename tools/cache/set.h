@@ -59,6 +59,7 @@ typedef struct neo_records {
   NEO_VEC(neo_records_file) files;
 } neo_records;
 
+/* An empty set whose records will be in the arena. */
 void neo_records_init(neo_records *s, neo_arena *arena);
 /* Reads a file's records into the set, after those that are there. NEO_IO (the reason is in errno;
  * ENOENT: there is no file), NEO_FORMAT: a newer version, or no file of records; *why has a text

@@ -214,6 +214,8 @@ typedef struct {
   double sample_ns[2][MEASURE_MAX_SAMPLES]; /* times of the units that ran; [1]: the base's */
   char why[128];
 } measure_message;
+/* Measures a kernel (and `base`, which may be null) in a child process: reads from descriptor `in`,
+ * answers to `out`, and exits. */
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
@@ -229,6 +231,7 @@ void measure_child_tell(const measure_message *m);
 void measure_child_fail(measure_message *m, const char *why) __attribute__((noreturn));
 /* Waits for the parent's verdict; returns the share of elements that the units wrote. */
 double measure_child_permission(void);
+/* Whether descriptors besides the pipes are open in this child. */
 bool measure_child_leaks(void);
 
 /* ---- gpu.c */
@@ -250,6 +253,7 @@ void measure_limits_calls(void);
 
 /* ---- clock.c */
 double measure_now_ns(const measure_job *j); /* one thread: its own time; several: wall time */
+/* The monotonic clock in nanoseconds. */
 double measure_wall_ns(void);
 double
 measure_calibrate(const measure_job *j,

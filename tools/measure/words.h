@@ -16,6 +16,7 @@ typedef enum {
   MEASURE_REASONS
 } measure_reason;
 
+/* The word for a reason. Constant text. */
 const char *measure_reason_word(measure_reason reason);
 /* The reason of a word. FAILED: the word is unknown or null. */
 measure_reason measure_reason_of(const char *word);

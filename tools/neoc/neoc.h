@@ -60,9 +60,10 @@ typedef struct neoc_command {
 #include "tools/neoc/commands.def"
 #undef X
 
-/* ---- cli/values.c: options' values */
+/* Whether the command line has the option. */
 bool neoc_has(const neoc_cli *cli, neoc_option o);
-const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
+/* The last value of an option, owned by the command line; `otherwise` (may be null) without one. */
+const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise);
 /* Numbers; a wrong value is reported, and *e set to NEOC_USAGE. */
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
 /* The same for a number of threads or the like, which fits i32. */
@@ -82,7 +83,7 @@ neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *siz
  * Null: none was given. */
 neoc_exit neoc_read_model_sizes(const neoc_cli *cli, const neo_rt_model *m, int64_t **sizes);
 
-/* Parse the whole text as a number that the type has. */
+/* Parse the whole text as a number that the type has; false: it is none, *x is then not defined. */
 bool neoc_parse_int(const char *text, int64_t *x);
 bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */
 bool neoc_parse_seed(const char *text, uint64_t *x);
@@ -94,7 +95,7 @@ typedef struct {
   double f; /* the nearest */
 } neoc_number;
 /* Parses the number at the beginning of `text`, NaN included; false: there is none, or one that f64
- * lacks (1e999). *end is the rest of the text. */
+ * lacks (1e999). *end is the rest of the text. *end points into the text. */
 bool neoc_read_number(const char *text, const char **end, neoc_number *x);
 
 /* ---- cli/fail.c: failures and texts */

@@ -250,7 +250,7 @@ neo_summary neo_compile_summary(neo_compilation *c);
 /* The bit of a kind of output, by its name ("so", "ll") of n bytes; 0: there is no such kind.
  * (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);
-/* The table of passes. */
+/* The table of passes, *n rows in their order; it lives as long as the program. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
 /* The model's record as the generated library will have it, except that its kernels only fail. For
@@ -310,7 +310,7 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
 /* Versions of LLVM and isl. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
-/* An address inside of each of these libraries. */
+/* An address inside of each of these libraries, never null. */
 const void *neo_llvm_place(void);
 const void *neo_isl_place(void);
 

@@ -1,4 +1,6 @@
-/* The last stage: LLVM module, objects, and the files asked for. */
+/* The last stage: LLVM module, objects, and the files asked for.
+ *
+ * Paths are in the arena of the compilation. */
 #pragma once
 #include "tools/pipeline/compile.h"
 

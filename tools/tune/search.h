@@ -59,6 +59,8 @@ typedef struct {
   double step; /* relative improvement of the best time by the last batch */
 } neo_search;
 
+/* Begins a search of a space without trials, in arena `a`; equal seeds and times give equal
+ * searches. */
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed);
 /* Adds a schedule to be measured right after the default, if it is legal. Call it before the first
  * batch. */

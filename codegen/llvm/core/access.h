@@ -15,8 +15,10 @@ typedef struct {
 } neo_ll_access;
 
 /* ---- core/access.c */
+/* Whether the address differs between lanes of a vector; false: all lanes access one element. */
 bool neo_ll_has_lanes(const neo_ll_access *p);
-bool neo_ll_is_run(const neo_ll_access *p); /* step 1 or -1 */
+/* Whether lanes access contiguous elements, ascending or descending (step 1 or -1). */
+bool neo_ll_is_run(const neo_ll_access *p);
 /* The address `offset` elements after `at`. */
 LLVMValueRef neo_ll_step_to(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at,
                             LLVMValueRef offset);
@@ -46,6 +48,7 @@ LLVMValueRef neo_ll_load_access(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guar
 LLVMValueRef neo_ll_load_simple(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard);
 
 /* ---- core/store.c */
+/* Stores v at the address `at`, which is a multiple of `align` bytes. */
 void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LLVMValueRef v,
                       uint32_t align);
 /* Stores a vector, by a nontemporal store if wanted. */

@@ -2,4 +2,5 @@
 #pragma once
 #include "codegen/lower/common/scope.h"
 
+/* Appends the loops of a keyed scan to block `in`; a group that is none fails the lowering. */
 void neo_lower_keyed_scan(lowering *l, neo_block *in);

@@ -46,8 +46,9 @@ int neoc_entry_find(neoc_runner *r, const char *name);
 const char *neoc_entry_name(const neoc_runner *r, int entry);
 /* The input tensors that the entry reads, in the order of their declarations. */
 neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry);
-/* The run-time sizes that the entry depends on: used[id]. */
+/* The run-time sizes that the entry depends on: used[id]. In the arena of the command line. */
 bool *neoc_entry_sizes(neoc_runner *r, int entry);
+/* The name of a tensor of the module, valid as long as the module. */
 const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t);
 /* Reports a failure of libneort, with the context's own text if there is a context. */
 neoc_exit neoc_runner_failed(const neoc_runner *r, neo_rt_status s);
@@ -83,7 +84,9 @@ void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes
 neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
 
 /* ---- arrays (array.c) */
+/* An array of zeros, whose data are in the arena. */
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent);
+/* The number of an array's elements. */
 int64_t neoc_array_count(const neo_rt_array *x);
 double neoc_array_at(const neo_rt_array *x, int64_t k); /* as a double */
 /* Whether element k of two arrays of one type is the same, exactly if it is an integer. NaN equals
@@ -93,6 +96,7 @@ bool neoc_array_same(const neo_rt_array *a, const neo_rt_array *b, int64_t k);
 static inline double neoc_printed(double x) {
   return x != x ? (double)NAN : x;
 }
+/* Sets element k to v, converted to the array's type as the language converts. */
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* Stores a number of the command line, which the type has to have. */
 neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k,

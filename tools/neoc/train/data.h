@@ -77,6 +77,7 @@ neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor);
 neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
                          neo_rt_array *out);
 /* ---- sizes (told.c) */
+/* Begins with sizes that no file determines. */
 void neoc_told_init(neoc_data *d);
 /* Checks that all dimensions of the input's rows are known, or run-time sizes that a file can
  * determine. */

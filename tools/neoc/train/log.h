@@ -57,6 +57,7 @@ double neoc_log_seconds(const neoc_log *l);
 /* ---- table.c */
 neoc_exit neoc_table_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_table_add(neoc_log *l, const neoc_log_row *row) NEO_MUST_CHECK;
+/* Append the line of the columns' names, and the line of one row, as CSV. */
 void neoc_table_put_head(const neoc_log *l, neo_str *out);
 void neoc_table_put_row(const neoc_log *l, const neoc_log_row *row, neo_str *out);
 /* Reads rows up to kept_step from text; false: its first line is another head. */
