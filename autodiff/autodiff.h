@@ -21,5 +21,6 @@
 #pragma once
 #include "ir/pass.h"
 
-/* Carries out all gradient requests of the module in order, filling the pieces of their outs. */
+/* Carries out all gradient requests of the module in order, filling the pieces of their outs.
+ * Reports as passes do (ir/pass.h). */
 neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;

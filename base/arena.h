@@ -47,6 +47,8 @@ _Noreturn void neo_arena_fail(neo_arena *a);
 void *neo_arena_alloc(neo_arena *a, size_t size_bytes);
 /* n*size zeroed, checked multiplication. */
 void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes);
+/* Copies in the arena: size_bytes bytes; a text; n bytes as a text, NUL added; a text formatted as
+ * by printf. Never null. */
 void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes);
 char *neo_arena_strdup(neo_arena *a, const char *s);
 char *neo_arena_strndup(neo_arena *a, const char *s, size_t n);

@@ -30,11 +30,13 @@ typedef struct neo_diags neo_diags;
 
 /* Sources: files by name and text (both kept by reference, in the arena), and the spans in them. */
 neo_sources *neo_sources_new(neo_arena *a);
+/* Adds a file; returns its number. Name and text are kept by reference. */
 uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, size_t size_bytes);
 /* All files, in the order in which they were added. */
 uint32_t neo_sources_count(const neo_sources *s);
 const char *neo_sources_name(const neo_sources *s, uint32_t file);
 const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_bytes);
+/* The span of `length` bytes from `offset` on, cut at the file's end. */
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
 /* The position `span` inside of a function that is called at `caller`, which may itself be inside
  * of another call. A function's definitions exist once for each call, and so do their spans. A
@@ -63,6 +65,7 @@ neo_sources *neo_diags_sources(neo_diags *d);
  * printed), and when the list is closed. */
 int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...);
 void neo_diag_range(neo_diags *d, int handle, neo_span range); /* a `~~~` range, same line or not */
+/* Adds a note to a diagnostic, by its handle, formatted as by printf. */
 void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds advice on how to mend it, printed as "help: ...". */

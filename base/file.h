@@ -54,6 +54,8 @@ neo_status neo_file_commit(neo_file_writer *w) NEO_MUST_CHECK;
 /* Gives up a file that was begun: closes it and removes its temporary file. Nothing happens after a
  * commit. */
 void neo_file_abandon(neo_file_writer *w);
+/* Writes a file of size_bytes bytes, whole or not at all; the status of the first call that
+ * failed. */
 neo_status neo_file_write(const neo_io *io, const char *path, const void *p,
                           size_t size_bytes) NEO_MUST_CHECK;
 
@@ -64,6 +66,7 @@ neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
 /* The path, or "./path" for one that a program would take for an option, as "-x", or for a file of
  * options, as "@x". */
 const char *neo_path_plain(neo_arena *a, const char *path);
+/* "folder/name"; the name alone if it is absolute or the folder is "". */
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);
 char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */
 /* "a/b.expr" -> "b.expr". Points into the path. */

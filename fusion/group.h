@@ -108,7 +108,7 @@ struct neo_decisions; /* decision.h */
  * neighbours (fusion/decision.h), in the arena. */
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
                     struct neo_decisions *decisions) NEO_MUST_CHECK;
-/* The same with options; null: the defaults. */
+/* The same with options; null: the defaults. The status is NEO_OK. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          struct neo_decisions *decisions) NEO_MUST_CHECK;
 /* Definitions as a program, whose results are the roots. All other reads are computed before. */
@@ -120,7 +120,8 @@ typedef struct {
   const neo_conditions
       *when; /* by definition: its results are needed there; null: all that reach a root */
 } neo_program;
-/* Groups what the roots need: nothing is cached between calls, and there are no initial values. */
+/* Groups what the roots need: nothing is cached between calls, and there are no initial values. The
+ * status is NEO_OK. */
 neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
                             const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 

@@ -82,6 +82,7 @@ double neo_interp_frame_error(const neo_interp_frame *f,
                               uint32_t node); /* error of the last evaluation */
 /* Moves axis k to x: values that depend on it, or on axes inside of it, become stale. */
 void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
+/* Sets the status and the message, formatted as by printf, unless an earlier failure did. */
 void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -100,8 +101,7 @@ int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, co
  * its tensor. An index that is not certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
-/* ---- interp_def.c: evaluates a definition into the stores of its results, whole (run), or the
- * part whose output axes are in `from` .. `to` (prepare, then run_part) */
+/* Evaluates a definition; the status of the first failure, whose text is in *why of the frame. */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
 /* Compiles a definition to the frame's table of nodes. */
 void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
@@ -139,6 +139,7 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
  * `picked`. */
 bool neo_accu_take(neo_accu *a, neo_value x, double error);
 void neo_accu_sum(neo_accu *a, double x, double error); /* neo_accu_take for a sum of floats */
+/* The results: ACC 0 and 1 with their errors. */
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 
 /* ---- interp_product.c */

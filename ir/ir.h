@@ -347,6 +347,7 @@ typedef enum {
 neo_cost_class neo_op_cost(neo_op op);
 /* The cost of the operator on floats, in additions of one lane. */
 double neo_op_additions(neo_op op);
+/* The name of a type; its size in bytes. Constant text. */
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
 /* Whether the type is f64, f32, f16 or bf16. */
@@ -357,17 +358,21 @@ bool neo_type_of_text(const char *text, neo_type *t) NEO_MUST_CHECK;
 /* The name of an operator, and the number of its arguments. Constant text. */
 const char *neo_op_text(neo_op op);
 int neo_op_arity(neo_op op);
-bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK; /* elementwise rows */
+/* The elementwise operator of this name; false: there is none. */
+bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK;
 /* Whether the operator takes elements to an element: all but leaves, loads and random numbers. */
 bool neo_op_is_elementwise(neo_op op);
 /* The name of a reducer. Constant text. */
 const char *neo_reducer_text(neo_reducer r);
+/* The reducer of this name; false: there is none. */
 bool neo_reducer_of_text(const char *text, neo_reducer *r) NEO_MUST_CHECK;
 /* The largest number of body expressions. The smallest is one, except for NONE. */
 uint32_t neo_reducer_bodies(neo_reducer r);
+/* The number of accumulators, ACC 0 and on, that finish may use. */
 uint32_t neo_reducer_accs(neo_reducer r);
 /* The type of ACC k if body[0] has type t: t itself for k = 0, i64 for k = 1. */
 neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
+/* The word for a role in the text of the IR. Constant text. */
 const char *neo_role_text(neo_role r);
 
 /* ---- building (ir/node.c, ir/build.c). Ids are stable; records may move when a table grows, so
@@ -438,6 +443,7 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x);
 /* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a sum as it is, and
  * select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
 bool neo_expr_is_zero(const neo_module *m, neo_expr e);
+/* Is it the constant 0 of any type, but not -0.0? */
 bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
 /* Add a size, an axis, or n axes (at most 64) to the tables; return the id, or the list of ids. */
@@ -565,6 +571,8 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
 /* The same for what the entry returns and updates, and for what all entries do; with `inits`, also
  * for what the first values of tensors are computed of. */
 size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out);
+/* The definitions that all entries need, in order (producers first); returns their number. *out is
+ * in arena `a`. */
 size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
 /* Adds the tensors of the list, without those of 0; and all that an entry returns and updates. */
 typedef NEO_VEC(neo_tensor) neo_tensors;
@@ -599,6 +607,6 @@ int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
  * of narrower types and data with declared bounds. Other data of i64 may be anything: x - c may
  * wrap where a + c does not. */
 bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
-/* a + k*b */
+/* a + k*b; false: overflow or too many terms. */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;

@@ -59,6 +59,7 @@ neo_span neo_parse_span_from(neo_ir_parser *p, size_t first); /* to the last tok
 const char *neo_parse_word(const neo_ir_parser *p, token t);  /* as text, in the arena */
 /* Reports where t is, once a statement. */
 void neo_parse_fail(neo_ir_parser *p, token t, neo_diag_id id, const char *a, const char *b);
+/* Reports, once a statement, that there are more than `limit` of `what`. */
 void neo_parse_limit(neo_ir_parser *p, int limit, const char *what);
 
 /* ---- expressions (parse_expr.c); 0 when it failed */

@@ -30,6 +30,7 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
  * not called before. One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
+/* The module that the prover was made for; never null. */
 neo_module *neo_prover_module(const neo_prover *p);
 /* Sets the source position of the questions from here on: a proof given up for its quota is
  * reported there, as a remark. Returns the position before. */

@@ -36,6 +36,7 @@ int64_t neo_rti_scan(uint8_t type, const void *p, int64_t n, int64_t bound);
 /* Converts n elements. Between floats: to nearest, ties to even; float to integer truncates and
  * saturates, NaN gives 0; integers wrap; to bool: "not zero". */
 void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64_t n);
+/* Conversions between f64 and the bits of f16 and bf16, to nearest, ties to even. */
 uint16_t neo_rti_f16_of(double x);
 double neo_rti_f16_to(uint16_t h);
 uint16_t neo_rti_bf16_of(double x);

@@ -108,7 +108,7 @@ const neo_rti_format *neo_rti_format_named(const char *name);
 /* The format that checkpoints are written in. Never null; it lives as long as the program. */
 const neo_rti_format *neo_rti_checkpoint_format(void);
 
-/* As neo_rt_array_load. The first bytes determine the format, not the name. */
+/* As neo_rt_array_load. The first bytes determine the format, not the name. Its status. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
 /* Finds the array that neo_rti_array_load would read, and writes the path of its file to `file`
@@ -123,6 +123,6 @@ uint32_t neo_rti_crc(uint32_t crc, const void *p, size_t n);
 /* Whether the file begins like an array of a known format, whole or damaged. */
 bool neo_rti_is_array(const char *path);
 /* Reads the tensors of a file in memory. The caller sets `alloc`, `p`, `n` and the buffer for
- * messages. */
+ * messages. The status of the format's reader; its message is in the source's buffer. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;

@@ -111,6 +111,8 @@ typedef struct {
       temp_pitch;     /* pitch of the temporary that gathers columns of fused axes before tiling */
   uint32_t temp_axes; /* number of the innermost own axes that the temporary holds */
 } neo_pack_shape;
+/* The layout of a packed factor; not `ok` for one that is on no side or both, or that cannot be
+ * packed. */
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
 /* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop runs over the elements of an
@@ -146,5 +148,6 @@ typedef struct {
   int64_t rows, pitch; /* rows and pitch of a block */
   int64_t blocks;      /* blocks whose partial sums are live at a time; -1: too many to count */
 } neo_partial_shape;
+/* The layout of partial sums of a schedule, in elements. */
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);

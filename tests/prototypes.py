@@ -1,4 +1,4 @@
-"""Comments of public prototypes: prototypes.py [-v] [FOLDER...]
+"""Comments of public prototypes: prototypes.py [-v]
 
 A public prototype is a function that is declared, and not defined, in a header of product code whose head does not say
 "Private to". Three rules, and the share of the prototypes that each concerns which obey it:
@@ -8,28 +8,31 @@ A public prototype is a function that is declared, and not defined, in a header 
   ownership  a function that returns a pointer, or has a parameter of type `**`, says when it is null, or who owns it and how
              long it lives; an arena among its parameters says it, and so does the head of the header, for all in it
   outcome    a function that returns bool or a status says what false or an error means: in words, as a question whose answer
-             the bool is, or, for statuses, in the head
+             the bool is, or in the head
 
 The last two are read from words, so they tell less than a reader does. -v lists what falls short. The exit code is 1 if a
 share is below its least one.
 """
 import os
 import re
-import subprocess
 import sys
 
-NOT_PRODUCT = ('tests/', 'python/tests/', 'tools/benchmarks/')
+FOLDERS = ('autodiff', 'base', 'codegen', 'frontend', 'fusion', 'include', 'ir', 'models', 'python', 'runtime',
+           'schedule', 'tools', 'transform')
+NOT_PRODUCT = ('python/build', 'python/tests', 'tools/benchmarks')
 LEAST = {'purpose': 1.0, 'ownership': 0.98, 'outcome': 0.98}
 
 OWNERSHIP = re.compile(
     r'\bnull\b|\bowns?\b|\bowned\b|\bownership\b|\barenas?\b|\bfree[sd]?\b|\blives?\b|\bborrow|\bborrowed\b|\bbelongs?\b'
     r'|\bstatic\b|\bconstant text\b|\bvalid (until|while|as long)\b|\buntil\b|\bas long as\b|\bscratch\b|\bpoints? into\b', re.I)
+OWNERSHIP_OF_ALL = re.compile(
+    r'\barenas?\b|\bowned by\b|\bowns\b|\blives? (as long|until)\b|\bvalid (as long|until)\b|\bnever null\b', re.I)
 OUTCOME = re.compile(
     r'\bwhether\b|\bfalse\b|\btrue\b|status|\berrors?\b|\bfail(s|ed|ure)?\b|\bNEO_[A-Z]+\b|\botherwise\b|\bdiagnostics?\b'
     r'|\breports?\b|\breported\b|\brefus', re.I)
 
 ITEM = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[{};\n#]|[^/"\'{};\n#]+|.', re.S)
-PROTOTYPE = re.compile(r'(?P<type>[\w\s*]*?[\s*])(?P<name>\w+)\s*\((?P<parameters>.*)\)\s*$', re.S)
+PROTOTYPE = re.compile(r'(?P<type>[\w\s*]*?[\s*])(?P<name>\w+)\s*\((?P<parameters>.*)\)(?:\s*[A-Z_]+)*\s*$', re.S)
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\(.*?\)\)(?=\s*(?:__attribute__|$|[\w]))|\[\[.*?\]\]', re.S)
 
 
@@ -43,16 +46,16 @@ class Declaration:
 def declarations(text):
     """The declarations of the outermost level; `extern "C"` opens no level."""
     code, first, before, before_end, line, depth, levels = '', 0, '', -1, 1, 0, []
-    found, directive = [], False
+    found, directive, directive_text = [], False, ''
     for item in ITEM.findall(text):
         lines = item.count('\n')
         if item == '\n':
             # A directive goes on where its line ends with a backslash.
-            directive = directive and code_of_directive.endswith('\\')
+            directive = directive and directive_text.endswith('\\')
         if directive:
-            code_of_directive = item.rstrip(' ') or code_of_directive
+            directive_text = item.rstrip(' ') or directive_text
         elif item == '#' and not code.strip():
-            directive, code_of_directive = True, '#'
+            directive, directive_text = True, '#'
             before = ''
         elif item.startswith(('/*', '//')):
             if depth:
@@ -122,10 +125,11 @@ def shortcomings(text):
     for name, kind, parameters, comment in prototypes(text):
         holds = {'purpose': bool(comment)}
         if '*' in kind or re.search(r'\*\*(?!argv)', parameters):
-            holds['ownership'] = bool(OWNERSHIP.search(comment) or 'neo_arena *' in parameters or OWNERSHIP.search(head))
+            holds['ownership'] = bool(OWNERSHIP.search(comment) or 'neo_arena *' in parameters or OWNERSHIP_OF_ALL.search(head))
         if re.search(r'\b(bool|neo_status|\w+_status)$', kind):
+            in_head = r'returns false' if kind.endswith('bool') else r'status|\bNEO_[A-Z]+\b'
             holds['outcome'] = bool(OUTCOME.search(comment) or kind.endswith('bool') and '?' in comment
-                                    or kind.endswith('status') and re.search(r'status', head, re.I))
+                                    or re.search(in_head, head, re.I))
         for rule, held in holds.items():
             concerned[rule].append(name)
             if not held:
@@ -133,23 +137,23 @@ def shortcomings(text):
     return concerned, bad
 
 
-def headers(folders):
-    """The headers of product code that others may include."""
-    listed = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '*.h'], capture_output=True, text=True, check=False).stdout.split()
-    for path in sorted(listed):
-        if path.startswith(NOT_PRODUCT) or folders and not path.startswith(tuple(folders)) or not os.path.exists(path):
-            continue
-        with open(path, encoding='utf-8') as file:
-            text = file.read()
-        if 'Private to' not in head_of(text):
-            yield path, text
+def headers():
+    """The headers of product code that others may include: path and text."""
+    for top in FOLDERS:
+        for folder, below, names in os.walk(top):
+            below[:] = sorted(x for x in below if os.path.join(folder, x) not in NOT_PRODUCT)
+            for path in sorted(os.path.join(folder, x) for x in names if x.endswith('.h')):
+                with open(path, encoding='utf-8') as file:
+                    text = file.read()
+                if 'Private to' not in head_of(text):
+                    yield path, text
 
 
 def main(arguments):
     verbose = '-v' in arguments
     count = dict.fromkeys(LEAST, 0)
     short = dict.fromkeys(LEAST, 0)
-    for path, text in headers([a for a in arguments if a != '-v']):
+    for path, text in headers():
         concerned, bad = shortcomings(text)
         for rule in LEAST:
             count[rule] += len(concerned[rule])

@@ -2,7 +2,10 @@
  * new; kernels, globals and entries; finish; then objects, text or jit.
  *
  * Constants (neo_lconst) and names are owned by their neo_llvm and live until neo_llvm_free; no
- * function returns null unless it says so. */
+ * function returns null unless it says so.
+ *
+ * A function that returns a status other than NEO_OK has a text in *why, which lives as long as
+ * the neo_llvm. */
 #pragma once
 #include "codegen/llvm/target.h"
 #include "codegen/loop/loop.h"
@@ -69,6 +72,7 @@ const neo_lconst *neo_lconst_struct(neo_llvm *l, const neo_lconst *const *field,
 const neo_lconst *neo_lconst_array(neo_llvm *l, const neo_lconst *const *elem, size_t n);
 /* Pointer to bytes. */
 const neo_lconst *neo_lconst_bytes(neo_llvm *l, const void *p, size_t n, uint32_t align);
+/* Defines a constant global; without `exported` only the library itself sees it. */
 void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, bool exported);
 
 /* A thin exported entry: `ret symbol(params)` that calls a libneort function.

@@ -8,7 +8,9 @@
  * The functions that they are written with are in frontend/sema/parts.h.
  *
  * Memory: frames, results and scopes are in the arena of the compilation. A value that an error
- * left is poison, which is not reported again. */
+ * left is poison, which is not reported again.
+ *
+ * A function that returns bool returns false after a report, unless its comment says otherwise. */
 #pragma once
 #include "frontend/sema/parts.h"
 

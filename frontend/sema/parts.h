@@ -13,7 +13,9 @@
  * A function that returns bool returns false after a report.
  *
  * Memory: what is returned by pointer is in the arena of the compilation, and is null only where
- * its comment says so. */
+ * its comment says so.
+ *
+ * A function that returns bool returns false after a report, unless its comment says otherwise. */
 #pragma once
 #include "frontend/sema/state.h"
 
@@ -59,6 +61,7 @@ neo_sym *neo_scope_own(const neo_scope *s, const char *name);
 /* Adds a symbol. A second definition of a name is reported, and the first one stays valid. Returns
  * the valid symbol. */
 neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
+/* Makes a name that is not defined yet poison, so that its uses are not reported. */
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
 /* The one copy of a text, so that equal texts have equal addresses. */
 const char *neo_fe_intern(neo_fe *fe, const char *text);
@@ -76,7 +79,10 @@ const char *neo_inst_full(const neo_inst *in, const char *name); /* the full nam
 /* The symbol of a path; NULL if there is none (reported unless `quiet`). Makes the symbol of a path
  * such as `h.W`. */
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet);
+/* The path as it is written: "nn.linear". */
 const char *neo_path_text(neo_fe *fe, const neo_ast_path *path);
+/* Reports an unknown name, with the nearest known one; returns the diagnostic's handle. f may be
+ * null. */
 int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f);
 /* Enters an expression (cost 1), call or region (32); false, after a report, when too deep. */
 bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) NEO_MUST_CHECK;
@@ -101,16 +107,20 @@ const char *neo_val_text(neo_fe *fe, const neo_val *v);       /* "f32", "a liter
 const char *neo_val_shape_text(neo_fe *fe, const neo_val *v); /* "[B, 4]", "a scalar" */
 /* A constant i64 or bool expression as a literal, else v itself. */
 neo_val neo_val_known(const neo_frame *f, neo_val v);
+/* The view of all dimensions of a tensor. */
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
 /* A view of a tensor that `in` defines. */
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank);
+/* The extent of a free dimension of a view. */
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
+/* The view whose indices have by[k] for AXIS k, for k < n. */
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
 /* Whether all dimensions of the view are free: it stands for its tensor. */
 bool neo_view_is_whole(const neo_view *v);
 /* Whether v is a tensor as `in` defines it: a dimension for each ambient axis, then the free
  * ones. */
 bool neo_view_is_own(const neo_inst *in, const neo_view *v);
+/* Whether both have the same rank and equal extents (neo_size_equal). */
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* The index of the k-th iteration that the instance is in. */
@@ -189,7 +199,9 @@ void neo_frame_init(neo_frame *f, neo_inst *in, const char *target);
 /* Pushes an axis. Returns its position, or -1, after a report, if there are too many. */
 int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec);
 int neo_frame_axis(const neo_frame *f, const char *name); /* position, -1 */
+/* Adds a condition that holds at all points of the frame. */
 void neo_frame_assume(neo_frame *f, neo_expr condition);
+/* The ranges of the frame's axes and its assumptions, for proofs; valid until the frame changes. */
 neo_facts neo_frame_facts(const neo_frame *f);
 /* Notes whether the extent of an axis, which may reuse a position, comes from a guarded read. */
 static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guarded) {
@@ -206,9 +218,11 @@ typedef struct { /* a range over sizes alone that contains an axis: [low, low + 
 /* A lower bound of a position, over sizes alone and at most 0, under the first n_axes axes and
  * n_assume conditions of the frame. No expression: nothing bounds it. */
 neo_expr neo_frame_low(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume);
+/* False: nothing bounds the position. */
 bool neo_frame_box(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume,
                    neo_box *box) NEO_MUST_CHECK;
-/* The box that follows from the range alone, whatever the conditions are. */
+/* The box that follows from the range alone, whatever the conditions are. False: nothing bounds the
+ * position. */
 bool neo_frame_range(neo_frame *f, uint32_t position, neo_box *box) NEO_MUST_CHECK;
 neo_expr neo_box_from_low(neo_frame *f, const neo_box *box, neo_expr index);    /* index - low */
 neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); /* + low */
@@ -271,7 +285,10 @@ bool neo_builtin_count(neo_frame *f, const neo_ast_expr *e, const neo_builtin *r
 neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row,
                           const neo_val *x);
 neo_val neo_builtin_widen(neo_frame *f, const neo_ast_expr *e, neo_val v); /* wide(v) */
+/* The value converted to type t, with a warning for a quotient of sizes that may have a
+ * remainder. */
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v);
+/* select(c, a, b); poison, after a report, if the types differ. */
 neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val a, neo_val b);
 /* Warns if the condition is always true, because a guarded read gave the index its extent. */
 void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond);
@@ -292,6 +309,7 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
  * constant indices of the first n_lead dimensions of `out`, which have no axes in the frame. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
                          const int64_t *lead, uint32_t n_lead);
+/* Adds a temporary tensor with the extents of the frame's output axes. */
 neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
                            neo_span span);
 /* A frame whose output axes are the free dimensions of the value; *e is the value's element there,
@@ -373,6 +391,7 @@ neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);
 const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e);
 /* Reports a wrong number of subscripts (neo_check_count), or a tensor without subscripts. */
 void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
+/* Reports a tensor without subscripts; returns poison. */
 neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
 /* The n axes of `..`, as subscripts. */
 bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t n,
@@ -406,15 +425,22 @@ void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n);
  * made for that value. */
 void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val v, neo_span at,
                      uint32_t first_hoisted);
+/* The view of a parameter or state that this instance declares, in the iterations that it is in. */
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t);
+/* The tensor that the statement declared before under this name; *known: there is one. */
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known);
+/* Declares a parameter or state with these extents; its tensor, or 0 after a report. */
 neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, const neo_ends *ends);
 /* Whether the size is given by -D, or by the compiler's caller. */
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
+/* The expression of a run-time size in [lo, hi]; 0, after a report, where none may be declared. */
 neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
+/* Adds a condition on sizes to the module; one that depends on elements, or is known to be false,
+ * is reported. */
 void neo_assert_add(neo_inst *in, neo_span at, neo_expr c);
+/* The value of a constant, with its elements from the text or a file; poison after a report. */
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
                        const neo_ends *ends);
 /* Reports an update in a loop or branch. */
@@ -423,6 +449,9 @@ bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) NEO_MU
 bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) NEO_MUST_CHECK;
 /* v as the new value of t; 0 after a report. */
 neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v);
+/* The tensor of the new values of t; 0, after a report, if t has been updated before. */
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
+/* Checks a `collect`: adds its names to the results of the region. */
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
-bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
+/* Whether both values are scalars, or views of the same shape. */
+bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b);

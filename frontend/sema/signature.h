@@ -40,9 +40,11 @@ neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e);
 void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n);
 /* The other functions are checks that report and return false. */
 bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) NEO_MUST_CHECK;
-/* Checks the type; a literal takes the parameter's type. */
+/* Checks the type; a literal takes the parameter's type. False after a report. */
 bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) NEO_MUST_CHECK;
 /* The exclusive upper bound that the elements are known to have; 0: none. */
 neo_expr neo_param_bound(neo_binding *b, const neo_val *v);
+/* Whether the elements of the argument, below `have` (0: not known), are below `want`; false after
+ * a report. */
 bool neo_param_bound_holds(neo_binding *b, uint32_t param, neo_expr have,
                            neo_expr want) NEO_MUST_CHECK;

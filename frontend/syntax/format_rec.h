@@ -71,6 +71,7 @@ void neo_f_comments_before(neo_f *f, uint32_t offset);
 void neo_f_print(neo_f *f);
 /* The columns that the items take without a break. */
 uint32_t neo_f_width(const neo_f *f);
+/* Ends the line, without spaces at its end. */
 void neo_f_end_line(neo_f *f);
 /* Adds a comment after the code of the current line. */
 void neo_f_trail(neo_f *f, const char *text, uint32_t n);
@@ -88,12 +89,15 @@ void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n);
 void neo_f_expr(neo_f *f, const neo_ast_expr *e);
 /* close: the offset of `)`, or the one after it */
 void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close);
+/* Add the items of axes, and of the relation before a bound. */
 void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
 /* ---- format_part.c --------------------------------------------------------------------------- */
 /* Writes the separator before element i of a list. */
 void neo_f_comma(neo_f *f, uint32_t i);
+/* Add the items of a part of a statement: a variable with indices and type, `= value`, initial
+ * values, a literal, a signature, paths. */
 void neo_f_var(neo_f *f, const neo_ast_var *v);
 void neo_f_assigned(neo_f *f, const neo_ast_expr *value);
 void neo_f_binds(neo_f *f, neo_ast_binds list);

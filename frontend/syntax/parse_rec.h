@@ -43,8 +43,10 @@ typedef struct {
 
 /* The token n positions ahead; 0: the current one. EOF at the end. */
 const neo_token *neo_p_peek(const neo_parser *p, size_t n);
+/* The kind of the current token; of the token n positions ahead. */
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);
+/* Takes the current token and returns it; EOF stays. */
 const neo_token *neo_p_take(neo_parser *p);
 /* Takes the current token if it is of this kind; false: it is of another, or an error was
  * reported. */
@@ -52,6 +54,8 @@ bool neo_p_accept(neo_parser *p, neo_tok kind);
 /* Takes a token of this kind, or reports that it was expected. */
 bool neo_p_expect(neo_parser *p, neo_tok kind);
 bool neo_p_at_word(const neo_parser *p, const char *word); /* a name that means something here */
+/* Takes the current token if it is this word; false: it is not, or an error was reported. The
+ * second one reports that the word was expected. */
 bool neo_p_accept_word(neo_parser *p, const char *word);
 bool neo_p_expect_word(neo_parser *p, const char *word);
 /* Takes < or <=; NONE, and nothing is taken, if there is neither. */
@@ -105,6 +109,7 @@ neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected
 /* A name that the statement defines. */
 neo_ast_name neo_p_new_name(neo_parser *p, const char *what);
 neo_ast_names neo_p_new_names(neo_parser *p, const char *what); /* one or more, with commas */
+/* Names, a path, a signature, a literal; `what` is expected in messages. */
 neo_ast_names neo_p_names(neo_parser *p, const char *what);
 neo_ast_path neo_p_path(neo_parser *p, const char *what);
 neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
@@ -137,6 +142,7 @@ neo_ast_expr *neo_p_bool(neo_parser *p);
 neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
 /* Sets span (from token `from`) and height; reports a tree that is too high. */
 neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
+/* The node of a unary operator that is at token op_at; x alone after an error. */
 neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x);
 
 typedef enum { NEO_P_NO_REDUCER, NEO_P_REDUCER, NEO_P_QUANTIFIER } neo_p_word;
@@ -156,6 +162,7 @@ bool neo_p_defines(neo_tok next);
 bool neo_p_is_sign(neo_tok k);
 /* Reports a word, or another token, where a statement would begin. */
 void neo_p_unknown_statement(neo_parser *p);
+/* Reports a token where a statement would begin. */
 void neo_p_no_statement(neo_parser *p);
 /* Takes the end of a statement, or reports the token in its stead. */
 void neo_p_expect_end(neo_parser *p);

@@ -101,10 +101,12 @@ typedef struct {
  * *messages (may be null) gets diagnostics with line and caret, then the failure, as text; it is never
  * null, and the caller frees it with neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
+/* Frees a text of messages; null is allowed. */
 NEO_API void neo_messages_free(char *messages);
-/* Reports the errors of a model; writes nothing. */
+/* Reports the errors of a model; writes nothing. Status and messages as for neo_compile; the caller
+ * frees *messages. */
 NEO_API int32_t neo_check(const neo_request *request, char **messages);
-/* "0.1.0" */
+/* The version, "0.1.0". Constant text. */
 NEO_API const char *neo_version(void);
 
 /* ---- in memory */

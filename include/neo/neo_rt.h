@@ -402,6 +402,7 @@ NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_c
  * numbers of its tensors, their shapes or their order may differ. */
 NEO_RT_API neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t interface,
                                            const neo_rt_config *config, neo_rt_ctx **out);
+/* Ends a context and frees its memory; null is allowed. */
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
 /* Bytes that the context has now for the model's data. Without an arena of the caller's that is
  * enough for the largest call so far, up to a quarter more, and at most neo_rt_arena_size(). */
@@ -409,6 +410,7 @@ NEO_RT_API int64_t neo_rt_bytes(const neo_rt_ctx *ctx);
 /* The last failure's message, with tensor and source position: "X: dim 1 is 783, expected 784
  * (mlp.expr:7:9)"; "" if none. */
 NEO_RT_API const char *neo_rt_error(const neo_rt_ctx *ctx);
+/* A status in words. Constant text. */
 NEO_RT_API const char *neo_rt_status_text(neo_rt_status status);
 /* Runs the init entry again with this seed; step = 0. */
 NEO_RT_API neo_rt_status neo_rt_reset(neo_rt_ctx *ctx, uint64_t seed);
@@ -454,7 +456,9 @@ NEO_RT_API neo_rt_status neo_rt_set_scalar(neo_rt_ctx *ctx, const char *name, do
 /* The number of the tensor or entry with this name; -1: none. */
 NEO_RT_API int32_t neo_rt_find(const neo_rt_model *model, const char *name);
 NEO_RT_API int32_t neo_rt_find_entry(const neo_rt_model *model, const char *name);
+/* The model of a context, which outlives it; null for a null context. */
 NEO_RT_API const neo_rt_model *neo_rt_model_of(const neo_rt_ctx *ctx);
+/* The number of finished steps; 0 for a null context. */
 NEO_RT_API uint64_t neo_rt_step_count(const neo_rt_ctx *ctx);
 /* The value of a size program for the given run-time sizes. */
 NEO_RT_API int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
@@ -515,7 +519,9 @@ NEO_RT_API size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf
 
 /* threads: number of workers including the calling thread; 0: one per core this process may use. */
 NEO_RT_API neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out);
+/* Stops the workers and frees the pool, which no context may use any more; null is allowed. */
 NEO_RT_API void neo_rt_pool_destroy(neo_rt_pool *pool);
+/* The number of workers including the calling thread; 0 for a null pool. */
 NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
 /* Restarts the pool's workers in a child process after fork, where they do not exist. Contexts that
  * share the pool may then be used there, except those that were running when the process forked. If

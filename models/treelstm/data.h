@@ -31,6 +31,7 @@ int64_t trees_that_fit(const treebank d[3], const char *const path[3], int64_t l
 
 /* Room for so many trees. */
 batch make_batch(int64_t trees);
+/* Frees what a batch has. */
 void free_batch(batch *b);
 /* Trees order[first .. first + n), or first .. first + n where order is null. */
 void fill(batch *b, const treebank *d, const int64_t *order, int64_t first, int64_t n);

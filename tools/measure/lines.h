@@ -36,6 +36,7 @@ typedef struct {
 /* Reads a file of lines. False: r->why says what is wrong. torn: an unfinished line at the end is
  * no error. The first line is "HEAD VERSION...". */
 bool measure_lines_read(measure_lines *r, const char *path, const char *head, bool torn);
+/* Frees the lines, which are then none. */
 void measure_lines_free(measure_lines *r);
 /* Formats a line with its newline; the caller frees it. Null: no memory. */
 char *measure_line_of(const char *text, size_t *bytes);

@@ -190,6 +190,7 @@ typedef struct {
 } measure_server;
 /* Does a line measure? *mode: how. */
 bool measure_server_mode(const char *line, measure_mode *mode);
+/* Takes a line that describes a job, such as a buffer; an error is kept for the next answer. */
 void measure_server_describe(measure_server *s, const char *line);
 /* Null, or what is wrong with the line or with the job before it. */
 const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
@@ -226,6 +227,7 @@ const char *measure_library_open(const char *path, const char *symbol, void **ou
 /* ---- inside.c: for children of both kinds */
 /* Isolates the child: it keeps only the two pipes, and gets a process group of its own. */
 void measure_child_begin(int in, int out);
+/* Writes a message to the parent. */
 void measure_child_tell(const measure_message *m);
 /* Reports the reason as m and ends the child. */
 void measure_child_fail(measure_message *m, const char *why) __attribute__((noreturn));

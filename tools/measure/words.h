@@ -6,7 +6,9 @@
 /* Does the line start with the command? */
 bool measure_is(const char *line, const char *command);
 const char *measure_after(const char *line, const char *key); /* the text after "key=", or null */
+/* The number after `key` in a line; `otherwise` if there is none. */
 double measure_number(const char *line, const char *key, double otherwise);
+/* The word after `key` in a line, cut at n bytes with its NUL; "" if there is none. */
 void measure_word(const char *line, const char *key, char *out, size_t n);
 
 typedef enum {

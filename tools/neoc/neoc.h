@@ -68,6 +68,8 @@ const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise)
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
 /* The same for a number of threads or the like, which fits i32. */
 int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_t lo, neoc_exit *e);
+/* The last value of an option as a number; `otherwise` without one. A wrong value is reported, and
+ * *e set to NEOC_USAGE. */
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
 /* All words of comma lists, over all uses of the option. */
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
@@ -102,13 +104,16 @@ bool neoc_read_number(const char *text, const char **end, neoc_number *x);
 /* Prints "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
 neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Prints such a message about the command line; returns NEOC_USAGE. */
 neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The exit code for a status. */
 neoc_exit neoc_exit_of(neo_status s);
 /* "512 B", "864.0 KiB", "14.2 MiB"; in the arena. */
 const char *neoc_bytes_text(neo_arena *a, int64_t n);
 /* The only positional argument; null after a usage error. */
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
+/* Whether a text ends with `end`. */
 bool neoc_ends_with(const char *text, const char *end);
 
 /* ---- cli/memory_text.c */

@@ -10,7 +10,9 @@
  *   print c.diags; neo_compilation_free(&c);
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
- * c.why. A stage that runs out of memory returns NEO_MEMORY. */
+ * c.why. A stage that runs out of memory returns NEO_MEMORY.
+ *
+ * These are the statuses of all stages. */
 #pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
@@ -206,6 +208,7 @@ typedef struct neo_compilation {
 
 /* The compilation must not move afterwards. */
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
+/* Ends the compilation: its threads, its files that were not published, and its arena. */
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
@@ -222,7 +225,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* The kernel that contains the segment, with another schedule for it, all else as in the
  * compilation. Loops are divided into kernels as there. Fails if a loop over single rows would be
- * lost, except for a `reference`, whose sums may have any order. (lower.c) */
+ * lost, except for a `reference`, whose sums may have any order. (lower.c). A failure has its text
+ * in *why. The kernel is in the compilation's arena. */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
@@ -269,6 +273,7 @@ neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK
  * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
+/* Closes a library; an empty one is allowed. */
 void neo_library_close(neo_library *l);
 
 /* Turns all floats of the module into f64; constants keep their values. Call it before the passes.

@@ -58,6 +58,7 @@ int64_t neo_fact_entries(const neo_module *m);
 /* ---- facts.c */
 /* Whether the values are equal up to this error. */
 bool neo_fact_same(neo_type t, neo_value a, neo_value b, double error);
+/* Appends a value of type t, for messages. */
 void neo_fact_add_value(neo_str *s, neo_type t, neo_value x);
 /* "[2, 1]" for an element by its number; nothing for a scalar. */
 void neo_fact_add_index(neo_str *s, const int64_t *extent, uint32_t rank, int64_t element);

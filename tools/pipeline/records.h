@@ -38,7 +38,8 @@ const char *neo_record_build_text(void);
 void neo_record_describe(struct neo_compilation *c, const neo_group *g, neo_record *r);
 
 /* ---- for compile.c */
-/* Reads the options' records once the target is known. */
+/* Reads the options' records once the target is known. NEO_IO, NEO_FORMAT: the text is in
+ * c->why. */
 neo_status neo_compile_read_records(struct neo_compilation *c) NEO_MUST_CHECK;
 /* The group's schedule; *from is its record, or null. */
 neo_schedule neo_compile_schedule(struct neo_compilation *c, const neo_group *g,

@@ -14,7 +14,9 @@
  *
  * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h).
  *
- * Texts that these functions return are in the arena of the compilation. */
+ * Texts that these functions return are in the arena of the compilation.
+ *
+ * A status that is no NEO_OK ends the tuning, with its text in t->why. */
 #pragma once
 #include "tools/tune/tune.h"
 
@@ -68,6 +70,7 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x);
 void neo_tune_look_at_run(neo_tune *t);
 /* The file of a kernel's buffer in a run. */
 const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);
+/* Frees all inputs. */
 void neo_inputs_free(neo_tune *t);
 
 /* ---- task.c */
@@ -78,6 +81,7 @@ const char *neo_task_job(neo_tune *t, neo_task *x);
 /* Sets the limits of candidates: processor time, and a much longer wall time, since a busy machine
  * may let them wait, but at most `most_ms`. */
 void neo_task_limit(neo_tune *t, double cpu_ms, double most_ms);
+/* Ends the task; it failed with the message "WHAT: WHY". */
 void neo_task_fail(neo_tune *t, neo_task *x, const char *what, const char *why);
 /* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
 neo_schedule neo_task_plain(const neo_task *x);

@@ -1,5 +1,6 @@
 /* Code of kernels for NVIDIA GPUs: declarations of the files of this folder. core/emit.c and core/kernel.c, which
- * call it, include it as well. block.c is below all other files, statement.c and kernel.c above them.
+ * call it, include it as well. block.c is below all other files, statement.c and kernel.c above
+ * them.
  *
  * Values and lists are valid as long as the module of LLVM that is being made, in whose arena
  * lists are. */

@@ -61,12 +61,14 @@ bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k);
 /* Seconds of a step: measured, if the entry was; else by the target's profile, which gives 0 for a
  * copy, for values cached between calls, and for later steps of a group. */
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
+/* The seconds of an entry, the sum over its steps. */
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
 /* The module's entry for an entry of the plan; null for that of initial values. */
 const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
+/* The name of a tensor, valid as long as the module. */
 const char *page_tensor_name(const page *p, neo_tensor t);
 
-/* ---- page_measured.c: reads the trace; call it before page_find_facts */
+/* Reads the trace; call it before page_find_facts. A failure has its text in *why. */
 neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
 /* ---- texts, in the arena (page_text.c) */

@@ -38,11 +38,13 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
 neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed);
 /* Writes the file of --trace, if there is one. */
 neoc_exit neoc_runner_end_trace(neoc_runner *r);
+/* Ends the runner, with its library and the temporary folder. */
 void neoc_runner_close(neoc_runner *r);
 
 /* The number of an entry of the module: by name, or (name null) the first `output`; -1 after a
  * report. */
 int neoc_entry_find(neoc_runner *r, const char *name);
+/* The name of an entry of the module, valid as long as the module. */
 const char *neoc_entry_name(const neoc_runner *r, int entry);
 /* The input tensors that the entry reads, in the order of their declarations. */
 neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry);
@@ -127,4 +129,5 @@ neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_
                          neo_rt_array *out);
 /* Prints an array as NumPy does, long ones shortened. */
 void neoc_array_print(const neo_rt_array *x, neo_str *out);
+/* Appends an array as JSON: type, shape and all elements. */
 void neoc_array_json(const neo_rt_array *x, neo_str *out);

@@ -100,6 +100,7 @@ typedef struct {
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
 /* Whether entry k has a step at this row of this epoch. */
 bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position);
+/* Reports the message of a failed call; returns the exit code for its status. */
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
 /* The number of steps of all entries before this row of this epoch, from the first epoch on; -1: it
  * overflows. */
@@ -135,11 +136,13 @@ void neoc_best_tell(const neoc_trainer *t);
 neoc_exit neoc_train_save(neoc_trainer *t);
 /* The same to a file of its own, after the best epoch so far. */
 neoc_exit neoc_train_save_best(neoc_trainer *t);
+/* Loads the checkpoint of --save and its position in the data; a failure was reported. */
 neoc_exit neoc_train_resume(neoc_trainer *t);
 
 /* ---- map.c */
 /* Compiles the model of --map, after the data are open. */
 neoc_exit neoc_map_open(neoc_trainer *t);
+/* Ends the model of --map, if there is one. */
 void neoc_map_close(neoc_trainer *t);
 /* The name of that model; "" without one. Owned by the model. */
 const char *neoc_map_name(const neoc_trainer *t);
@@ -152,6 +155,7 @@ neoc_exit neoc_test_open(neoc_trainer *t);
 /* Computes scalar outputs over all rows of --test, weighted by rows; appends text such as " loss
  * 0.1 accuracy 0.9". */
 neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
+/* Frees the data of --test. */
 void neoc_test_close(neoc_trainer *t);
 
 /* ---- finite.c */
@@ -169,6 +173,7 @@ neoc_exit neoc_check_kept(const neoc_trainer *t);
 void neoc_show_progress(neoc_trainer *t);
 /* The same during a test, `rows` of whose rows are done. */
 void neoc_show_test(neoc_trainer *t, int64_t rows);
+/* Clears the line of progress on a terminal. */
 void neoc_clear_progress(const neoc_trainer *t);
 /* Prints the line of a finished epoch; `test` is the text of neoc_test_run. */
 void neoc_show_epoch(const neoc_trainer *t, const char *test);

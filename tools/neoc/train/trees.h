@@ -31,6 +31,7 @@ const char *neoc_graph_of(const neoc_data *d, int32_t tensor);
  * `before` is the training's data, whose words have the ids, or null. */
 neoc_exit neoc_treebank_open(neoc_data *d, const int32_t *entries, size_t n,
                              const neoc_data *before);
+/* Frees a treebank; null is allowed. */
 void neoc_treebank_close(neoc_treebank *b);
 /* Whether the treebank gives this input; `text` is its text in --data, or null. */
 bool neoc_treebank_gives(const neoc_data *d, int32_t tensor, const char *text);

@@ -32,7 +32,9 @@ bool neoc_tune_run_entry(void *tuner, const char *entry, const int64_t *sizes,
 /* ---- print.c */
 /* Called after every batch, with a tuner; on a terminal one line that changes. */
 void neoc_tune_progress(void *tuner, const neo_tune *t);
+/* Print the results of a search, and of a survey of n tasks. */
 void neoc_tune_print(const tuner *x);
 const char *neoc_tune_json(const tuner *x); /* members of an object */
 void neoc_tune_print_survey(const tuner *x, const neo_quality *q, size_t n);
+/* members of an object */
 const char *neoc_tune_survey_json(const tuner *x, const neo_quality *q, size_t n);
