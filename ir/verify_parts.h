@@ -50,6 +50,7 @@ bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST
 /* Checks a definition over the levels of a graph; false: *why says what is wrong. */
 bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) NEO_MUST_CHECK;
 
+/* ---- verify_cover.c */
 /* Checks that the images of a tensor's pieces are disjoint and cover it, exactly for each sampled
  * size. False: *why says what is wrong. */
 bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;

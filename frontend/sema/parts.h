@@ -10,12 +10,10 @@
  *                 declare.c dims.c consts.c updates.c iterations.c rolled.c loops.c alive.c
  *                 branches.c vertices.c edge_values.c (statements)
  *
- * A function that returns bool returns false after a report.
+ * A function that returns bool returns false after a report, unless its comment says otherwise.
  *
  * Memory: what is returned by pointer is in the arena of the compilation, and is null only where
- * its comment says so.
- *
- * A function that returns bool returns false after a report, unless its comment says otherwise. */
+ * its comment says so. */
 #pragma once
 #include "frontend/sema/state.h"
 

@@ -60,6 +60,7 @@ typedef struct neoc_command {
 #include "tools/neoc/commands.def"
 #undef X
 
+/* ---- cli/values.c: options' values */
 /* Whether the command line has the option. */
 bool neoc_has(const neoc_cli *cli, neoc_option o);
 /* The last value of an option, owned by the command line; `otherwise` (may be null) without one. */

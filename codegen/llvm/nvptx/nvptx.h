@@ -2,8 +2,7 @@
  * call it, include it as well. block.c is below all other files, statement.c and kernel.c above
  * them.
  *
- * Values and lists are valid as long as the module of LLVM that is being made, in whose arena
- * lists are. */
+ * Values and lists live as long as their neo_llvm; lists are in its arena. */
 #pragma once
 #include "codegen/llvm/gen.h"
 

@@ -68,6 +68,7 @@ const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
 /* The name of a tensor, valid as long as the module. */
 const char *page_tensor_name(const page *p, neo_tensor t);
 
+/* ---- page_measured.c */
 /* Reads the trace; call it before page_find_facts. A failure has its text in *why. */
 neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
