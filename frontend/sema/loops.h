@@ -39,8 +39,8 @@ bool neo_loop_is_while(const neo_loop *l);
 const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what); /* "x.h.what" */
 /* The declared bound of a carry; 0: none. */
 neo_expr neo_loop_bound(const neo_loop *l, uint32_t k);
-neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);              /* bounds of the elements of its
-                                                                   stack */
+/* The bounds of the elements of a carry's stack. */
+neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);
 neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack); /* as the body sees it */
 
 /* ---- a while (alive.c) */

@@ -10,9 +10,7 @@
  *   print c.diags; neo_compilation_free(&c);
  *
  * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
- * c.why. A stage that runs out of memory returns NEO_MEMORY.
- *
- * These are the statuses of all stages. */
+ * c.why. A stage that runs out of memory returns NEO_MEMORY. */
 #pragma once
 #include "codegen/plan/plan.h"
 #include "codegen/recurrence.h"
@@ -225,8 +223,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* The kernel that contains the segment, with another schedule for it, all else as in the
  * compilation. Loops are divided into kernels as there. Fails if a loop over single rows would be
- * lost, except for a `reference`, whose sums may have any order. (lower.c). A failure has its text
- * in *why. The kernel is in the compilation's arena. */
+ * lost, except for a `reference`, whose sums may have any order. A failure has its text in *why.
+ * The kernel is in the compilation's arena. (lower.c) */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
