@@ -24,8 +24,7 @@ typedef struct neo_interp neo_interp;
  * (sizes[0] unused). */
 neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, uint64_t seed);
 /* The elements of a tensor, to set or to get: inputs before a run; params, states and settings at
- * any time; computed tensors after a run. */
-/* Owned by the interpreter. */
+ * any time; computed tensors after a run. Owned by the interpreter. */
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
 /* Changes run-time sizes between runs; parameters and states keep their values. */
 void neo_interp_resize(neo_interp *p, const int64_t *sizes);

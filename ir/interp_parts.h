@@ -101,8 +101,8 @@ int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, co
  * its tensor. An index that is not certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
-/* ---- interp_def.c: a definition at once (run), or the part whose output axes are in `from` .. `to`
- * (prepare, then run_part) */
+/* ---- interp_def.c: a definition at once (run), or the part whose output axes are in `from` ..
+ * `to` (prepare, then run_part) */
 /* Evaluates a definition; the status of the first failure, whose text is in *why of the frame. */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
 /* Compiles a definition to the frame's table of nodes. */

@@ -14,6 +14,6 @@ void neo_rti_set_position(neo_rt_ctx *ctx, uint64_t seed, uint64_t step);
 /* The work memory of calls, which holds nothing between two calls; null: there is none.
  * (frame.c) */
 void *neo_rti_work(const neo_rt_ctx *ctx, size_t *bytes);
-/* As neo_rt_load_weights; also fills *summary, which may be null. The status is the same. */
+/* As neo_rt_load_weights, with its status; also fills *summary, which may be null. */
 neo_rt_status neo_rti_load_weights(neo_rt_ctx *ctx, const char *path, const neo_rt_weights *options,
                                    neo_rti_summary *summary) NEO_MUST_CHECK;

@@ -108,7 +108,7 @@ const neo_rti_format *neo_rti_format_named(const char *name);
 /* The format that checkpoints are written in. Never null; it lives as long as the program. */
 const neo_rti_format *neo_rti_checkpoint_format(void);
 
-/* As neo_rt_array_load. The first bytes determine the format, not the name. The status is the same. */
+/* As neo_rt_array_load, with its status. The first bytes determine the format, not the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
 /* Finds the array that neo_rti_array_load would read, and writes the path of its file to `file`

@@ -216,11 +216,12 @@ typedef struct { /* a range over sizes alone that contains an axis: [low, low + 
 /* A lower bound of a position, over sizes alone and at most 0, under the first n_axes axes and
  * n_assume conditions of the frame. No expression: nothing bounds it. */
 neo_expr neo_frame_low(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume);
-/* False: nothing bounds the position. */
+/* The box of a position over sizes alone, under the first n_axes axes and n_assume conditions of
+ * the frame. False, after a report: nothing bounds it. */
 bool neo_frame_box(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume,
                    neo_box *box) NEO_MUST_CHECK;
-/* The box that follows from the range alone, whatever the conditions are. False: nothing bounds the
- * position. */
+/* The box that follows from the range alone, whatever the conditions are. False, after a report:
+ * nothing bounds the position. */
 bool neo_frame_range(neo_frame *f, uint32_t position, neo_box *box) NEO_MUST_CHECK;
 neo_expr neo_box_from_low(neo_frame *f, const neo_box *box, neo_expr index);    /* index - low */
 neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); /* + low */
