@@ -16,13 +16,24 @@ static uint64_t hash_of(neo_module *m, const neo_stage *s) {
   return h;
 }
 
+/* Do the bits of its results depend on the order? Bools and integers are the same in any. */
+static bool rounds(const neo_stage *s) {
+  bool is = false;
+  for (size_t k = 0; k < s->accs.n; k++)
+    is = is || neo_type_is_float((neo_type)s->accs.at[k].type);
+  return is;
+}
+
 void neo_sum_order_add(neo_module *m, neo_arena *a, const neo_group *g, const neo_schedule *s,
                        neo_sum_order *o) {
   const neo_form *f = neo_group_form(m, g);
-  o->other = o->other || !neo_schedule_is_in_order(m, g, s);
+  bool any = false;
   for (size_t k = 0; k < f->stages.n; k++)
-    if (f->stages.at[k].accs.n)
+    if (rounds(&f->stages.at[k])) {
       NEO_PUSH(a, &o->sums, hash_of(m, &f->stages.at[k]));
+      any = true;
+    }
+  o->other = o->other || (any && !neo_schedule_is_in_order(m, g, s));
 }
 
 static int by_value(const void *a, const void *b) {

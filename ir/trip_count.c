@@ -22,17 +22,21 @@ static bool is_own(neo_module *m, const neo_node *n, neo_tensor t, uint32_t axis
   return is;
 }
 
-/* Is it (t[.., r - 1] else first)? */
-static bool is_before(neo_module *m, neo_expr e, neo_tensor t, uint32_t axis, int64_t first) {
+/* Is it (t[.., r - 1] else ..)? */
+static bool is_before(neo_module *m, neo_expr e, neo_tensor t, uint32_t axis) {
   neo_node n = *neo_expr_node(m, e);
-  int64_t other;
-  return n.op == NEO_OP_LOAD_ELSE && is_own(m, &n, t, axis, 1) &&
-         neo_expr_is_int(m, neo_list_expr(m, n.arg, n.arg.n - 1), &other) && other == first;
+  return n.op == NEO_OP_LOAD_ELSE && is_own(m, &n, t, axis, 1);
+}
+
+/* Is it (t[.., r - 1] else 0)? */
+static bool is_before_or_zero(neo_module *m, neo_expr e, neo_tensor t, uint32_t axis) {
+  const neo_node *n = neo_expr_node(m, e);
+  return is_before(m, e, t, axis) && neo_expr_is_zero(m, neo_list_expr(m, n->arg, n->arg.n - 1));
 }
 
 static bool has_term(neo_module *m, neo_expr e, neo_tensor alive, uint32_t axis) {
   if (neo_expr_node(m, e)->op != NEO_OP_AND)
-    return is_before(m, e, alive, axis, 1);
+    return is_before(m, e, alive, axis);
   return has_term(m, neo_expr_arg(m, e, 0), alive, axis) ||
          has_term(m, neo_expr_arg(m, e, 1), alive, axis);
 }
@@ -55,7 +59,7 @@ static bool counts(neo_module *m, neo_tensor ran, neo_tensor alive, uint32_t axi
   neo_expr more = neo_list_expr(m, n.arg, 1), before = neo_list_expr(m, n.arg, 2);
   neo_expr one = neo_const_int(m, (neo_type)n.type, 1);
   return c.op == NEO_OP_LOAD && is_own(m, &c, alive, axis, 0) &&
-         is_before(m, before, ran, axis, 0) &&
+         is_before_or_zero(m, before, ran, axis) &&
          (neo_op2(m, NEO_OP_ADD, before, one).i == more.i ||
           neo_op2(m, NEO_OP_ADD, one, before).i == more.i);
 }

@@ -36,7 +36,7 @@ int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, co
  * reads data, and for a kernel the number in its record. */
 static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
   if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS) ? 1 : 0;
+    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS | NEO_RT_STEP_ENDS) ? 1 : 0;
   return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
 }
 /* The number of sizes that calls give, which come first; the others are indices of loops. */

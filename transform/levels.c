@@ -145,8 +145,66 @@ typedef struct {
   bool changed;
 } spread;
 
+/* A recurrence along other axes than the vertices: which axis of each of its definitions they are. */
+typedef struct {
+  const levels *s;
+  neo_def reader;
+  uint32_t number, n_known;
+  uint32_t *axis; /* by definition: + 1; 0: it is not known yet */
+  bool apart;
+} own_look;
+
+static void know_axis(own_look *l, neo_def d, uint32_t axis) {
+  l->apart = l->apart || (l->axis[d.i] && l->axis[d.i] != axis + 1);
+  l->n_known += !l->axis[d.i];
+  l->axis[d.i] = axis + 1;
+}
+
+/* Takes a read of the recurrence's own tensors, which has to be of the vertex that it is read for. */
+static void look_own(void *ctx, neo_expr e) {
+  own_look *l = ctx;
+  const neo_module *m = l->s->m;
+  const neo_node *n = neo_expr_node(m, e);
+  uint32_t own = l->axis[l->reader.i];
+  if (!neo_node_is_load(n) || !own || n->attr >= l->s->n_tensors)
+    return;
+  neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
+  for (uint32_t i = 0; i < pieces.n; i++) {
+    neo_def made = neo_list_def(m, pieces, i);
+    if (l->s->number[made.i] != l->number)
+      continue;
+    uint32_t k = 0, rank = neo_tensor_rank(m, (neo_tensor){n->attr});
+    while (k < rank && (neo_expr_node(m, neo_list_expr(m, n->arg, k))->op != NEO_OP_AXIS ||
+                        neo_expr_node(m, neo_list_expr(m, n->arg, k))->attr + 1 != own))
+      k++;
+    if (k < rank)
+      know_axis(l, made, k);
+    l->apart = l->apart || k == rank;
+  }
+}
+
+/* Do the elements of a vertex need those of no other vertex in the recurrence of d, whose axis is the vertices'? */
+static bool keeps_vertices(const levels *s, neo_def d, uint32_t axis) {
+  size_t n;
+  own_look l = {.s = s, .number = s->number[d.i]};
+  const neo_def *own = neo_recurrence_members(s->number, s->n_defs, l.number, s->a, &n);
+  l.axis = NEO_NEW_ARRAY(s->a, uint32_t, s->n_defs);
+  know_axis(&l, d, axis);
+  for (uint32_t before = 0; before != l.n_known && !l.apart;) {
+    before = l.n_known;
+    for (size_t k = 0; k < n; k++) {
+      l.reader = own[k];
+      neo_def_visit(s->m, own[k], look_own, &l);
+    }
+  }
+  for (size_t k = 0; k < n && !l.apart; k++)
+    l.apart = !l.axis[own[k].i] || l.axis[own[k].i] > neo_def_at(s->m, own[k])->n_out;
+  return !l.apart;
+}
+
 static bool is_free(const levels *s, neo_def d, uint32_t axis) {
-  return (!s->number[d.i] || s->leveled[s->number[d.i]]) && can_move(s, neo_def_at(s->m, d), axis);
+  return can_move(s, neo_def_at(s->m, d), axis) &&
+         (!s->number[d.i] || s->leveled[s->number[d.i]] || keeps_vertices(s, d, axis));
 }
 
 static bool has_vertex(const levels *s, neo_def d) {

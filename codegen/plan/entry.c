@@ -98,19 +98,29 @@ static uint8_t flags_of(neo_block_range range) {
 static neo_expr element_number(neo_module *m, neo_expr condition) {
   const neo_node n = *neo_expr_node(m, condition);
   neo_tensor t = {n.attr};
-  neo_expr zero = neo_const_i64(m, 0), at = zero, inside = {0};
-  for (uint32_t k = 0; k + 1 < n.arg.n; k++) {
+  neo_expr zero = neo_const_i64(m, 0), at = zero, inside = neo_const_bool(m, true);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_expr index = neo_list_expr(m, n.arg, k), there = neo_op2(m, NEO_OP_LE, zero, index);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k));
     at = neo_op2(m, NEO_OP_ADD, at, index);
-    inside = inside.i ? neo_op2(m, NEO_OP_AND, inside, there) : there;
+    inside = neo_op2(m, NEO_OP_AND, inside, there);
   }
   return neo_op3(m, NEO_OP_SELECT, inside, at, neo_const_i64(m, -1));
 }
 
-/* Makes the loop an early exit: it reads the element of the condition before each iteration. */
-static void add_condition(planner *q, neo_rt_step *s, neo_rt_loop *row, neo_expr condition) {
-  s->flags |= NEO_RT_STEP_ASKS;
+/* The element that a band's bound is; 0: it has none, or it is another expression. */
+static neo_expr end_element(const neo_module *m, const neo_tree *t) {
+  neo_expr e = t->kind == NEO_TREE_BAND ? t->band.bound : (neo_expr){0};
+  if (e.i && neo_expr_node(m, e)->op == NEO_OP_CAST)
+    e = neo_expr_arg(m, e, 0);
+  return e.i && neo_expr_node(m, e)->op == NEO_OP_LOAD ? e : (neo_expr){0};
+}
+
+/* Makes the loop an early exit: it reads the element of the condition before each iteration; or one
+ * that ends at an element. */
+static void add_condition(planner *q, neo_rt_step *s, neo_rt_loop *row, uint8_t flag,
+                          neo_expr condition) {
+  s->flags |= flag;
   s->first = (int32_t)q->p->args.n;
   add_arg(q, NULL, (neo_tensor){neo_expr_node(q->m, condition)->attr});
   row->element = neo_plan_program(q->p, element_number(q->m, condition));
@@ -129,8 +139,9 @@ static void add_loop(planner *q, const neo_plan_tree *of, const neo_tree *t, int
   neo_expr always = neo_const_i64(q->m, 1);
   neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, asks ? always : t->condition);
   neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = (int32_t)q->p->loops.n, .cached = cached};
-  if (asks)
-    add_condition(q, &loop, &row, asked);
+  neo_expr end = asks ? (neo_expr){0} : end_element(q->m, t);
+  if (asks || end.i)
+    add_condition(q, &loop, &row, asks ? NEO_RT_STEP_ASKS : NEO_RT_STEP_ENDS, asks ? asked : end);
   NEO_PUSH(q->p->arena, &q->p->loops, row);
   if (band && t->band.rows.first.i) {
     loop.flags = flags_of(t->band.rows.range);

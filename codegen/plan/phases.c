@@ -6,7 +6,7 @@
 
 static int32_t args_of(const neo_rt_step *s) {
   if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS) ? 1 : 0;
+    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS | NEO_RT_STEP_ENDS) ? 1 : 0;
   return s->n;
 }
 
@@ -22,7 +22,8 @@ static bool meet(const neo_plan *p, int32_t a, int32_t b) {
   const neo_rt_buf *x = &p->bufs.at[p->args.at[a]], *y = &p->bufs.at[p->args.at[b]];
   if (x->mem != y->mem)
     return false;
-  if (x->mem == NEO_RT_MEM_CALLER) /* the caller's tensors overlap only if they are the same tensor */
+  if (x->mem ==
+      NEO_RT_MEM_CALLER) /* the caller's tensors overlap only if they are the same tensor */
     return x->offset == y->offset;
   return x->offset < y->offset + y->size_bytes && y->offset < x->offset + x->size_bytes;
 }

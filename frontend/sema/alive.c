@@ -1,7 +1,8 @@
 /* A while has the iterations r < n, and a bool for each that tells whether it runs. With c, its
  * condition:
  *
- *     alive[r] = (alive[r - 1] else true) and c        at the values of iteration r
+ *     alive[r] = (alive[r - 1] else true) and c        at the values of iteration r; in place of
+ *                                                      true the same of another while around
  *     h.kept[r, ..] = select(alive[r], h.next[r, ..], h[r, ..])
  *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
  *     ran[r] = select(alive[r], ran[r - 1] + 1, ran[r - 1])       x.rounds is ran[n - 1]
@@ -43,6 +44,21 @@ bool neo_loop_test_is_early(neo_loop *l) {
   return false;
 }
 
+/* Whether the iteration of the while around runs. Where others run at the same time, as those of
+ * other vertices do, one that does not has no iterations in it. */
+static neo_expr is_around_alive(const neo_loop *l, neo_module *m, neo_span at) {
+  neo_expr index[NEO_MAX_RANK];
+  const neo_inst *in = l->in;
+  while (in && !in->alive.i)
+    in = in->caller;
+  uint32_t rank = in ? neo_tensor_rank(m, in->alive) : 0;
+  if (!in || rank > l->in->n_ambient) /* an initial value is the same in all iterations */
+    return neo_const_bool(m, true);
+  for (uint32_t k = 0; k < rank; k++)
+    index[k] = neo_axis_ref(m, k);
+  return neo_load(m, in->alive, index, rank, at);
+}
+
 bool neo_loop_test(neo_loop *l, neo_frame *f, neo_expr condition) {
   neo_module *m = f->m;
   neo_expr none = {0}, index[NEO_MAX_RANK];
@@ -54,7 +70,8 @@ bool neo_loop_test(neo_loop *l, neo_frame *f, neo_expr condition) {
   for (uint32_t k = 0; k < n; k++)
     index[k] = neo_axis_ref(m, k);
   index[n - 1] = neo_size_add1(f->fe, index[n - 1], -1);
-  neo_expr before = neo_load_else(m, l->alive, index, n, neo_const_bool(m, true), at);
+  neo_expr before = neo_load_else(m, l->alive, index, n, is_around_alive(l, m, at), at);
+  l->body->alive = l->alive;
   neo_define_piece(f, l->alive, neo_op2(m, NEO_OP_AND, before, condition), at, true, NULL, 0);
   return true;
 }

@@ -188,7 +188,8 @@ struct neo_inst {
                                   a state cannot be updated; NULL */
   bool branch;                 /* a branch of a case on a run-time value: no `next`, no `collect` */
   uint64_t loop_axes;          /* ambient axes that are iterations of a scan or while, as bits */
-  size_t n_owned;              /* number of params and states in the program before this call */
+  neo_tensor alive; /* of the innermost while around, in this function; 0: there is none */
+  size_t n_owned;   /* number of params and states in the program before this call */
 };
 
 /* A read that was proved in range, kept until the reducers around it are closed. */

@@ -127,7 +127,9 @@ static neo_expr cell_of_row(const outliner *o, const outline_instance *x, neo_te
 neo_expr outline_cell_read(const outliner *o, const outline_instance *x, neo_expr read,
                            uint32_t axis, const neo_expr *at, neo_tensor first) {
   neo_tensor t = {neo_expr_node(o->m, read)->attr};
-  return outline_is_by_level(&o->storage[t.i])
+  const outline_storage *r = &o->storage[t.i];
+  uint32_t k = fold_along(r, axis);
+  return k < r->n_folds && r->fold[k].n == OUTLINE_TWO_LEVELS
              ? cell_of_row(o, x, t, axis, first, neo_expr_arg(o->m, read, axis), at[axis])
              : outline_cell(o, t, axis, at);
 }

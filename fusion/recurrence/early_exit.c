@@ -15,6 +15,15 @@ static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
   if (q->maker.i)
     outline_set_slices(o, q->alive, early_exit_loop(q), q->n + q->predicated);
   early_exit_note_last(q);
+  bool down = early_exit_loop(q)->down;
+  q->any = q->most = (neo_tensor){0};
+  if (q->batches)
+    q->any = early_exit_cell(q, "any", NEO_BOOL_T, down ? 0 : q->n + q->predicated);
+  q->unneeded = NULL;
+  if (q->batches && down)
+    early_exit_find_unneeded(q);
+  if (q->batches && down)
+    q->most = early_exit_cell(q, "most", NEO_I64_T, 1);
   return early_exit_with_ends(q, early_exit_guarded(q, t));
 }
 
@@ -56,6 +65,12 @@ const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, co
     outside[k] = o->stored[k];
   q.outside = outside;
   q.n_needed = neo_needed_defs(o->m, true, o->a, &q.needed);
+  q.readers = NEO_NEW_ARRAY(o->a, early_exit_defs, o->m->tensors.n + 1);
+  for (size_t k = 0; k < q.n_needed; k++) {
+    neo_tensor *in;
+    for (size_t i = neo_def_reads(o->m, q.needed[k], o->a, &in); i-- > 0;)
+      NEO_PUSH(o->a, &q.readers[in[i].i], q.needed[k]);
+  }
   q.steers = neo_steering_tensors(o->m, q.needed, q.n_needed, o->a);
   return exit_loops(&q, order, t);
 }

@@ -26,14 +26,21 @@
  * A loop that runs down, as that of an adjoint does, begins with the dead iterations. They are
  * under guards, too.
  *
+ * Where iterations are made for several positions at once, rows of a level or what a function is
+ * called with, an iteration is dead where alive is false for all of them (early_exit_batch.c).
+ *
  *   early_exit.c            the loops, those in other loops first
  *   early_exit_condition.c  which condition a loop has, and what keeps its value where it fails
  *   early_exit_reads.c      who reads what the loop makes
  *   early_exit_members.c    which definitions dead iterations skip
+ *   early_exit_batch.c      conditions of several positions at once
  *   early_exit_tree.c       the tree with exits and guards
  *   early_exit_ends.c       what is written before and after a run of the loop */
 #pragma once
 #include "fusion/recurrence/internal.h"
+
+typedef NEO_VEC(neo_def) early_exit_defs;
+enum { HANDS_UNKNOWN, HANDS_ON, HANDS_NOT }; /* whether a definition hands elements on */
 
 typedef struct {
   outliner *o;
@@ -41,21 +48,29 @@ typedef struct {
   uint32_t n_loops;
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
+  early_exit_defs *readers; /* of them, by tensor */
   /* By tensor: an index is made of it, which is read where a select does not take it, too. */
   const bool *steers;
   const bool *outside; /* by tensor: needed outside of the group */
   neo_tensor alive;
   neo_def maker; /* of alive, in the loop; 0: it is outside, and all of it is there before */
-  uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop */
+  neo_def shape; /* maker, or another one of the loop: the axes of cells are its */
+  uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop. Along others it has a batch */
   /* By tensor: others than iterations of the loop read it, and not only that of the last one; they
    * read the one of the last iteration. */
   bool *read_after, *read_last;
-  int64_t n;       /* dead iterations that run */
-  bool *skipped;   /* by definition: dead iterations skip it */
-  bool *ends;      /* by definition: all elements are stored, and the last one is read */
-  bool fills;      /* elements of alive without an iteration are read: they become false */
+  /* By definition: whether to who asks for iterations that ran alone; which of its axes are along
+   * the loops. */
+  uint8_t *hands, *hand_axis;
+  int64_t n;      /* dead iterations that run */
+  bool *skipped;  /* by definition: dead iterations skip it */
+  bool *unneeded; /* by definition: nobody needs its elements of dead iterations; null: not asked */
+  bool *ends;     /* by definition: all elements are stored, and the last one is read */
+  bool fills;     /* elements of alive without an iteration are read: they become false */
   bool predicated; /* leaves ask: the loop does not end */
-  neo_tensor last; /* the last iteration that ran, in one cell; 0: nobody asks */
+  bool batches;    /* some instances are of batches (early_exit_batch.c) */
+  /* Cells of a run: the last iteration that ran; does one of a batch run in an iteration, and in how many; 0: nobody asks. */
+  neo_tensor last, any, most;
 } early_exit;
 
 static inline const neo_order_step *early_exit_loop(const early_exit *q) {
@@ -80,11 +95,34 @@ bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e);
 /* Has the member's element, in a dead iteration, its value of the iteration before? */
 bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x);
 
-/* ---- early_exit_reads.c: finds q->read_after and q->read_last. */
+/* ---- early_exit_reads.c */
+/* Finds q->read_after and q->read_last. */
 void early_exit_find_readers(early_exit *q);
+/* Finds q->unneeded. */
+void early_exit_find_unneeded(early_exit *q);
 
 /* ---- early_exit_members.c: finds q->skipped; false: nothing is. */
 bool early_exit_find_skipped(early_exit *q, const neo_tree *t);
+
+/* ---- early_exit_batch.c */
+/* Are several positions of the condition the instance's at once? */
+bool early_exit_is_batch(const early_exit *q, const outline_instance *x);
+/* Has the instance, of the condition, all of them? */
+bool early_exit_has_batch(const early_exit *q, const outline_instance *x);
+/* A tensor with an element for each run, in one cell, or n along the loop; 0: one for each iteration. */
+neo_tensor early_exit_cell(early_exit *q, const char *what, neo_type type, int64_t n);
+/* Its element in the run of instance x, for another instance there; and where it lies in memory, along the loop at `at`,
+ * where true is behind its ends. */
+neo_expr early_exit_read_cell(const early_exit *q, neo_tensor cell, const outline_instance *x);
+neo_expr early_exit_ask_cell(const early_exit *q, neo_tensor cell, neo_expr at, neo_span span);
+/* Makes the element, in the iteration that x is in. */
+outline_instance *early_exit_in_cell(const early_exit *q, const outline_instance *x,
+                                     neo_tensor cell, neo_expr value);
+/* Make q->any in x's iteration; q->most, before the run, from the trip counts if they are there; q->any of it. */
+outline_instance *early_exit_any_of(const early_exit *q, const outline_instance *x);
+outline_instance *early_exit_most_of(const early_exit *q, const outline_instance *x,
+                                     neo_tensor rounds);
+outline_instance *early_exit_all_of(const early_exit *q, const outline_instance *x);
 
 /* ---- early_exit_tree.c */
 /* The iteration of loop `level` that the instance is in; *where: in positions of definition
@@ -94,11 +132,11 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
                              const outline_instance *x);
 bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index);
 const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
+/* The trip counts, if the group reads them: they are in memory before it. */
+neo_tensor early_exit_counts(const early_exit *q);
 
 /* ---- early_exit_ends.c */
 /* Defines q->last, if it is read. */
 void early_exit_note_last(early_exit *q);
-/* last[.., r] = r, in one cell, in the iteration that x, of the condition, is in */
-outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x);
 /* The tree in which the first and last elements are there around each run of the loop. */
 const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);

@@ -54,7 +54,7 @@ static void look_condition(void *ctx, neo_expr e) {
   early_exit *q = look->q;
   neo_module *m = q->o->m;
   neo_node n = *neo_expr_node(m, e);
-  if (q->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n != q->n_loops)
+  if (q->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n < q->n_loops)
     return;
   for (uint32_t k = 0; k < q->n_loops; k++) {
     neo_expr own = neo_axis_ref(m, outline_member(q->loop[k], look->reader)->axis);
@@ -65,7 +65,7 @@ static void look_condition(void *ctx, neo_expr e) {
       return;
   }
   const neo_order_member *maker = early_exit_maker(q, n.attr);
-  bool there = early_exit_loop(q)->down ? !maker : maker && is_read_back(q, look->reader, e, 0);
+  bool there = !maker || (!early_exit_loop(q)->down && is_read_back(q, look->reader, e, 0));
   if (there && neo_stays_false(m, (neo_tensor){n.attr}, early_exit_axis(q))) {
     q->alive.i = n.attr;
     q->maker.i = maker ? maker->def.i : 0;
@@ -79,6 +79,7 @@ bool early_exit_find_condition(early_exit *q) {
     condition_look look = {q, loop->member[k].def};
     neo_def_visit(q->o->m, look.reader, look_condition, &look);
   }
+  q->shape = q->maker.i ? q->maker : loop->member[0].def;
   bool folded = !q->maker.i && q->alive.i < q->o->n_tensors && q->o->storage[q->alive.i].n_folds;
   return q->alive.i && !folded;
 }

@@ -18,35 +18,12 @@ static bool is_ended(const early_exit *q, neo_def d) {
   return q->ends[d.i] && q->skipped[d.i];
 }
 
-/* A number for each run, all in one cell. */
-static neo_tensor define_cell(early_exit *q, const char *what) {
-  outliner *o = q->o;
-  neo_module *m = o->m;
-  outline_storage r = {.order = q->loop[0], .n_folds = q->n_loops};
-  uint32_t extent[OUTLINE_FOLDS];
-  const neo_tensor_rec *alive = neo_tensor_at(m, q->alive);
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_I64_T, .extent = alive->extent};
-  t.name = neo_tensor_fresh_name(m, what, neo_name_text(m->names, alive->name));
-  neo_tensor cell = neo_tensor_add(m, t);
-  for (uint32_t k = 0; k < q->n_loops; k++) {
-    r.fold[k] = (outline_fold){q->axis[k], 1, q->loop[k], false};
-    extent[k] = outline_number(o, 1).i;
-  }
-  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
-  t.extent = neo_list_new(m, extent, q->n_loops);
-  r.tensor = neo_tensor_add(m, t);
-  outline_grow(o);
-  o->own[cell.i] = o->stored[cell.i] = true;
-  o->storage[cell.i] = r;
-  return cell;
-}
-
 void early_exit_note_last(early_exit *q) {
   const neo_order_step *loop = early_exit_loop(q);
   bool asked = false;
   for (uint32_t k = 0; k < loop->n_members; k++)
     asked = asked || is_ended(q, loop->member[k].def);
-  q->last = asked ? define_cell(q, "last") : (neo_tensor){0};
+  q->last = asked ? early_exit_cell(q, "last", NEO_I64_T, 1) : (neo_tensor){0};
 }
 
 /* A copy of an instance with this value in place of its definition's. */
@@ -57,19 +34,6 @@ static outline_instance *writing(const early_exit *q, const outline_instance *x,
   y->needed.n = 0;
   y->added = true;
   return y;
-}
-
-outline_instance *early_exit_last_of(const early_exit *q, const outline_instance *x) {
-  outline_instance *y = writing(q, x, early_exit_position(q, q->n_loops - 1, q->maker, x));
-  y->rec.out = neo_list_new(q->o->m, &q->last.i, 1);
-  return y;
-}
-
-static neo_expr read_cell(const early_exit *q, neo_tensor cell, neo_span span) {
-  neo_expr at[OUTLINE_FOLDS];
-  for (uint32_t k = 0; k < q->n_loops; k++)
-    at[k] = outline_number(q->o, 0);
-  return neo_load(q->o->m, cell, at, q->n_loops, span);
 }
 
 /* ---- what is written */
@@ -86,7 +50,7 @@ static outline_instance *end_of(const early_exit *q, const outline_instance *x) 
     if (!x->fixed[k] && x->base[k].i)
       index[k] = neo_op2(m, NEO_OP_ADD, x->base[k], index[k]);
   }
-  index[axis] = read_cell(q, q->last, x->rec.span);
+  index[axis] = early_exit_read_cell(q, q->last, x);
   outline_instance *y = writing(q, x, neo_load(m, t, index, x->rec.n_out, x->rec.span));
   y->base[axis] = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, t, axis), outline_number(o, 1));
   return y;
@@ -110,17 +74,30 @@ static outline_instance *fill_of(const early_exit *q, const outline_instance *x)
 /* ---- runs of the loop */
 
 /* In which run of the loop the tree's instances of it are: alive[.., 0] at the iteration of the
- * loops around; 0: there are none. `several`: they are in more than one. */
+ * loops around, or at the end of their iterations; 0: there are none. `several`: they are in more
+ * than one. */
 typedef struct {
   neo_expr run;
   bool several;
 } runs;
 
 static neo_expr run_of(const early_exit *q, const outline_instance *x) {
-  neo_expr at[OUTLINE_FOLDS];
-  for (uint32_t k = 0; k < q->n_loops; k++)
-    at[k] = k + 1 < q->n_loops ? early_exit_iteration(q, k, x) : outline_number(q->o, 0);
-  return neo_load(q->o->m, q->alive, at, q->n_loops, x->rec.span);
+  neo_expr at[OUTLINE_AXES];
+  uint32_t rank = neo_tensor_rank(q->o->m, q->alive);
+  for (uint32_t k = 0; k < rank; k++) {
+    const outline_around *all = k + 1 < q->n_loops ? outline_range_in(q->loop[k], x) : NULL;
+    at[k] = all                  ? all->hi
+            : k + 1 < q->n_loops ? early_exit_iteration(q, k, x)
+                                 : outline_number(q->o, 0);
+  }
+  return neo_load(q->o->m, q->alive, at, rank, x->rec.span);
+}
+
+/* Is the run another one in each iteration of the band? */
+static bool changes_in(const early_exit *q, neo_expr run, const neo_tree_band *band) {
+  const neo_module *m = q->o->m;
+  return early_exit_uses_index(m, run, band->index) ||
+         (band->rows.first.i && early_exit_uses_index(m, run, band->rows.end));
 }
 
 static runs runs_of(const early_exit *q, const neo_tree *t) {
@@ -133,18 +110,19 @@ static runs runs_of(const early_exit *q, const neo_tree *t) {
     all.several = all.several || one.several || (all.run.i && one.run.i && all.run.i != one.run.i);
     all.run = one.run.i ? one.run : all.run;
   }
-  all.several = all.several || (t->kind == NEO_TREE_BAND && all.run.i &&
-                                early_exit_uses_index(q->o->m, all.run, t->band.index));
+  all.several =
+      all.several || (t->kind == NEO_TREE_BAND && all.run.i && changes_in(q, all.run, &t->band));
   return all;
 }
 
-/* An instance of the definition in the tree, in this run. */
+/* An instance of the definition, or of any one in the loop, in the tree, in this run. */
 static const outline_instance *instance_in(const early_exit *q, const neo_tree *t, neo_def d,
                                            neo_expr run) {
   const outline_instance *x = NULL;
   if (t->kind == NEO_TREE_LEAF) {
     x = outline_at(q->o, t);
-    return x->def.i == d.i && !x->added && run_of(q, x).i == run.i ? x : NULL;
+    bool is = d.i ? x->def.i == d.i : outline_member(early_exit_loop(q), x->def) != NULL;
+    return is && !x->added && run_of(q, x).i == run.i ? x : NULL;
   }
   for (size_t k = 0; k < t->children.n && !x; k++)
     x = instance_in(q, t->children.at[k], d, run);
@@ -154,11 +132,17 @@ static const outline_instance *instance_in(const early_exit *q, const neo_tree *
 /* Adds the writes before the run, which is in `t`. */
 static void add_fill(const early_exit *q, neo_trees *to, const neo_tree *t, neo_expr run) {
   const outline_instance *x = q->fills ? instance_in(q, t, q->maker, run) : NULL;
+  const outline_instance *first = q->most.i ? instance_in(q, t, (neo_def){0}, run) : NULL;
   neo_trees in = {0};
-  if (!x)
-    return;
-  outline_push(q->o, &in, fill_of(q, x));
-  NEO_PUSH(q->o->a, to, neo_tree_guard(q->o->a, neo_const_bool(q->o->m, true), in.at[0]));
+  if (x)
+    outline_push(q->o, &in, fill_of(q, x));
+  if (first && early_exit_is_batch(q, first)) {
+    outline_push(q->o, &in, early_exit_most_of(q, first, early_exit_counts(q)));
+    outline_push(q->o, &in, early_exit_all_of(q, first));
+  }
+  neo_expr always = neo_const_bool(q->o->m, true);
+  if (in.n)
+    NEO_PUSH(q->o->a, to, neo_tree_guard(q->o->a, always, neo_tree_sequence(q->o->a, &in)));
 }
 
 /* Adds the writes after the run, which is in `t`. */

@@ -38,17 +38,21 @@ static bool may_skip(early_exit *q, const neo_order_member *x) {
   return true;
 }
 
-/* Is every instance of what the loop makes in one iteration of it? */
-static bool is_in_iterations(const early_exit *q, const neo_tree *t) {
+/* Is every instance of what the loop makes in one iteration of it, and of loops around in one, or in those of a batch? */
+static bool is_in_iterations(early_exit *q, const neo_tree *t) {
   bool is = true;
   neo_expr at;
   for (size_t k = 0; k < t->children.n && is; k++)
     is = is_in_iterations(q, t->children.at[k]);
   if (t->kind != NEO_TREE_LEAF || !outline_member(early_exit_loop(q), outline_at(q->o, t)->def))
     return is;
+  const outline_instance *x = outline_at(q->o, t);
+  bool batch = early_exit_is_batch(q, x);
   for (uint32_t k = 0; k < q->n_loops && is; k++)
-    is = outline_iteration_of(q->o, q->loop[k], outline_at(q->o, t), &at);
-  return is;
+    is = outline_iteration_of(q->o, q->loop[k], x, &at) ||
+         (k + 1 < q->n_loops && outline_range_in(q->loop[k], x));
+  q->batches = q->batches || batch;
+  return is && (!batch || (!x->when.i && (x->def.i != q->maker.i || early_exit_has_batch(q, x))));
 }
 
 /* ---- definitions that run in all iterations */
@@ -153,6 +157,7 @@ bool early_exit_find_skipped(early_exit *q, const neo_tree *t) {
   const neo_order_step *loop = early_exit_loop(q);
   neo_facts none = {0};
   int64_t lo, most;
+  q->batches = false;
   bool may = early_exit_find_condition(q) && is_in_iterations(q, t);
   for (uint32_t k = 0; k < loop->n_members && may; k++)
     may = loop->member[k].delay == loop->member[0].delay;

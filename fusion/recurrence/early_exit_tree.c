@@ -21,8 +21,9 @@ bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
 
 neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x) {
   neo_expr at = {0};
-  (void)outline_iteration_of(q->o, q->loop[level], x, &at);
-  return at;
+  return outline_iteration_of(q->o, q->loop[level], x, &at)
+             ? at
+             : outline_range_in(q->loop[level], x)->lo;
 }
 
 neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
@@ -31,42 +32,51 @@ neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
   return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
 }
 
-/* The cell of iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else -1. */
-static neo_expr cell_before(const early_exit *q, neo_expr *at) {
+/* The cell of t for iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else
+ * -1. */
+static neo_expr cell_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr *at,
+                            int64_t n) {
   const outliner *o = q->o;
   neo_module *m = o->m;
-  uint32_t axis = early_exit_axis(q);
   neo_expr none = outline_number(o, -1), zero = outline_number(o, 0);
-  neo_expr end = neo_tensor_extent(m, q->alive, axis), left;
+  neo_expr end = neo_tensor_extent(m, q->alive, early_exit_axis(q)), left;
   if (early_exit_loop(q)->down)
-    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at[axis]),
-                   outline_number(o, q->n + 1));
+    left = neo_op2(m, NEO_OP_SUB, neo_op2(m, NEO_OP_SUB, end, at[axis]), outline_number(o, n + 1));
   else
-    left = at[axis] = neo_op2(m, NEO_OP_SUB, at[axis], outline_number(o, q->n));
+    left = at[axis] = neo_op2(m, NEO_OP_SUB, at[axis], outline_number(o, n));
   int64_t x;
-  neo_expr e = outline_cell(o, q->alive, axis, at);
+  neo_expr e = outline_cell(o, t, axis, at);
   if (outline_distance(o, left, zero, &x))
     return x < 0 ? none : e;
   return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, left), e, none);
 }
 
-static neo_tensor cells_of(const early_exit *q) {
-  neo_tensor cells = q->o->storage[q->alive.i].tensor;
-  return cells.i ? cells : q->alive;
+static neo_expr any_before(const early_exit *q, const outline_instance *x, int64_t back) {
+  neo_expr at[OUTLINE_AXES] = {{0}};
+  uint32_t axis = outline_member(early_exit_loop(q), q->shape)->axis;
+  at[axis] = early_exit_position(q, q->n_loops - 1, q->shape, x);
+  return early_exit_ask_cell(q, q->any, cell_before(q, q->any, axis, at, back), x->rec.span);
 }
 
-/* (alive[.., r - n] else true), where it lies in memory; r: the iteration that x is in. Of a loop
- * that runs down alive[.., r], but for the first n iterations. */
-static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
+/* (alive[.., r - back] else true), or of a batch any[r - back], in memory, where r is the iteration of x. Of a loop that runs
+ * down alive[.., r], but for the first `back` iterations. */
+static neo_expr ran_before(const early_exit *q, const outline_instance *x, int64_t back) {
   neo_module *m = q->o->m;
-  neo_expr at[OUTLINE_FOLDS], index[OUTLINE_FOLDS];
+  neo_expr at[OUTLINE_FOLDS], index[OUTLINE_FOLDS], always = neo_const_bool(m, true);
+  if (early_exit_is_batch(q, x))
+    return any_before(q, x, back);
   for (uint32_t k = 0; k < q->n_loops; k++)
     at[q->axis[k]] = early_exit_position(q, k, q->maker.i ? q->maker : x->def, x);
   for (uint32_t k = 0; k + 1 < q->n_loops; k++)
     index[q->axis[k]] = outline_cell(q->o, q->alive, q->axis[k], at);
-  index[early_exit_axis(q)] = cell_before(q, at);
-  neo_expr always = neo_const_bool(m, true);
-  return neo_load_else(m, cells_of(q), index, q->n_loops, always, x->rec.span);
+  index[early_exit_axis(q)] = cell_before(q, q->alive, early_exit_axis(q), at, back);
+  return neo_load_else(m, outline_memory_of(q->o, q->alive), index, q->n_loops, always,
+                       x->rec.span);
+}
+
+/* As it is asked where dead iterations are skipped. */
+static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
+  return ran_before(q, x, q->n);
 }
 
 /* Does it always hold, since there is no earlier iteration? */
@@ -80,40 +90,21 @@ static bool holds_always(const neo_module *m, neo_expr condition) {
 
 /* ---- guards */
 
-static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_tree *t) {
-  return holds_always(q->o->m, condition) ? t : neo_tree_guard(q->o->a, condition, t);
-}
-
 /* Is it a guard with a condition of this loop? */
 static bool is_guard(const early_exit *q, const neo_tree *t) {
   const neo_node *n = t && t->kind == NEO_TREE_GUARD ? neo_expr_node(q->o->m, t->condition) : NULL;
-  return n && n->op == NEO_OP_LOAD_ELSE && n->attr == cells_of(q).i;
-}
-
-/* The number of the last iteration that ran is noted behind its condition. */
-static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
-  const outline_instance *x = outline_at(q->o, t);
-  neo_trees out = {0}, last = {0};
-  if (!outline_member(early_exit_loop(q), x->def))
-    return t;
-  neo_expr c = runs_where(q, x);
-  NEO_PUSH(q->o->a, &out, q->skipped[x->def.i] ? under(q, c, t) : t);
-  if (q->last.i && x->def.i == q->maker.i && !x->added) {
-    outline_push(q->o, &last, early_exit_last_of(q, x));
-    NEO_PUSH(q->o->a, &out, under(q, c, last.at[0]));
-  }
-  return neo_tree_sequence(q->o->a, &out);
+  return n && n->op == NEO_OP_LOAD_ELSE &&
+         (n->attr == outline_memory_of(q->o, q->alive).i ||
+          (q->any.i && n->attr == outline_memory_of(q->o, q->any).i));
 }
 
 /* Joins neighbours with the same condition under one guard, which is read before any of them
  * runs. */
-static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
+static const neo_tree *joined(const early_exit *q, const neo_trees *all) {
   neo_arena *a = q->o->a;
-  neo_trees all = {0}, out = {0}, run = {0};
+  neo_trees out = {0}, run = {0};
   neo_expr condition = {0};
-  for (size_t k = 0; k < t->children.n; k++)
-    NEO_PUSH(a, &all, early_exit_guarded(q, t->children.at[k]));
-  const neo_tree *flat = neo_tree_sequence(a, &all);
+  const neo_tree *flat = neo_tree_sequence(a, all);
   if (flat->kind != NEO_TREE_SEQUENCE)
     return flat;
   for (size_t k = 0; k <= flat->children.n; k++) {
@@ -133,10 +124,59 @@ static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) 
   return neo_tree_sequence(a, &out);
 }
 
+/* The tree in dead iterations that run: without what nobody needs there. */
+static const neo_tree *needed_alone(const early_exit *q, const neo_tree *t) {
+  neo_arena *a = q->o->a;
+  neo_trees in = {0};
+  for (size_t k = 0; k < t->children.n; k++)
+    NEO_PUSH(a, &in, needed_alone(q, t->children.at[k]));
+  if (t->kind == NEO_TREE_SEQUENCE)
+    return joined(q, &in);
+  if (t->kind == NEO_TREE_BAND)
+    return neo_tree_of_band(a, t->band, in.at[0]);
+  if (t->kind == NEO_TREE_GUARD)
+    return neo_tree_guard(a, t->condition, in.at[0]);
+  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(q->o, t) : NULL;
+  bool needed = !x || !q->unneeded || !q->unneeded[x->def.i];
+  return needed ? t : neo_tree_guard(a, ran_before(q, x, 0), t);
+}
+
+static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_tree *t) {
+  return holds_always(q->o->m, condition) ? needed_alone(q, t)
+                                          : neo_tree_guard(q->o->a, condition, t);
+}
+
+/* What cells say of an iteration is written behind its condition; the number of the last one that ran
+ * only if it runs. */
+static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
+  const outline_instance *x = outline_at(q->o, t);
+  neo_trees in = {0}, last = {0};
+  if (!outline_member(early_exit_loop(q), x->def))
+    return t;
+  neo_expr c = runs_where(q, x), at = early_exit_position(q, q->n_loops - 1, q->shape, x);
+  bool skipped = q->skipped[x->def.i], own = x->def.i == q->shape.i && !x->added;
+  NEO_PUSH(q->o->a, &in, t);
+  if (own && q->any.i && !early_exit_loop(q)->down && early_exit_is_batch(q, x))
+    outline_push(q->o, &in, early_exit_any_of(q, x));
+  if (own && q->last.i)
+    outline_push(q->o, skipped ? &in : &last, early_exit_in_cell(q, x, q->last, at));
+  if (skipped)
+    return under(q, c, neo_tree_sequence(q->o->a, &in));
+  for (size_t k = 0; k < last.n; k++)
+    NEO_PUSH(q->o->a, &in, under(q, c, last.at[k]));
+  return neo_tree_sequence(q->o->a, &in);
+}
+
+static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {
+  neo_trees all = {0};
+  for (size_t k = 0; k < t->children.n; k++)
+    NEO_PUSH(q->o->a, &all, early_exit_guarded(q, t->children.at[k]));
+  return joined(q, &all);
+}
+
 /* ---- loops that begin late */
 
-/* The trip counts, if the group reads them: they are in memory before it. */
-static neo_tensor counts_of(const early_exit *q) {
+neo_tensor early_exit_counts(const early_exit *q) {
   const outliner *o = q->o;
   neo_tensor rounds = neo_trip_count(o->m, q->alive, early_exit_axis(q)), *in;
   bool there = false;
@@ -175,8 +215,10 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   const outliner *o = q->o;
   neo_module *m = o->m;
   const outline_instance *x = any_instance(q, guard);
-  neo_tensor rounds = counts_of(q);
-  neo_expr index[OUTLINE_FOLDS], c = rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
+  neo_tensor rounds = early_exit_counts(q);
+  bool batch = early_exit_is_batch(q, x);
+  neo_expr index[OUTLINE_FOLDS];
+  neo_expr c = batch || rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
   neo_tree_band first = t->band, rest = t->band;
   int64_t always, all;
   neo_trees both = {0};
@@ -187,13 +229,14 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
   if (!outline_distance(o, first.hi, first.lo, &always) ||
       (always > 0 && (!outline_distance(o, first.hi, rest.lo, &all) || all <= always)))
     return NULL;
-  for (uint32_t k = 0; k + 1 < q->n_loops; k++)
+  for (uint32_t k = 0; k + 1 < q->n_loops && !batch; k++)
     index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = early_exit_position(q, k, x->def, x);
-  neo_expr ran = neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
+  neo_expr ran = batch ? early_exit_ask_cell(q, q->most, (neo_expr){0}, x->rec.span)
+                       : neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
   rest.bound = neo_op2(m, NEO_OP_SUB, neo_cast(m, NEO_I64_T, ran), c);
   if (always > 0) {
     rest.hi = first.lo;
-    NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, first, guard->children.at[0]));
+    NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, first, needed_alone(q, guard->children.at[0])));
   }
   NEO_PUSH(o->a, &both, neo_tree_of_band(o->a, rest, guard));
   return neo_tree_sequence(o->a, &both);

@@ -184,12 +184,27 @@ static bool is_at_all(const fold_look *l, uint32_t first, uint32_t level) {
   return is;
 }
 
+/* Is the read of an element of the reader's own iteration of loop `level`? Each element of a range of iterations at once has
+ * its own. */
+static bool is_of_iteration(const fold_look *l, uint32_t level, neo_expr read) {
+  const outliner *o = l->o;
+  const neo_order_member *own = outline_member(l->loop[level], l->x->def), *made = l->made[level];
+  distance d;
+  int64_t apart;
+  if (distance_of(l, level, level, read, &d))
+    return d.most == 0;
+  if (!own || !outline_range_in(l->loop[level], l->x))
+    return false;
+  neo_expr at = outline_position(o, l->x, own->axis);
+  return outline_distance(o, at, neo_expr_arg(o->m, read, made->axis), &apart) &&
+         apart + own->delay == made->delay;
+}
+
 /* Is the read of an element of the same iterations of all loops around those asked about, and does the reader run in these? */
 static bool is_in_loop(const fold_look *l, neo_expr read) {
-  distance d;
   bool is = is_at_all(l, l->first, l->level);
   for (uint32_t k = 0; k < l->first && is; k++)
-    is = distance_of(l, k, k, read, &d) && d.most == 0;
+    is = is_of_iteration(l, k, read);
   return is;
 }
 
@@ -228,7 +243,7 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = level_distance(l, read, &d);
   else if (in)
     l->good = distance_of(l, l->first, l->level, read, &d);
-  else if (l->x->iterations == 0 || l->x->iterations == 1)
+  else if (l->first || l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
     l->good = !l->level && !l->after; /* all that was computed before is there */
@@ -243,9 +258,13 @@ static void look_made(fold_look *l, bool outermost) {
   const outline_instance *x = l->x;
   uint32_t axis = l->made[0]->axis;
   int64_t first;
+  neo_expr at;
+  bool one = is_at_all(l, l->first, l->level);
+  for (uint32_t k = 0; k < l->first && one; k++)
+    one = is_at(l, k, &at) || outline_range_in(l->loop[k], x);
   if (l->by_level) {
     l->good = x->level.first.i && x->base[axis].i;
-  } else if (!is_at_all(l, 0, l->level)) {
+  } else if (!one) {
     bool from_start = neo_expr_is_int(l->o->m, x->base[axis], &first) && first >= 0;
     l->good = !l->level && x->iterations > 1 && from_start && !l->loop[0]->down && !l->after;
     need(l, from_start ? first + x->iterations : 0, from_start ? first + x->iterations : 0);
@@ -316,8 +335,8 @@ static bool may_end_early(const fold_look *l, uint32_t level) {
 static bool may_join(const fold_look *l, uint32_t first, uint32_t last) {
   bool may = true;
   for (uint32_t k = first + 1; k <= last && may; k++)
-    may = l->loop[k]->down == l->loop[first]->down && !l->made[k]->delay &&
-          !may_end_early(l, k - 1);
+    may =
+        l->loop[k]->down == l->loop[first]->down && !l->made[k]->delay && !may_end_early(l, k - 1);
   return may;
 }
 
@@ -352,16 +371,15 @@ static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out)
     add_fold(l, 0, l->o->hoist_block, out);
     return;
   }
-  if (find_slices(l, tree, 0, 0, true) && l->n_apart == 2) {
+  bool by_level = find_slices(l, tree, 0, 0, true) && l->n_apart == 2;
+  if (by_level)
     out->fold[out->n_folds++] =
         (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0], false};
-    return;
-  }
-  for (uint32_t k = l->n_loops; k-- > 0;) {
+  for (uint32_t k = l->n_loops; k-- > by_level;) {
     n[k] = find_slices(l, tree, k, k, false) ? slices(l, !inner) : 0;
     inner = inner || (n[k] && n[k] < most_along(l, k));
   }
-  for (uint32_t k = 0, last; k < l->n_loops; k++) {
+  for (uint32_t k = by_level, last; k < l->n_loops; k++) {
     joined = find_joined(l, tree, k, n, &last);
     for (; joined && k < last; k++)
       out->fold[out->n_folds++] = (outline_fold){l->made[k]->axis, 1, l->loop[k], true};
@@ -416,8 +434,8 @@ static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
   if (neo_expr_node(l->reader.o->m, read)->attr != l->reader.tensor.i)
     return;
   l->reads = true;
-  l->is = l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) ||
-          d.most + l->later >= l->n;
+  l->is =
+      l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) || d.most + l->later >= l->n;
 }
 
 /* The iterations of the examined loops from p to x; false: not a constant. */

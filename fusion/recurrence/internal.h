@@ -29,6 +29,14 @@ typedef struct {
   neo_expr number, begin, end; /* over sizes; its rows are begin .. end - 1 */
 } outline_level;
 
+typedef struct
+{ /* a loop around the point at hand, or, without an index, a range of its iterations at once */
+  const neo_order_step *order;
+  neo_expr index, lo, hi;
+  neo_tensor blocks; /* the range is a block of it; 0: of none */
+  bool first, later; /* it is the first one, or another; neither: it may be any */
+} outline_around;
+
 /* A definition, or a part of it, at the point of the loops around: an axis is at `base`, or runs over
  * `extent` positions from there. */
 typedef struct {
@@ -42,6 +50,8 @@ typedef struct {
   neo_expr iteration; /* iteration of its outermost loop; */
   /* At most so many of them at once, from there on; 0: it is in none; -1: a number that is not known here. */
   int64_t iterations;
+  const outline_around *around; /* the loops around, the outermost first */
+  uint32_t n_around;
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* elements outside of the selects of `rec` are not read */
@@ -58,14 +68,6 @@ typedef struct {     /* iterations of a loop, or positions along an axis */
   neo_expr base;     /* origin of the band's index; 0: the index is the iteration */
   neo_expr from, to; /* cuts, not limited to the range; 0: none */
 } outline_range;
-
-typedef struct
-{ /* a loop around the point at hand, or, without an index, a range of its iterations at once */
-  const neo_order_step *order;
-  neo_expr index, lo, hi;
-  neo_tensor blocks; /* the range is a block of it; 0: of none */
-  bool first, later; /* it is the first one, or another; neither: it may be any */
-} outline_around;
 
 typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
@@ -279,6 +281,14 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 /* The iteration of the loop that the instance is in; false: none, or several. */
 bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                           neo_expr *at);
+/* The iterations of the loop that the instance has at once; null: it is in one, or in none. */
+static inline const outline_around *outline_range_in(const neo_order_step *loop,
+                                                     const outline_instance *x) {
+  for (uint32_t k = 0; k < x->n_around; k++)
+    if (x->around[k].order == loop && !x->around[k].index.i)
+      return &x->around[k];
+  return NULL;
+}
 /* The last of the folds that count positions together with fold k. */
 static inline uint32_t outline_run_end(const outline_storage *r, uint32_t k) {
   while (r->fold[k].joined)

@@ -88,9 +88,13 @@ outline_instance *outline_instance_of(outliner *o, neo_def d) {
   outline_note_level(o, x);
   x->when = outline_guard(o, d);
   neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, o->assume.n + 1);
+  outline_around *around = NEO_NEW_ARRAY(o->a, outline_around, o->around.n + 1);
   for (size_t k = 0; k < o->assume.n; k++)
     assume[x->n_assume++] = o->assume.at[k];
+  for (size_t k = 0; k < o->around.n; k++)
+    around[x->n_around++] = o->around.at[k];
   x->assume = assume;
+  x->around = around;
   shift_axes(o, x);
   outline_shift(o, x);
   outline_note_needed(o, x);

@@ -201,7 +201,7 @@ enum neo_rt_step_op {
   NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
   NEO_RT_STEP_COPY, /* args[first] = args[first+1], `arg` = program of the number of bytes */
   NEO_RT_STEP_LOOP  /* run the next n steps in each iteration of loops[arg]; `first` is 0 except for
-                      BLOCKS and ASKS */
+                      BLOCKS, ASKS and ENDS */
 };
 /* flags */
 enum {
@@ -217,7 +217,9 @@ enum {
   NEO_RT_STEP_WIDE = 16,
   NEO_RT_STEP_SERIAL = 32,
   /* The loop ends if an element of args[first], a tensor of bools, is false. */
-  NEO_RT_STEP_ASKS = 64
+  NEO_RT_STEP_ASKS = 64,
+  /* Iterations from an element of args[first] on, a tensor of i32 or i64, do not run. */
+  NEO_RT_STEP_ENDS = 128
 };
 typedef struct {
   uint8_t op;
@@ -233,7 +235,8 @@ typedef struct {
  * first one. The index is a size that the caller does not give: kernels, and programs of steps
  * inside of the loop, read its value in the present iteration. A loop without an index is a
  * condition: lo is 0, hi 0 or 1. A loop that ASKS reads an element before each iteration, and ends
- * if it is false; only processors run such loops. */
+ * if it is false. One that ENDS reads an element before the first iteration. Only processors run
+ * such loops. */
 typedef struct {
   int32_t index; /* number of a size; -1: none */
   int32_t lo, hi;
@@ -242,8 +245,8 @@ typedef struct {
    * t[b + 1] - 1 of a tensor t of i32, which become the sizes begin and end; an iteration without
    * rows is skipped. */
   int32_t begin, end;
-  int32_t element; /* for a loop that ASKS: program of the element's number; if it is negative, the
-                      iteration runs */
+  int32_t element; /* for a loop that ASKS or ENDS: program of the element's number; if it is
+                      negative, the iteration runs */
 } neo_rt_loop;
 
 /* A call-invariant value, which a step writes to CACHED memory: it follows from parameters, states

@@ -146,7 +146,7 @@ static bool loop_ok(const neo_rt_model *m, const neo_rt_step *s, int32_t i) {
   if (ok && s->flags & NEO_RT_STEP_BLOCKS)
     ok = l->index >= 0 && l->begin > l->index && l->begin < m->n_sizes && l->end > l->index &&
          l->end < m->n_sizes;
-  if (ok && s->flags & NEO_RT_STEP_ASKS)
+  if (ok && s->flags & (NEO_RT_STEP_ASKS | NEO_RT_STEP_ENDS))
     ok = !(s->flags & NEO_RT_STEP_BLOCKS) && !m->device && program_formed(m, l->element);
   for (int32_t k = i + 1; ok && k <= i + s->n; k++) /* inner loops end within it */
     ok = m->steps[k].op != NEO_RT_STEP_LOOP || k + m->steps[k].n <= i + s->n;

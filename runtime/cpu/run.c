@@ -172,6 +172,22 @@ static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int
   return true;
 }
 
+/* Where a loop ends whose end is an element. */
+static int64_t end_of(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
+  const neo_rt_ctx *c = w->r->ctx;
+  const neo_rt_model *m = c->model;
+  if (!(s->flags & NEO_RT_STEP_ENDS) || lo >= hi)
+    return hi;
+  int64_t at = neo_rt_eval(m, m->loops[s->arg].element, w->sizes);
+  if (w->n > 1 && w->begun)
+    neo_rti_pool_barrier(w->r->cpu->pool, w->worker);
+  w->small = false;
+  int64_t end = m->bufs[m->args[s->first]].type == NEO_RT_I32
+                    ? ((const int32_t *)c->ptr[s->first])[at]
+                    : ((const int64_t *)c->ptr[s->first])[at];
+  return end < lo ? lo : end < hi ? end : hi;
+}
+
 /* Runs a loop. All workers execute all iterations; the barriers are those of its steps. */
 static void run_loop(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
@@ -181,7 +197,7 @@ static void run_loop(walker *w, int32_t i) {
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
   if (rows && w->begun && w->n > 1)
     neo_rti_pool_barrier(w->r->cpu->pool, w->worker); /* an earlier step wrote them */
-  int64_t end = hi = rows && lo < hi ? neo_rti_blocks_end(rows, lo, hi) : hi;
+  int64_t end = hi = rows && lo < hi ? neo_rti_blocks_end(rows, lo, hi) : end_of(w, s, lo, hi);
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL))
     hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;

@@ -57,6 +57,13 @@ static int32_t tells(const neo_rt_args *a) {
   return 0;
 }
 
+/* Says that the loop of an iteration has as many as came before it. */
+static int32_t counts(const neo_rt_args *a) {
+  note(5, a);
+  *(int32_t *)a->buf[0] = (int32_t)a->size[SIZE_OUTER];
+  return 0;
+}
+
 enum { P1 = 0, P_T = 3, P_OUTER = 6, P0 = 9, P_WIDE = 12, P_IS_2 = 15, P_BEFORE = 27 };
 static const int64_t programs[] = {
     NEO_RT_OP_CONST, 1, NEO_RT_OP_END, NEO_RT_OP_SIZE, SIZE_T, NEO_RT_OP_END, NEO_RT_OP_SIZE,
@@ -68,31 +75,37 @@ static const int64_t programs[] = {
     /* inner - 1 */
     NEO_RT_OP_SIZE, SIZE_INNER, NEO_RT_OP_CONST, 1, NEO_RT_OP_SUB, NEO_RT_OP_END};
 static const neo_rt_size sizes[] = {{"T", 0, 4}, {"round:0", 0, 3}, {"round:1", 0, 3}};
-static const neo_rt_kernel kernels[] = {{.name = "small", .fn = small, .units = P1},
-                                        {.name = "other", .fn = other, .units = P1},
-                                        {.name = "wide", .fn = wide, .units = P_WIDE},
-                                        {.name = "after", .fn = after_wide, .units = P1},
-                                        {.name = "tells", .fn = tells, .units = P1}};
-static const neo_rt_buf bufs[] = {{NEO_RT_MEM_FRAME, NEO_RT_BOOL, 0, 64, 0, 0, 0}};
-static const int32_t args[] = {0};
+static const neo_rt_kernel kernels[] = {
+    {.name = "small", .fn = small, .units = P1},   {.name = "other", .fn = other, .units = P1},
+    {.name = "wide", .fn = wide, .units = P_WIDE}, {.name = "after", .fn = after_wide, .units = P1},
+    {.name = "tells", .fn = tells, .units = P1},   {.name = "counts", .fn = counts, .units = P1}};
+static const neo_rt_buf bufs[] = {{NEO_RT_MEM_FRAME, NEO_RT_BOOL, 0, 64, 0, 0, 0},
+                                  {NEO_RT_MEM_FRAME, NEO_RT_I32, 64, 64, 0, 0, 0}};
+static const int32_t args[] = {0, 1};
 static const neo_rt_loop loops[] = {{SIZE_OUTER, P0, P_T, 0, -1, -1, 0},
                                     {SIZE_INNER, P0, P_OUTER, 1, -1, -1, 0},
                                     {-1, P0, P_IS_2, 0, -1, -1, 0},
-                                    {SIZE_INNER, P0, P_T, 0, -1, -1, P_BEFORE}};
+                                    {SIZE_INNER, P0, P_T, 0, -1, -1, P_BEFORE},
+                                    {SIZE_INNER, P0, P_T, 1, -1, -1, P0}};
 #define RUN(kernel) \
   { NEO_RT_STEP_RUN, 0, 0, kernel, 0, 0, 0 }
 #define LOOP(loop, n) \
   { NEO_RT_STEP_LOOP, 0, 0, loop, 0, n, 0 }
 #define ASKS(loop, n) \
   { NEO_RT_STEP_LOOP, NEO_RT_STEP_ASKS, 0, loop, 0, n, 0 }
+#define ENDS(loop, n) \
+  { NEO_RT_STEP_LOOP, NEO_RT_STEP_ENDS, 0, loop, 1, n, 0 }
+#define COUNTS \
+  { NEO_RT_STEP_RUN, 0, 1, 5, 1, 1, 0 }
 #define TELLS \
   { NEO_RT_STEP_RUN, 0, 1, 4, 0, 1, 0 }
 static const neo_rt_step steps[] = {
     LOOP(0, 3), RUN(0),     LOOP(1, 1), RUN(1),  /* 0: nested: the inner one runs down */
     LOOP(0, 2), LOOP(2, 1), RUN(0),     RUN(1),  /* 4: a condition, and a step behind the loop */
     LOOP(0, 2), RUN(2),     RUN(3),              /* 8: workers meet */
-    LOOP(0, 3), ASKS(3, 1), TELLS,      RUN(0)}; /* 11: an inner loop that ends early */
-enum { INIT, NESTED, CONDITION, MEET, EARLY, N_ENTRIES };
+    LOOP(0, 3), ASKS(3, 1), TELLS,      RUN(0),  /* 11: an inner loop that ends early */
+    LOOP(0, 3), COUNTS,     ENDS(4, 1), RUN(0)}; /* 15: one that begins late */
+enum { INIT, NESTED, CONDITION, MEET, EARLY, LATE, N_ENTRIES };
 static const int32_t entry_sizes[] = {SIZE_T};
 #define ENTRY(text, first, n) \
   { .name = text, .kind = NEO_RT_ENTRY_FORWARD, .first_step = first, .n_steps = n, .n_sizes = 1 }
@@ -106,7 +119,14 @@ static const neo_rt_entry entries[] = {[INIT] = {.name = "init", .kind = NEO_RT_
                                                   .n_steps = 4,
                                                   .n_sizes = 1,
                                                   .frame_bytes = 64,
-                                                  .lower_bound_bytes = 64}};
+                                                  .lower_bound_bytes = 64},
+                                       [LATE] = {.name = "late",
+                                                 .kind = NEO_RT_ENTRY_FORWARD,
+                                                 .first_step = 15,
+                                                 .n_steps = 4,
+                                                 .n_sizes = 1,
+                                                 .frame_bytes = 128,
+                                                 .lower_bound_bytes = 128}};
 static const neo_rt_model model = {.abi = NEO_RT_ABI,
                                    .name = "loops",
                                    .prefix = "loops",
@@ -114,20 +134,20 @@ static const neo_rt_model model = {.abi = NEO_RT_ABI,
                                    .target = "test",
                                    .features = "",
                                    .n_sizes = N_SIZES,
-                                   .n_bufs = 1,
-                                   .n_kernels = 5,
+                                   .n_bufs = 2,
+                                   .n_kernels = 6,
                                    .n_steps = sizeof steps / sizeof *steps,
                                    .n_entries = N_ENTRIES,
                                    .sizes = sizes,
                                    .bufs = bufs,
                                    .args = args,
-                                   .frame_bytes = 64,
+                                   .frame_bytes = 128,
                                    .kernels = kernels,
                                    .steps = steps,
                                    .entries = entries,
                                    .entry_sizes = entry_sizes,
                                    .programs = programs,
-                                   .n_loops = 4,
+                                   .n_loops = 5,
                                    .loops = loops};
 
 static void call(int32_t entry, int64_t rounds, int32_t threads) {
@@ -194,6 +214,16 @@ static void a_loop_that_asks_ends_where_the_element_is_false(void **state) {
   }
 }
 
+static void a_loop_that_ends_at_an_element_runs_the_iterations_before_it(void **state) {
+  (void)state;
+  static const event want[] = {{5, 0, -1}, {5, 1, -1}, {0, 1, 0}, {5, 2, -1}, {0, 2, 1},
+                               {0, 2, 0},  {5, 3, -1}, {0, 3, 2}, {0, 3, 1},  {0, 3, 0}};
+  for (int32_t threads = 1; threads <= 2; threads++) {
+    call(LATE, 4, threads);
+    expect(want, 10);
+  }
+}
+
 /* Copies the model with one step, or one loop, replaced: it must be refused. */
 static void refused(int step, neo_rt_step s, int loop, neo_rt_loop l) {
   neo_rt_step other_steps[sizeof steps / sizeof *steps];
@@ -215,7 +245,7 @@ static void refused(int step, neo_rt_step s, int loop, neo_rt_loop l) {
 static void a_model_with_a_malformed_loop_is_refused(void **state) {
   (void)state;
   static const neo_rt_step too_long = LOOP(0, 40), beyond_entry = LOOP(0, 4),
-                           beyond_outer = LOOP(1, 2), no_loop = LOOP(4, 1);
+                           beyond_outer = LOOP(1, 2), no_loop = LOOP(5, 1);
   static const neo_rt_loop no_size = {N_SIZES, P0, P_T, 0, -1, -1, 0},
                            no_program = {SIZE_OUTER, -1, P_T, 0, -1, -1, 0},
                            no_element = {SIZE_INNER, P0, P_T, 0, -1, -1, -1};
@@ -226,6 +256,7 @@ static void a_model_with_a_malformed_loop_is_refused(void **state) {
   refused(-1, no_loop, 0, no_size);
   refused(-1, no_loop, 0, no_program);
   refused(-1, no_loop, 3, no_element);
+  refused(-1, no_loop, 4, no_element);
 }
 
 static void indices_of_loops_are_not_described_as_sizes(void **state) {
@@ -242,6 +273,7 @@ int main(void) {
       cmocka_unit_test(a_loop_of_no_rounds_runs_nothing),
       cmocka_unit_test(steps_under_a_condition_run_where_it_holds),
       cmocka_unit_test(a_loop_that_asks_ends_where_the_element_is_false),
+      cmocka_unit_test(a_loop_that_ends_at_an_element_runs_the_iterations_before_it),
       cmocka_unit_test(workers_meet_between_the_steps_of_a_round),
       cmocka_unit_test(a_model_with_a_malformed_loop_is_refused),
       cmocka_unit_test(indices_of_loops_are_not_described_as_sizes)};

@@ -183,6 +183,20 @@ static neo_status ask(neo_plan_run *x, const neo_rt_step *s, bool *more) {
   return NEO_INTERNAL;
 }
 
+/* Where a loop ends that ends at an element. */
+static neo_status end_of(neo_plan_run *x, const neo_rt_step *s, int64_t lo, int64_t *hi) {
+  int64_t shift, at = neo_rt_eval(&x->model, x->model.loops[s->arg].element, x->size);
+  const neo_plan_region *r = neo_plan_region_of(&x->memory, x->model.args[s->first], &shift);
+  at += shift;
+  bool there = at >= 0 && at < r->n && r->cell[at].time;
+  if (there && r->at[at].i < *hi)
+    *hi = r->at[at].i > lo ? r->at[at].i : lo;
+  if (there)
+    return NEO_OK;
+  neo_str_addf(x->why, "a loop ends at element %lld, which nothing has written", (long long)at);
+  return NEO_INTERNAL;
+}
+
 static neo_status run_iteration(neo_plan_run *x, int32_t step, const neo_plan_region *rows,
                                 int64_t at, int64_t end, bool *more) {
   const neo_rt_step *s = &x->model.steps[step];
@@ -217,7 +231,9 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
       !blocks_wide_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
   bool more = true;
-  neo_status status = serial && lo <= hi ? run_iteration(x, step, rows, hi, end, &more) : NEO_OK;
+  neo_status status = s->flags & NEO_RT_STEP_ENDS && lo < hi ? end_of(x, s, lo, &hi) : NEO_OK;
+  if (serial && lo <= hi)
+    status = run_iteration(x, step, rows, hi, end, &more);
   for (int64_t k = lo; k < hi && !serial && !status && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
     status = run_iteration(x, step, rows, at, at + 1, &more);

@@ -76,7 +76,7 @@ def show(title, columns, rows):
 def work(o, builder):
     memory = list(memory_rows(builder))
     show("1M elements", [f"R = {n}" for n in ITERATIONS], memory)
-    exits = [row for stem in ("early_exit", "early_exit_matrix")
+    exits = [row for stem in ("early_exit", "early_exit_matrix", "early_exit_vertices")
              for row in exit_rows(builder, stem, o.threads, o.rounds)]
     print()
     show("early exit", [f"limit {n}" for n in LIMITS], exits)
