@@ -85,6 +85,6 @@ typedef struct {
 } neo_code_bounds;
 /* Removes the entries that were used before `oldest`, then those not used for longest until the
  * rest is no larger than `most_bytes`, and temporaries of killed writers. *removed, *kept: numbers
- * of entries. NEO_IO: some entries may have been removed. */
+ * of entries. A failure may leave some entries removed. */
 neo_status neo_code_prune(neo_arena *a, const char *folder, const neo_code_bounds *bounds,
                           size_t *removed, size_t *kept) NEO_MUST_CHECK;

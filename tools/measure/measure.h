@@ -215,8 +215,8 @@ typedef struct {
   double sample_ns[2][MEASURE_MAX_SAMPLES]; /* times of the units that ran; [1]: the base's */
   char why[128];
 } measure_message;
-/* Measures a kernel (and `base`, which may be null) in a child process: reads from descriptor `in`,
- * answers to `out`, and exits. */
+/* Measures a kernel in a child process, against `base` in the modes that compare: reads from
+ * descriptor `in`, answers to `out`, and exits. */
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
