@@ -3,4 +3,4 @@
 #include "transform/transform.h"
 
 /* Runs neo_pass_winograd; with `always`, wherever it is possible at any cost. */
-neo_status neo_winograd(neo_module *m, bool always);
+neo_status neo_winograd(const neo_pass_context *pass, bool always);

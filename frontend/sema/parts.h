@@ -185,9 +185,6 @@ neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); 
 /* The frame's axes; the first n_axes get the range of their box. */
 void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_rec *axis);
 bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */
-/* The row-major number of the element, over all axes, each counted from its low. In an initial
- * value, which calls share, the ambient axes do not count. */
-neo_expr neo_frame_linear(neo_frame *f);
 neo_expr neo_rand_make(neo_frame *f); /* with a new site; 0 after a report */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
 const char *
@@ -322,7 +319,6 @@ neo_val neo_train_step(neo_inst *in);
 
 /* ---- references (lookup.c) */
 bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn); /* a call that gives tensors */
-bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v);  /* training, step, … */
 neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);
 const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e); /* for a call without a name */
 /* Reports a wrong number of subscripts (neo_check_count), or a tensor without subscripts. */

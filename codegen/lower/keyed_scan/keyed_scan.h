@@ -2,4 +2,4 @@
 #pragma once
 #include "codegen/lower/common/scope.h"
 
-void neo_lower_keyed_scan(lowering *l, neo_block *in);
+neo_lower_inside neo_lower_keyed_scan;
