@@ -466,9 +466,8 @@ static neo_grad_rec taken_together(neo_module *m, neo_arena *scratch, size_t k) 
   return all;
 }
 
-neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *prover = neo_prover_new(m);
+neo_status neo_pass_autodiff(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   bool good = true;
   for (uint32_t k = 1; k < m->defs.n; k++)
     m->defs.at[k].as_written = true;
@@ -477,11 +476,10 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
       continue;
     neo_arena scratch = neo_arena_scratch(m->arena);
     neo_grad_rec request = taken_together(m, &scratch, k);
-    good = (request.n_batch ? ad_batch(m, prover, &scratch, request)
-                            : ad_carry_out(m, prover, &scratch, request, NULL)) &&
+    good = (request.n_batch ? ad_batch(m, pass->p, &scratch, request)
+                            : ad_carry_out(m, pass->p, &scratch, request, NULL)) &&
            good;
     neo_arena_free(&scratch);
   }
-  neo_prover_free(prover);
   return good ? NEO_OK : NEO_INPUT;
 }

@@ -21,6 +21,5 @@
 #pragma once
 #include "ir/pass.h"
 
-/* Carries out all gradient requests of the module in order, filling the pieces of their outs.
- * Reports as passes do (ir/pass.h). */
-neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+/* Carries out all gradient requests of the module in order, filling the pieces of their outs. */
+neo_pass_fn neo_pass_autodiff;

@@ -21,9 +21,10 @@
 #include "autodiff/batch.h"
 #include "ir/clone.h"
 #include "ir/element.h"
+#include "ir/limits.h"
 #include "ir/out_map.h"
 
-enum { MAX_RANK = 16, MAX_AXES = 60 };
+enum { BATCH_AXES = NEO_DEF_AXES - 4 }; /* room for axes of the copies' readers */
 
 typedef struct { /* the tensor whose values a copy has */
   uint32_t of;
@@ -52,16 +53,16 @@ neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t) {
 /* A new tensor with the type and extents of t; lifted: with leading dimensions for the points. */
 static neo_tensor tensor_like(ad_batch_state *b, neo_tensor t, bool lifted) {
   neo_module *m = b->m;
-  uint32_t extent[2 * MAX_RANK], n = 0;
+  uint32_t extent[2 * NEO_TENSOR_RANK], n = 0;
   neo_tensor_rec r = *neo_tensor_at(m, t);
   for (uint32_t k = 0; lifted && k < b->n; k++)
     extent[n++] = ad_batch_extent(b, k).i;
   for (uint32_t k = 0; k < r.extent.n; k++)
     extent[n++] = neo_list_at(m, r.extent, k);
-  if (n > MAX_RANK) {
-    neo_diag(m->diags, b->request.span, NEO_D_RANK_TOO_LARGE, (int)n, MAX_RANK);
+  if (n > NEO_TENSOR_RANK) {
+    neo_diag(m->diags, b->request.span, NEO_D_RANK_TOO_LARGE, (int)n, NEO_TENSOR_RANK);
     b->failed = true;
-    n = MAX_RANK;
+    n = NEO_TENSOR_RANK;
   }
   if (r.role != NEO_ROLE_COTANGENT)
     r.role = NEO_ROLE_TEMP;
@@ -89,7 +90,7 @@ static neo_tensor twin_of(ad_batch_state *b, neo_tensor t) {
 typedef struct {
   neo_node node; /* LOAD or LOAD_ELSE; else a LOAD is made */
   neo_tensor t;
-  neo_expr index[2 * MAX_RANK], other;
+  neo_expr index[2 * NEO_TENSOR_RANK], other;
   uint32_t n;
 } access;
 
@@ -104,7 +105,7 @@ static neo_expr load_at_point(ad_batch_state *b, const access *a, neo_tensor t, 
   access x = {.node = a->node, .t = t, .other = a->other};
   for (uint32_t k = 0; k < b->n; k++)
     x.index[x.n++] = neo_axis_ref(b->m, k);
-  for (uint32_t k = skip; k < a->n && x.n < MAX_RANK; k++)
+  for (uint32_t k = skip; k < a->n && x.n < NEO_TENSOR_RANK; k++)
     x.index[x.n++] = a->index[k];
   return load_of(b->m, &x);
 }
@@ -182,7 +183,7 @@ static neo_axis_rec point_axis(const ad_batch_state *b, uint32_t k) {
 }
 
 static neo_list lifted_map(ad_batch_state *b, const neo_def_rec *d) {
-  neo_out_dim map[2 * MAX_RANK];
+  neo_out_dim map[2 * NEO_TENSOR_RANK];
   if (!d->out_map.n)
     return d->out_map;
   for (uint32_t k = 0; k < b->n + d->n_out; k++)
@@ -193,9 +194,9 @@ static neo_list lifted_map(ad_batch_state *b, const neo_def_rec *d) {
 static neo_def copy_def(ad_batch_state *b, neo_def d, bool lifted) {
   neo_module *m = b->m;
   neo_def_rec r = *neo_def_at(m, d);
-  uint32_t axes[MAX_AXES + MAX_RANK], outs[4], n = 0;
-  if (r.axes.n + b->n > MAX_AXES) {
-    neo_diag(m->diags, b->request.span, NEO_D_TOO_MANY_AXES, MAX_AXES);
+  uint32_t axes[BATCH_AXES + NEO_TENSOR_RANK], outs[4], n = 0;
+  if (r.axes.n + b->n > BATCH_AXES) {
+    neo_diag(m->diags, b->request.span, NEO_D_TOO_MANY_AXES, BATCH_AXES);
     b->failed = true;
   }
   for (uint32_t k = 0; k < r.out.n; k++)

@@ -9,7 +9,6 @@ neo_expr ad_zero(neo_module *m, neo_type t);
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b); /* either may be 0: no term */
 /* x[0] + ... + x[n - 1], as a tree if n is large: walks over expressions recurse. */
 neo_expr ad_sum(neo_module *m, const neo_expr *x, size_t n);
-neo_expr ad_neg(neo_module *m, neo_expr a);
 /* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not
  * taken cannot get out. */
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);

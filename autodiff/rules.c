@@ -26,7 +26,7 @@ static neo_expr real(neo_module *m, neo_expr like, double x) {
   return neo_const_float(m, neo_expr_type(m, like), x);
 }
 
-neo_expr ad_neg(neo_module *m, neo_expr a) {
+static neo_expr negated(neo_module *m, neo_expr a) {
   if (neo_expr_node(m, a)->op == NEO_OP_NEG)
     return neo_expr_arg(m, a, 0);
   return neo_expr_is_positive_zero(m, a) ? a : neo_op1(m, NEO_OP_NEG, a);
@@ -123,7 +123,7 @@ static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
     return map_plain(m, f, g);
   neo_node n = *neo_expr_node(m, g);
   if (n.op == NEO_OP_NEG)
-    return ad_neg(m, apply(m, f, neo_expr_arg(m, g, 0)));
+    return negated(m, apply(m, f, neo_expr_arg(m, g, 0)));
   if (n.op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, g, 0), a = neo_expr_arg(m, g, 1), b = neo_expr_arg(m, g, 2);
     bool first = !neo_expr_is_positive_zero(m, a), second = !neo_expr_is_positive_zero(m, b);
@@ -134,7 +134,7 @@ static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
   }
   neo_expr a = neo_expr_arg(m, g, 0), b = neo_expr_arg(m, g, 1);
   neo_expr x = apply(m, f, a), y = apply(m, f, b);
-  return ad_add(m, x, n.op == NEO_OP_SUB ? ad_neg(m, y) : y);
+  return ad_add(m, x, n.op == NEO_OP_SUB ? negated(m, y) : y);
 }
 
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) {
@@ -206,7 +206,7 @@ static neo_expr slope_gelu(neo_module *m, neo_expr x) {
 
 /* silu(x) = x*s: s*(1 + x*(1 - s)), where 1 - s is the sigmoid of -x, without cancellation. */
 static neo_expr slope_silu(neo_module *m, neo_expr x) {
-  neo_expr s = op1(m, NEO_OP_SIGMOID, x), rest = op1(m, NEO_OP_SIGMOID, ad_neg(m, x));
+  neo_expr s = op1(m, NEO_OP_SIGMOID, x), rest = op1(m, NEO_OP_SIGMOID, negated(m, x));
   return mul(m, s, add(m, real(m, x, 1), mul(m, x, rest)));
 }
 
@@ -228,7 +228,7 @@ static bool is_computed(const neo_module *m, neo_expr x) {
 static neo_expr slope_sigmoid(neo_module *m, neo_expr x, neo_expr y, bool kept) {
   if (kept && is_computed(m, x))
     return mul(m, y, sub(m, real(m, x, 1), y));
-  return mul(m, y, op1(m, NEO_OP_SIGMOID, ad_neg(m, x)));
+  return mul(m, y, op1(m, NEO_OP_SIGMOID, negated(m, x)));
 }
 
 /* 1/cosh(x)^2 = 4*sigmoid(2*x)*sigmoid(-2*x), with y = tanh(x). */
@@ -236,7 +236,7 @@ static neo_expr slope_tanh(neo_module *m, neo_expr x, neo_expr y, bool kept) {
   if (kept && is_computed(m, x))
     return sub(m, real(m, x, 1), mul(m, y, y));
   neo_expr z = add(m, x, x);
-  neo_expr s = mul(m, op1(m, NEO_OP_SIGMOID, z), op1(m, NEO_OP_SIGMOID, ad_neg(m, z)));
+  neo_expr s = mul(m, op1(m, NEO_OP_SIGMOID, z), op1(m, NEO_OP_SIGMOID, negated(m, z)));
   return mul(m, real(m, x, 4), s);
 }
 
@@ -256,7 +256,7 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y, bool kep
   case NEO_OP_SIN:
     return op1(m, NEO_OP_COS, x);
   case NEO_OP_COS:
-    return ad_neg(m, op1(m, NEO_OP_SIN, x));
+    return negated(m, op1(m, NEO_OP_SIN, x));
   case NEO_OP_TAN:
     return add(m, one, mul(m, y, y));
   case NEO_OP_TANH:
@@ -275,9 +275,9 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y, bool kep
   case NEO_OP_PHI:
     return slope_phi(m, x);
   case NEO_OP_BELL:
-    return ad_neg(m, mul(m, x, y));
+    return negated(m, mul(m, x, y));
   case NEO_OP_ERF: {
-    neo_expr bell = op1(m, NEO_OP_EXP, ad_neg(m, mul(m, x, x)));
+    neo_expr bell = op1(m, NEO_OP_EXP, negated(m, mul(m, x, x)));
     return mul(m, real(m, x, 1.1283791670955126), bell);
   }
   default:
@@ -290,7 +290,7 @@ static neo_expr rule_one(neo_module *m, neo_expr y, bool kept, neo_expr g) {
   neo_expr x = neo_expr_arg(m, y, 0);
   switch (op) {
   case NEO_OP_NEG:
-    return ad_neg(m, g);
+    return negated(m, g);
   case NEO_OP_TF32: /* like a conversion */
     return g;
   case NEO_OP_CAST:
@@ -329,15 +329,15 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
   case NEO_OP_ADD:
     return g;
   case NEO_OP_SUB:
-    return k ? ad_neg(m, g) : g;
+    return k ? negated(m, g) : g;
   case NEO_OP_MUL:
     return ad_scale(m, g, k ? a : b);
   case NEO_OP_DIV:
-    return k ? ad_neg(m, ad_quotient(m, ad_scale(m, g, y), b)) : ad_quotient(m, g, b);
+    return k ? negated(m, ad_quotient(m, ad_scale(m, g, y), b)) : ad_quotient(m, g, b);
   case NEO_OP_MOD:
     if (!k)
       return g;
-    return ad_neg(m, ad_scale(m, g, whole_quotient(m, y, a, b)));
+    return negated(m, ad_scale(m, g, whole_quotient(m, y, a, b)));
   case NEO_OP_POW:
     return rule_pow(m, y, k, g);
   case NEO_OP_MAX: {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const neo_gpu_level levels[] = {
-#define GPU_LEVEL(name, capability, own, ptx, kib) {name, capability, own, ptx, (kib)*1024LL},
+#define GPU_LEVEL(name, capability, own, ptx, kib, has) \
+  {name, capability, own, ptx, (kib)*1024LL, has},
 #include "base/gpu.def"
 #undef GPU_LEVEL
 };

@@ -6,12 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Features of a level's code. */
+enum {
+  NEO_GPU_ASYNC = 1,     /* asynchronous copies into shared memory, conversion to tf32 */
+  NEO_GPU_WAITS = 2,     /* kernels that wait for earlier ones (programmatic dependent launch) */
+  NEO_GPU_WARPGROUPS = 4 /* products of warpgroups, the tensor memory accelerator */
+};
+
 typedef struct {
   const char *name; /* "sm_90a" */
   int capability;   /* 10 * major + minor of the first device that runs it */
   bool own;         /* no later device runs it */
   const char *ptx;  /* LLVM's feature: "+ptx80" */
   int64_t shared_bytes;
+  uint32_t has; /* its features */
 } neo_gpu_level;
 
 enum { NEO_GPU_NAME = 16 }; /* bytes of a level's or device's name */

@@ -26,64 +26,66 @@
 #define ALONE 3
 
 static const neo_machine rows[] = {
-#define CPU(text, set, bytes, regs, has_fma, ghz, n, unit, cycles, issued, l1, l2, work, first, \
-            near_first, near_8m, far)                                                           \
-  {.name = text,                                                                                \
-   .isa = NEO_ISA_##set,                                                                        \
-   .hz = (ghz)*GIGA,                                                                            \
-   .vector_bytes = bytes,                                                                       \
-   .vector_regs = regs,                                                                         \
-   .fma = has_fma,                                                                              \
-   .l1_bytes = (int64_t)(l1) << 10,                                                             \
-   .l2_bytes = (int64_t)(l2) << 10,                                                             \
-   .core = {.units = n,                                                                         \
-            .unit_bytes = unit,                                                                 \
-            .latency = cycles,                                                                  \
-            .issue = issued,                                                                    \
-            MEMORY_CYCLES,                                                                      \
-            LOOP_CYCLES,                                                                        \
-            PAIRS_CYCLES},                                                                      \
-   .profile = {                                                                                 \
-       .workers = 2,                                                                            \
-       .alone = 1,                                                                              \
-       .launch_s = 0.5e-6,                                                                      \
-       .work_per_s = (work)*GIGA,                                                               \
-       .tf32 = 1,                                                                               \
-       .halves = 1,                                                                             \
+#define CPU(text, set, bytes, regs, has_fma, ghz, n, unit, cycles, issued, line, l1, l2, work, \
+            first, near_first, near_8m, far)                                                   \
+  {.name = text,                                                                               \
+   .isa = NEO_ISA_##set,                                                                       \
+   .hz = (ghz)*GIGA,                                                                           \
+   .vector_bytes = bytes,                                                                      \
+   .vector_regs = regs,                                                                        \
+   .fma = has_fma,                                                                             \
+   .l1_bytes = (int64_t)(l1) << 10,                                                            \
+   .l2_bytes = (int64_t)(l2) << 10,                                                            \
+   .core = {.units = n,                                                                        \
+            .unit_bytes = unit,                                                                \
+            .latency = cycles,                                                                 \
+            .issue = issued,                                                                   \
+            MEMORY_CYCLES,                                                                     \
+            LOOP_CYCLES,                                                                       \
+            PAIRS_CYCLES},                                                                     \
+   .profile = {                                                                                \
+       .workers = 2,                                                                           \
+       .alone = 1,                                                                             \
+       .launch_s = 0.5e-6,                                                                     \
+       .work_per_s = (work)*GIGA,                                                              \
+       .line_bytes = line,                                                                     \
+       .tf32 = 1,                                                                              \
+       .halves = 1,                                                                            \
        .level = {{(first)*KIB, (near_first)*GIGA}, {8 * MIB, (near_8m)*GIGA}, {0, (far)*GIGA}}}},
-#define GPU(text, n, ghz, fmas, of_tf32, of_halves, resident, shared_kib, l2_mib, cache, memory, \
-            launch_us)                                                                           \
-  {.name = text,                                                                                 \
-   .isa = NEO_ISA_PTX,                                                                           \
-   .hz = (ghz)*GIGA,                                                                             \
-   .vector_bytes = 16,                                                                           \
-   .vector_regs = 255,                                                                           \
-   .fma = true,                                                                                  \
-   .l1_bytes = 64 << 10,                                                                         \
-   .l2_bytes = (int64_t)(l2_mib) << 20,                                                          \
-   .sm = {.threads = resident,                                                                   \
-          .registers = 64 * KIB,                                                                 \
-          .shared_bytes = (shared_kib)*KIB,                                                      \
-          .lanes = fmas,                                                                         \
-          .tf32 = of_tf32,                                                                       \
-          .halves = of_halves,                                                                   \
-          .wait = 40,                                                                            \
-          .launch = 300,                                                                         \
-          .block = 2000,                                                                         \
-          .next = 150,                                                                           \
-          .stored = 16},                                                                         \
-   .profile = {.workers = n,                                                                     \
-               .threads = (resident) / 2,                                                        \
-               .alone = ALONE,                                                                   \
-               .launch_s = (launch_us)*1e-6,                                                     \
-               .work_per_s = (ghz)*GIGA * (fmas)*OF_ADDITIONS,                                   \
-               .products_per_s = (ghz)*GIGA * (fmas)*OF_PRODUCTS,                                \
-               .tf32 = (of_tf32) > 0 ? (of_tf32) : 1,                                            \
-               .halves = of_halves,                                                              \
-               .room_s = ROOM / ((memory)*GIGA),                                                 \
-               .level = {{256 * KIB, (cache)*GIGA / (n)},                                        \
-                         {(l2_mib)*MIB / 2, (cache)*GIGA / (n)},                                 \
-                         {0, (memory)*GIGA / (n)}}},                                             \
+#define GPU(text, n, ghz, fmas, of_tf32, of_halves, resident, shared_kib, line, l2_mib, cache, \
+            memory, launch_us)                                                                 \
+  {.name = text,                                                                               \
+   .isa = NEO_ISA_PTX,                                                                         \
+   .hz = (ghz)*GIGA,                                                                           \
+   .vector_bytes = 16,                                                                         \
+   .vector_regs = 255,                                                                         \
+   .fma = true,                                                                                \
+   .l1_bytes = 64 << 10,                                                                       \
+   .l2_bytes = (int64_t)(l2_mib) << 20,                                                        \
+   .sm = {.threads = resident,                                                                 \
+          .registers = 64 * KIB,                                                               \
+          .shared_bytes = (shared_kib)*KIB,                                                    \
+          .lanes = fmas,                                                                       \
+          .tf32 = of_tf32,                                                                     \
+          .halves = of_halves,                                                                 \
+          .wait = 40,                                                                          \
+          .launch = 300,                                                                       \
+          .block = 2000,                                                                       \
+          .next = 150,                                                                         \
+          .stored = 16},                                                                       \
+   .profile = {.workers = n,                                                                   \
+               .threads = (resident) / 2,                                                      \
+               .alone = ALONE,                                                                 \
+               .launch_s = (launch_us)*1e-6,                                                   \
+               .work_per_s = (ghz)*GIGA * (fmas)*OF_ADDITIONS,                                 \
+               .products_per_s = (ghz)*GIGA * (fmas)*OF_PRODUCTS,                              \
+               .tf32 = (of_tf32) > 0 ? (of_tf32) : 1,                                          \
+               .halves = of_halves,                                                            \
+               .room_s = ROOM / ((memory)*GIGA),                                               \
+               .line_bytes = line,                                                             \
+               .level = {{256 * KIB, (cache)*GIGA / (n)},                                      \
+                         {(l2_mib)*MIB / 2, (cache)*GIGA / (n)},                               \
+                         {0, (memory)*GIGA / (n)}}},                                           \
    .gpu = true},
 #include "base/machine.def"
 #undef CPU
@@ -100,6 +102,10 @@ const neo_machine *neo_machine_named(const char *name) {
     if (neo_streq(rows[k].name, name))
       return &rows[k];
   return NULL;
+}
+
+const neo_profile *neo_profile_or_usual(const neo_profile *p) {
+  return p ? p : &neo_machine_named("x86-64-v3")->profile;
 }
 
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole) {

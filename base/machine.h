@@ -15,6 +15,10 @@ typedef enum { NEO_ISA_SSE4, NEO_ISA_AVX2, NEO_ISA_AVX512, NEO_ISA_NEON, NEO_ISA
 
 enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 
+/* The distance of data that different threads write, in the programs of this project: at least a
+ * cache line of each processor in machine.def. */
+enum { NEO_PADDING_BYTES = 64 };
+
 /* The way in which a cache line of a tensor arrives: in one stream, in streams that begin anew with
  * each tile, or alone. THROUGHPUT is the time that must pass before the next line can arrive, even
  * if its latency is hidden behind other work. */
@@ -64,6 +68,7 @@ typedef struct neo_profile {
                             are no kernels for that */
   double tf32, halves; /* products by matrix units, as multiples of that */
   double room_s;       /* the gain from one byte less of memory */
+  int64_t line_bytes;  /* a cache line */
   struct {
     double bytes; /* the largest tensor of this level; the last level takes all others */
     double bytes_per_s;
@@ -97,6 +102,8 @@ const neo_machine *neo_machine_named(const char *name);
 /* The k-th row; null: there are fewer. */
 const neo_machine *neo_machine_at(size_t k);
 
+/* The profile itself; of null that of x86-64-v3. */
+const neo_profile *neo_profile_or_usual(const neo_profile *p);
 /* Seconds for one worker to read or write `bytes` of a tensor of `whole` bytes. */
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
 /* Threads that keep the whole machine busy. */

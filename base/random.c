@@ -28,7 +28,3 @@ uint64_t neo_splitmix(uint64_t *state) {
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return z ^ z >> 31;
 }
-
-int64_t neo_pick(uint64_t *state, int64_t lo, int64_t hi) {
-  return lo + (int64_t)(neo_splitmix(state) % (uint64_t)(hi - lo + 1));
-}

@@ -15,5 +15,3 @@ double neo_rand_uniform(uint64_t seed, uint64_t step, uint32_t site, uint32_t ca
 
 /* A plain sequential generator for tests and shuffles (SplitMix64). */
 uint64_t neo_splitmix(uint64_t *state);
-/* One of lo..hi, both included. */
-int64_t neo_pick(uint64_t *state, int64_t lo, int64_t hi);

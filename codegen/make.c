@@ -5,16 +5,17 @@
 #include "codegen/loop/protocol.h"
 #include "codegen/lower/lower.h"
 
-neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s, bool gpu,
-                           neo_arena *a, neo_kernel **out, neo_str *why) {
-  neo_status status = neo_lower(m, g, s, a, out, why);
-  if (!status && gpu)
+neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s,
+                           const neo_machine *machine, neo_arena *a, neo_kernel **out,
+                           neo_str *why) {
+  neo_status status = neo_lower(m, g, s, machine, a, out, why);
+  if (!status && machine->gpu)
     neo_kernel_align(m, g, *out);
   if (!status)
     neo_kernel_guard(m, *out, g);
   if (!status)
     status = neo_kernel_verify(*out, why);
-  if (!status && gpu)
+  if (!status && machine->gpu)
     status = neo_kernel_check_protocol(*out, why);
   return status;
 }

@@ -3,9 +3,10 @@
 #include "codegen/loop/loop.h"
 #include "schedule/schedule.h"
 
-/* The kernel of a group by a schedule, verified; in the arena. gpu: it is for a GPU, where buffers
- * are aligned and the protocol of copies is checked. After a failure `why` has a text. */
-neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s, bool gpu,
-                           neo_arena *a, neo_kernel **out, neo_str *why) NEO_MUST_CHECK;
+/* The kernel of a group by a schedule, verified; in the arena. For a GPU buffers
+ * are aligned, and the protocol of copies is checked. After a failure `why` has a text. */
+neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule *s,
+                           const neo_machine *machine, neo_arena *a, neo_kernel **out,
+                           neo_str *why) NEO_MUST_CHECK;
 /* The launch of a kernel on a GPU: threads of a block, and the units that a block runs. */
 void neo_kernel_launch(const neo_kernel *k, int32_t *block, int32_t *units);

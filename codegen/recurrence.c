@@ -114,7 +114,7 @@ static const neo_tree *made_group(maker *x, const neo_group *g) {
   NEO_PUSH(x->a, &k.choices, leaf.number);
   if (x->n_blocks)
     neo_sum_order_add(x->m, x->a, g, schedule, &x->order[x->range]);
-  x->status = neo_kernel_make(x->m, g, schedule, machine_of(x)->gpu, x->a, &k.kernel, x->why);
+  x->status = neo_kernel_make(x->m, g, schedule, machine_of(x), x->a, &k.kernel, x->why);
   for (size_t i = 0; i < x->asked.n && !x->status; i++)
     neo_kernel_put_under(k.kernel, number_of(x, k.kernel, x->asked.at[i]));
   NEO_PUSH(x->a, &x->made, k);

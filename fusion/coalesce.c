@@ -383,7 +383,7 @@ static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_con
   neo_module *m = x->m;
   neo_def id = group_at(x, f->group)->members.at[f->member].def;
   const neo_def_rec of = *neo_def_at(m, id);
-  neo_def_rec d = {.n_out = of.n_out, .span = of.span, .origin = of.origin ? of.origin : id.i};
+  neo_def_rec d = neo_def_derived(m, id);
   uint32_t axes[NEO_CONCAT_RANK];
   neo_expr by[NEO_CONCAT_RANK];
   for (uint32_t k = 0; k < of.n_out; k++) {
@@ -393,6 +393,7 @@ static neo_tensor define_part(coalescer *x, const found_concat *f, const neo_con
     by[k] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), part->lo[k]);
   }
   neo_expr value = neo_expr_subst_axes(m, part->value, by, of.n_out);
+  d.n_out = of.n_out;
   d.axes = neo_list_new(m, axes, of.n_out);
   d.finish = neo_list_one(m, value.i);
   const neo_tensor_rec out = *neo_tensor_at(m, f->c.out);
@@ -471,7 +472,7 @@ void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profi
                            neo_grouping *all) {
   coalescer x = {.m = m, .a = a, .profile = profile, .all = all};
   x.p = neo_prover_new(m);
-  x.profile = profile ? profile : &neo_machine_named("x86-64-v3")->profile;
+  x.profile = neo_profile_or_usual(profile);
   x.fixed = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.split = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.writers = NEO_NEW_ARRAY(a, group_list, m->tensors.n + 1);

@@ -105,10 +105,7 @@ uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in 
 struct neo_decisions; /* decision.h */
 /* Groups the definitions that the entries and inits need, by a greedy search (search/search.h).
  * *decisions (may be null) gets the moves that were made and, at the end, refused moves between
- * neighbours (fusion/decision.h), in the arena. */
-neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
-                    struct neo_decisions *decisions) NEO_MUST_CHECK;
-/* The same with options; null: the defaults. The status is NEO_OK. */
+ * neighbours (fusion/decision.h), in the arena. o: null for the defaults. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          struct neo_decisions *decisions) NEO_MUST_CHECK;
 /* Definitions as a program, whose results are the roots. All other reads are computed before. */
@@ -120,10 +117,6 @@ typedef struct {
   const neo_conditions
       *when; /* by definition: its results are needed there; null: all that reach a root */
 } neo_program;
-/* Groups what the roots need: nothing is cached between calls, and there are no initial values. The
- * status is NEO_OK. */
-neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
-                            const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 
 /* The group of a definition of the kind LEVELS, its one member; `wanted`, by tensor: read, or
  * returned by an entry. */

@@ -90,7 +90,8 @@ void neo_defs_clone(neo_module *m, neo_def *defs, size_t n, const bool *marked, 
       defs[k] = neo_def_clone(m, defs[k], prefix, to);
 }
 
-bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch) {
+/* Whether d reads a tensor that is a key of `set`. */
+static bool reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch) {
   neo_tensor *reads;
   size_t n = neo_def_reads(m, d, scratch, &reads);
   for (size_t k = 0; k < n; k++)
@@ -118,9 +119,8 @@ bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_
     for (size_t k = 0; k < n; k++) {
       if (marked[k])
         continue;
-      marked[k] = (is_first && is_first(m, defs[k])) ||
-                  neo_def_reads_any(m, defs[k], set, scratch) ||
-                  neo_def_reads_any(m, defs[k], &made, scratch) || defines_any(m, defs[k], &made);
+      marked[k] = (is_first && is_first(m, defs[k])) || reads_any(m, defs[k], set, scratch) ||
+                  reads_any(m, defs[k], &made, scratch) || defines_any(m, defs[k], &made);
       neo_list outs = neo_def_at(m, defs[k])->out;
       for (uint32_t i = 0; marked[k] && i < outs.n; i++)
         neo_map_set(&made, neo_list_at(m, outs, i), 1);

@@ -19,8 +19,6 @@ void neo_def_rename(neo_module *m, neo_def d, neo_map *to);
 neo_expr neo_expr_renamed(neo_module *m, neo_expr e, neo_map *to);
 neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
                              neo_arena *scratch);
-/* Whether d reads a tensor that is a key of `set`. */
-bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
 /* Finds the definitions, among n (producers first), that have to be copied if the tensors of `set`
  * are renamed and the definitions for which `is_first` holds (may be null) are copied: all that
  * read a renamed tensor or the result of a copied definition, directly or through others, and the

@@ -15,6 +15,14 @@ typedef struct {
  * of r's output axes; its span is r's. Returns the tensor. */
 neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r);
 
+/* The beginning of a definition that is derived from `of`: its span and its origin. */
+neo_def_rec neo_def_derived(const neo_module *m, neo_def of);
+
+/* Makes t, which no definition makes any more, an equation that is derived from `of`:
+ *
+ *     t[axes] = value */
+void neo_equation_define(neo_module *m, neo_def of, neo_tensor t, neo_list axes, neo_expr value);
+
 /* The element of t whose indices are AXIS 0, AXIS 1, ... */
 neo_expr neo_load_own(neo_module *m, neo_tensor t, neo_span span);
 

@@ -6,12 +6,13 @@
  * Nodes never change, so the module memoises the form of each expression that was asked for. A form
  * has room for 32 terms and mostly one or two: the unused terms are never touched. */
 #include "ir/ir.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include <assert.h>
 #include <limits.h>
 #include <string.h>
 
-enum { MAX_TERMS = 32, MAX_FACTORS = 16, MAX_DEPTH = 200, MAX_VISITS = 2000 };
+enum { MAX_TERMS = 32, MAX_DEPTH = 200, MAX_VISITS = 2000 };
 
 static bool mul(int64_t a, int64_t b, int64_t *y) {
   return !__builtin_mul_overflow(a, b, y);
@@ -71,7 +72,7 @@ int64_t neo_linear_coef(const neo_linear *l, neo_expr atom) {
 
 typedef struct {
   uint32_t n;
-  neo_expr at[MAX_FACTORS];
+  neo_expr at[NEO_PRODUCT_FACTORS];
 } factors;
 
 static void sort_factors(factors *f) {
@@ -86,8 +87,8 @@ static void sort_factors(factors *f) {
 
 static bool product_atom(neo_module *m, neo_expr a, neo_expr b, neo_expr *y) {
   factors f = {0};
-  if (!neo_product_factors(m, a, f.at, &f.n, MAX_FACTORS) ||
-      !neo_product_factors(m, b, f.at, &f.n, MAX_FACTORS))
+  if (!neo_product_factors(m, a, f.at, &f.n, NEO_PRODUCT_FACTORS) ||
+      !neo_product_factors(m, b, f.at, &f.n, NEO_PRODUCT_FACTORS))
     return false;
   sort_factors(&f);
   *y = f.at[0];

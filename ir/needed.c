@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
+#include "ir/limits.h"
 #include "ir/loop_axes.h"
 #include "ir/need.h"
 #include "ir/trip_count.h"
@@ -62,10 +63,10 @@ static uint64_t loops_of(const search *s, neo_tensor t) {
 /* Rewrites the condition at a read's point as one at the position that is read: an index of the
  * read becomes the axis of the position. 0: it cannot be expressed there. */
 static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) {
-  enum { POSITION = 40, MOST_AXES = 64 }; /* axes from POSITION on are those of the element */
+  enum { POSITION = 40 }; /* axes from POSITION on are those of the element */
   neo_module *m = s->m;
   neo_tensor t = {neo_expr_node(m, read)->attr};
-  neo_expr by[MOST_AXES] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   if (!neo_expr_axes(m, condition))
     return condition;
   if (!loops_of(s, t) || neo_expr_axes(m, condition) >> POSITION)
@@ -78,7 +79,7 @@ static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) 
   }
   if (neo_expr_axes(m, condition) & ~(loops_of(s, t) << POSITION))
     return (neo_expr){0};
-  return neo_condition_of(m, neo_expr_subst_axes(m, condition, by, MOST_AXES));
+  return neo_condition_of(m, neo_expr_subst_axes(m, condition, by, NEO_DEF_AXES));
 }
 
 /* Adds the part of the condition that can be expressed at the position read. False: the conjunction

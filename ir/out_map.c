@@ -1,11 +1,10 @@
 /* See out_map.h. */
 #include "ir/out_map.h"
-
-enum { MOST_RANK = 64 };
+#include "ir/limits.h"
 
 neo_list neo_out_map_new(neo_module *m, const neo_out_dim *dim, uint32_t n) {
-  uint32_t packed[2 * MOST_RANK];
-  assert(n <= MOST_RANK);
+  uint32_t packed[2 * NEO_DEF_AXES];
+  assert(n <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < n; k++) {
     packed[2 * k] = (uint32_t)dim[k].stride;
     packed[2 * k + 1] = (uint32_t)dim[k].offset;
@@ -14,8 +13,8 @@ neo_list neo_out_map_new(neo_module *m, const neo_out_dim *dim, uint32_t n) {
 }
 
 neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t offset) {
-  neo_out_dim place[MOST_RANK];
-  assert(rank <= MOST_RANK);
+  neo_out_dim place[NEO_DEF_AXES];
+  assert(rank <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < rank; k++)
     place[k] = (neo_out_dim){1, k == dim ? offset : 0};
   return neo_out_map_new(m, place, rank);

@@ -2,11 +2,12 @@
  * statements does not matter where it carries no meaning. The result has passed the verifier. */
 #include "ir/parse.h"
 #include "ir/interp.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "ir/print.h"
 #include <string.h>
 
-enum { MAX_TEXT = 1 << 28, MAX_RANK = 16, MAX_SITES = 1 << 24 };
+enum { MAX_TEXT = 1 << 28, MAX_SITES = 1 << 24 };
 
 typedef struct {
   size_t at, stop;
@@ -100,13 +101,13 @@ static void parse_size(neo_ir_parser *p, uint32_t id) {
 }
 
 static neo_list parse_extents(neo_ir_parser *p) {
-  uint32_t at[MAX_RANK], n = 0;
+  uint32_t at[NEO_TENSOR_RANK], n = 0;
   neo_parse_expect(p, "[");
   if (neo_parse_accept(p, "]"))
     return (neo_list){0, 0};
   do {
-    if (n == MAX_RANK)
-      neo_parse_limit(p, MAX_RANK, "dimensions");
+    if (n == NEO_TENSOR_RANK)
+      neo_parse_limit(p, NEO_TENSOR_RANK, "dimensions");
     neo_expr e = neo_parse_expr(p);
     if (!p->failed)
       at[n++] = e.i;
@@ -163,7 +164,7 @@ static void parse_ends(neo_ir_parser *p, neo_tensor_rec *rec) {
   if (!neo_parse_accept(p, "in"))
     return;
   p->n_axes = 0;
-  for (uint32_t k = 0; k < rec->extent.n && k < MAX_RANK; k++)
+  for (uint32_t k = 0; k < rec->extent.n && k < NEO_TENSOR_RANK; k++)
     p->axis[p->n_axes++] = neo_name_of(p->m->names, neo_arena_printf(p->arena, "d%u", k));
   if (!neo_parse_is(p, ".."))
     rec->least = neo_parse_sum(p);
@@ -255,7 +256,7 @@ static void parse_entry(neo_ir_parser *p) {
 static uint32_t parse_batch(neo_ir_parser *p) {
   token t = neo_parse_peek(p, 0);
   int64_t n = neo_parse_integer(p);
-  if (n < 1 || n > MAX_RANK)
+  if (n < 1 || n > NEO_TENSOR_RANK)
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
   return p->failed ? 0 : (uint32_t)n;
 }

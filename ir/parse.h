@@ -53,8 +53,6 @@ uint32_t neo_parse_text_name(neo_ir_parser *p, token t);      /* for a T_NAME or
 uint32_t neo_parse_name(neo_ir_parser *p, const char *what);  /* 0 when it failed */
 uint32_t neo_parse_label(neo_ir_parser *p, const char *what); /* may be a reserved word */
 uint32_t neo_parse_tag(neo_ir_parser *p, token t);            /* the number of $n, @n, ?n */
-/* The span of a token, for diagnostics. */
-neo_span neo_parse_span(neo_ir_parser *p, token t);
 neo_span neo_parse_span_from(neo_ir_parser *p, size_t first); /* to the last token read */
 const char *neo_parse_word(const neo_ir_parser *p, token t);  /* as text, in the arena */
 /* Reports where t is, once a statement. */

@@ -1,8 +1,9 @@
 /* Definitions of the text form. */
+#include "ir/limits.h"
 #include "ir/out_map.h"
 #include "ir/parse.h"
 
-enum { MAX_AXES = 64, MAX_OUTS = 4, MAX_BODIES = 2, MAX_DEF = 1 << 18 };
+enum { MAX_OUTS = 4, MAX_BODIES = 2, MAX_DEF = 1 << 18 };
 
 static void begin_scope(neo_ir_parser *p) {
   p->n_axes = 0;
@@ -15,8 +16,8 @@ static void begin_scope(neo_ir_parser *p) {
 static void add_axis(neo_ir_parser *p, uint32_t *ids) {
   size_t first = p->at;
   neo_axis_rec rec = {.name = neo_parse_name(p, "an axis")};
-  if (p->n_axes == MAX_AXES)
-    neo_parse_limit(p, MAX_AXES, "axes");
+  if (p->n_axes == NEO_DEF_AXES)
+    neo_parse_limit(p, NEO_DEF_AXES, "axes");
   for (uint32_t k = 0; !p->failed && k < p->n_axes; k++)
     if (p->axis[k] == rec.name)
       neo_parse_fail(p, p->tokens.at[first], NEO_D_IR_TWICE, "axis",
@@ -71,7 +72,7 @@ static void parse_map_dim(neo_ir_parser *p, uint32_t k, int64_t *stride, int64_t
 }
 
 static neo_list parse_map(neo_ir_parser *p) {
-  neo_out_dim at[MAX_AXES];
+  neo_out_dim at[NEO_DEF_AXES];
   uint32_t n = 0;
   neo_parse_expect(p, "[");
   do {
@@ -152,7 +153,7 @@ static void parse_reduction(neo_ir_parser *p, neo_def_rec *d, neo_reducer r, uin
 }
 
 static void parse_right(neo_ir_parser *p, neo_def_rec *d) {
-  uint32_t axes[MAX_AXES];
+  uint32_t axes[NEO_DEF_AXES];
   neo_reducer r;
   parse_axes(p, axes);
   d->n_out = p->n_axes;
@@ -224,7 +225,7 @@ static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
 static void parse_levels(neo_ir_parser *p, uint32_t id) {
   neo_rows_rec r = {0};
   neo_def_rec d = {0};
-  uint32_t axes[MAX_AXES];
+  uint32_t axes[NEO_DEF_AXES];
   size_t first = p->at;
   (void)neo_parse_next(p);
   neo_parse_expect(p, "(");

@@ -161,7 +161,7 @@ void neo_parse_expect(neo_ir_parser *p, const char *text) {
   neo_parse_expected(p, neo_arena_printf(p->arena, "'%s'", text));
 }
 
-neo_span neo_parse_span(neo_ir_parser *p, token t) {
+static neo_span span_of(neo_ir_parser *p, token t) {
   return neo_span_of(neo_diags_sources(p->m->diags), p->file, t.offset, t.n);
 }
 
@@ -176,13 +176,13 @@ const char *neo_parse_word(const neo_ir_parser *p, token t) {
 
 void neo_parse_fail(neo_ir_parser *p, token t, neo_diag_id id, const char *a, const char *b) {
   if (!p->failed)
-    neo_diag(p->m->diags, neo_parse_span(p, t), id, a, b);
+    neo_diag(p->m->diags, span_of(p, t), id, a, b);
   p->failed = true;
 }
 
 void neo_parse_limit(neo_ir_parser *p, int limit, const char *what) {
   if (!p->failed)
-    neo_diag(p->m->diags, neo_parse_span(p, neo_parse_peek(p, 0)), NEO_D_IR_LIMIT, limit, what);
+    neo_diag(p->m->diags, span_of(p, neo_parse_peek(p, 0)), NEO_D_IR_LIMIT, limit, what);
   p->failed = true;
 }
 

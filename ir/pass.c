@@ -1,6 +1,7 @@
 /* Runs passes in order. Comparing the module's text before and after a pass shows whether the pass
  * changed it; this is done only if somebody asks. */
 #include "ir/pass.h"
+#include "ir/component.h"
 #include "ir/order.h"
 #include "ir/print.h"
 #include <setjmp.h>
@@ -65,13 +66,76 @@ neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) {
   return NEO_INTERNAL;
 }
 
-/* Runs the pass; NEO_MEMORY if the arena cannot grow during it. */
-static neo_status call(neo_module *m, const neo_pass_target *target, const neo_pass *pass) {
+/* ---- properties */
+
+static bool is_derived(const neo_module *m) {
+  bool done = true;
+  for (size_t k = 0; k < m->grads.n; k++)
+    done = done && m->grads.at[k].done;
+  return done;
+}
+
+static bool is_unordered(const neo_module *m) {
+  return m->rows.n <= 1;
+}
+
+static bool is_unchunked(const neo_module *m) {
+  bool whole = true;
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    whole = whole && !m->defs.at[k].chunk_loop;
+  return whole;
+}
+
+static const struct {
+  const char *text;
+  bool (*holds)(const neo_module *m);
+} properties[] = {
+#define X(id, text, holds) {text, holds},
+#include "ir/properties.def"
+#undef X
+};
+
+static uint32_t properties_of(const neo_module *m) {
+  uint32_t all = 0;
+  for (uint32_t k = 0; k < NEO_PROPERTIES; k++)
+    all |= (uint32_t)properties[k].holds(m) << k;
+  return all;
+}
+
+/* Reports the first property of the set, if it is not empty. */
+static neo_status tell_property(neo_module *m, const neo_pass *pass, const char *what,
+                                uint32_t set) {
+  if (!set)
+    return NEO_OK;
+  neo_diag(m->diags, 0, NEO_D_INTERNAL,
+           neo_arena_printf(m->arena, "pass %s %s: %s", pass->name, what,
+                            properties[__builtin_ctz(set)].text));
+  return NEO_INTERNAL;
+}
+
+/* ---- running */
+
+/* Gives the pass its part of what belongs to it. */
+static neo_status call_with(neo_pass_context *c, neo_pass_fn *run) {
+  uint32_t *number;
+  c->p = neo_prover_new(c->m);
+  c->n_defs = (uint32_t)c->m->defs.n;
+  c->n_recurrences = neo_all_recurrences(c->m, c->a, &number);
+  c->number = number;
+  neo_status s = run(c);
+  neo_prover_free(c->p);
+  return s;
+}
+
+neo_status neo_pass_call(neo_module *m, const neo_pass_target *target, neo_pass_fn *run) {
   jmp_buf here, *volatile outer = m->arena->on_fail;
   volatile neo_status status = NEO_MEMORY;
   m->arena->on_fail = &here;
+  neo_arena scratch = neo_arena_scratch(m->arena);
+  neo_pass_context c = {.m = m, .target = target, .a = &scratch};
   if (!setjmp(here))
-    status = pass->run(m, target);
+    status = call_with(&c, run);
+  neo_arena_free(&scratch);
   m->arena->on_fail = outer;
   return status;
 }
@@ -82,7 +146,10 @@ static neo_status run_one(neo_module *m, const neo_pass_target *target, const ne
   neo_arena scratch = neo_arena_scratch(m->arena);
   const char *before = compare ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
-  neo_status status = call(m, target, pass);
+  uint32_t had = properties_of(m);
+  neo_status status = tell_property(m, pass, "needs", pass->needs & ~had);
+  if (!status)
+    status = neo_pass_call(m, target, pass->run);
   bool told = neo_diags_errors(m->diags) > errors;
   if (status && status != NEO_MEMORY && !told)
     tell_failure(m, pass, status);
@@ -92,6 +159,8 @@ static neo_status run_one(neo_module *m, const neo_pass_target *target, const ne
   if (look && status != NEO_MEMORY)
     o->dump(o->dump_ctx, pass->name, m, changed);
   neo_arena_free(&scratch);
+  if (!status && o->verify)
+    status = tell_property(m, pass, "breaks", had & ~pass->breaks & ~properties_of(m));
   if (!status && o->verify)
     status = verify_after(m, pass);
   return !status && changed && o->check ? o->check(o->check_ctx, m, pass->name) : status;

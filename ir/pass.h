@@ -4,6 +4,7 @@
 #pragma once
 #include "base/status.h"
 #include "ir/ir.h"
+#include "ir/prove.h"
 
 /* When a pass runs. The driver knows whether the condition holds (tools/pipeline/passes.def says
  * why). */
@@ -32,6 +33,17 @@ typedef struct {
   uint32_t chunk_rounds;
 } neo_pass_target;
 
+/* A pass and what the runner hands to it. */
+typedef struct {
+  neo_module *m;
+  const neo_pass_target *target;
+  neo_arena *a; /* scratch, which ends with the pass */
+  neo_prover *p;
+  uint32_t n_defs;        /* definitions when the pass begins */
+  const uint32_t *number; /* numbers of their recurrences, from 1 on; 0: none */
+  uint32_t n_recurrences;
+} neo_pass_context;
+
 /* A pass, and how it reports trouble:
  *
  * - The program is wrong: a diagnostic with the source position, and NEO_INPUT.
@@ -39,13 +51,28 @@ typedef struct {
  *   definition as it is; a required one reports it as above.
  * - The pass itself made something wrong: NEO_INTERNAL, through neo_pass_broken.
  * - Memory ends: nothing to do, the runner returns NEO_MEMORY. */
-typedef neo_status neo_pass_fn(neo_module *m, const neo_pass_target *target);
+typedef neo_status neo_pass_fn(const neo_pass_context *pass);
+
+/* Properties of a module (properties.def). A module of the frontend has all of them but DERIVED. */
+enum {
+#define X(id, text, holds) NEO_HAS_##id##_BIT,
+#include "ir/properties.def"
+#undef X
+  NEO_PROPERTIES,
+#define X(id, text, holds) NEO_HAS_##id = 1 << NEO_HAS_##id##_BIT,
+#include "ir/properties.def"
+#undef X
+};
+
 typedef struct {
   const char *name;
   neo_pass_fn *run;
   const char *meaning;
   bool required; /* cannot be switched off */
   neo_pass_when when;
+  /* Properties that the module has when the pass begins, and those that it need not have afterwards
+   * although it had them. The runner checks both where it verifies. */
+  uint32_t needs, breaks;
 } neo_pass;
 
 typedef struct {
@@ -65,6 +92,10 @@ typedef struct {
   const void *cancelled_ctx;
   const char **failed; /* is set to the name of a pass that fails; may be null */
 } neo_pass_options;
+
+/* Calls one pass, with what belongs to it. NEO_MEMORY: the arena could not grow. */
+neo_status neo_pass_call(neo_module *m, const neo_pass_target *target,
+                         neo_pass_fn *run) NEO_MUST_CHECK;
 
 /* Runs the passes in order, each with `target`; stops at the first failure, or when a pass has
  * reported errors (NEO_INPUT). A failure has a diagnostic, except NEO_MEMORY, after which the

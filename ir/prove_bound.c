@@ -57,9 +57,11 @@ static void offer(step *t, int64_t x) {
     t->best = x;
 }
 
+static int64_t lower_bound(neo_prover_scope *s, const neo_poly *g, int64_t goal);
+
 static int64_t with(step *t, const neo_poly *bound) {
   neo_poly y;
-  return neo_poly_fma(t->a, bound, t->b, &y) ? neo_prover_lower(t->s, &y, t->goal) : none;
+  return neo_poly_fma(t->a, bound, t->b, &y) ? lower_bound(t->s, &y, t->goal) : none;
 }
 
 static void try_bound(step *t, const neo_poly *bound) {
@@ -132,7 +134,7 @@ static int64_t scaled_goal(int64_t goal, int64_t k) {
 static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
   if (done(t))
     return;
-  int64_t x = neo_prover_lower(t->s, kg, scaled_goal(t->goal, k));
+  int64_t x = lower_bound(t->s, kg, scaled_goal(t->goal, k));
   if (x != none)
     offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
 }
@@ -158,7 +160,7 @@ static void try_steps_of_quotient(step *t, const neo_poly *x, const neo_poly *n)
     return;
   if (__builtin_sub_overflow(b.constant, t->goal, &b.constant))
     return;
-  c = neo_prover_lower(t->s, &b, INT64_MAX);
+  c = lower_bound(t->s, &b, INT64_MAX);
   if (c == none || c == INT64_MAX)
     return;
   k = a < 0 ? neo_div_floor(c, -a) : -neo_div_floor(c, a);
@@ -175,7 +177,7 @@ static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *
   neo_poly b, nb, y, a2, rest;
   if (neo_poly_divide(t->a, n, &a2, &rest) && rest.n == 0 && rest.constant == 0 &&
       neo_poly_fma(&a2, end, t->b, &y))
-    offer(t, neo_prover_lower(t->s, &y, t->goal)); /* a = a2*n */
+    offer(t, lower_bound(t->s, &y, t->goal)); /* a = a2*n */
   if (done(t) || t->goal == INT64_MAX)
     return;
   neo_poly_copy(&b, t->b);
@@ -309,7 +311,7 @@ static void try_multiple(step *t, const neo_poly *fact, const neo_poly *c) {
       !neo_prover_nonneg(t->s, &k))
     return;
   if (neo_poly_scale(&k, -1, &minus) && neo_poly_fma(&minus, fact, t->g, &y))
-    offer(t, neo_prover_lower(t->s, &y, t->goal));
+    offer(t, lower_bound(t->s, &y, t->goal));
 }
 
 /* A fact c*v + rest >= 0 with c of the sign of a: |c|*g - |a|*fact is free of v and not above
@@ -349,9 +351,9 @@ static int sign_of(neo_prover_scope *s, const neo_poly *a) {
   neo_poly minus;
   if (a->n == 0)
     return a->constant > 0 ? 1 : -1;
-  if (neo_prover_lower(s, a, 0) >= 0)
+  if (lower_bound(s, a, 0) >= 0)
     return 1;
-  return neo_poly_scale(a, -1, &minus) && neo_prover_lower(s, &minus, 0) >= 0 ? -1 : 0;
+  return neo_poly_scale(a, -1, &minus) && lower_bound(s, &minus, 0) >= 0 ? -1 : 0;
 }
 
 /* The sign of a is not known: a*v is replaced by the numeric lower end of its range. */
@@ -364,7 +366,7 @@ static int64_t lower_by_box(step *t) {
   neo_poly_copy(&b, t->b);
   if (__builtin_add_overflow(b.constant, low, &b.constant))
     return none;
-  y = neo_prover_lower(t->s, &b, t->goal);
+  y = lower_bound(t->s, &b, t->goal);
   return y;
 }
 
@@ -384,7 +386,8 @@ static int64_t eliminate(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
   return t.best;
 }
 
-int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
+/* A lower bound of g, INT64_MIN if none is known. The search stops at `goal`. */
+static int64_t lower_bound(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
   if (g->n == 0)
     return g->constant;
   if (s->fuel <= 0)
@@ -398,9 +401,9 @@ int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
 
 neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g) {
   neo_poly minus;
-  neo_range r = {neo_prover_lower(s, g, INT64_MAX), INT64_MAX};
+  neo_range r = {lower_bound(s, g, INT64_MAX), INT64_MAX};
   if (neo_poly_scale(g, -1, &minus)) {
-    int64_t x = neo_prover_lower(s, &minus, INT64_MAX);
+    int64_t x = lower_bound(s, &minus, INT64_MAX);
     if (x != none)
       r.hi = -x;
   }
@@ -417,5 +420,5 @@ bool neo_prover_nonneg(neo_prover_scope *s, const neo_poly *g) {
   neo_poly y;
   neo_poly_copy(&y, g);
   neo_poly_tighten(&y);
-  return neo_prover_lower(s, &y, 0) >= 0;
+  return lower_bound(s, &y, 0) >= 0;
 }

@@ -127,8 +127,6 @@ bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) NEO_MUST_CH
 void neo_digits_merge(neo_prover_scope *s, neo_poly *p);
 
 /* ---- prove_bound.c */
-/* A lower bound of g, INT64_MIN if none is known. The search stops at `goal`. */
-int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal);
 neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g);
 bool neo_prover_nonneg(neo_prover_scope *s, const neo_poly *g);
 /* g + c >= 0 */

@@ -83,10 +83,12 @@ static bool fits(wide_reach x, neo_reach all) {
   return x.least >= all.least && x.most <= all.most;
 }
 
+static neo_reach reach_of(neo_reaches *r, neo_expr e);
+
 static wide_reach exact_of(neo_reaches *r, neo_expr e) {
   neo_node n = *neo_expr_node(r->m, e);
-  neo_reach a = neo_reach_of(r, neo_list_expr(r->m, n.arg, 0));
-  neo_reach b = n.arg.n > 1 ? neo_reach_of(r, neo_list_expr(r->m, n.arg, 1)) : a;
+  neo_reach a = reach_of(r, neo_list_expr(r->m, n.arg, 0));
+  neo_reach b = n.arg.n > 1 ? reach_of(r, neo_list_expr(r->m, n.arg, 1)) : a;
   return exact((neo_op)n.op, a, b);
 }
 
@@ -152,7 +154,7 @@ static neo_reach remainder_of(neo_reach x, neo_reach n) {
 static neo_reach axis_reach(neo_reaches *r, uint32_t k) {
   if (k >= r->n_axes || !r->axes[k].lo.i || !r->axes[k].hi.i)
     return everything;
-  neo_reach lo = neo_reach_of(r, r->axes[k].lo), hi = neo_reach_of(r, r->axes[k].hi);
+  neo_reach lo = reach_of(r, r->axes[k].lo), hi = reach_of(r, r->axes[k].hi);
   if (hi.most == INT64_MAX && lo.least > -FAR && lo.least < FAR)
     hi.most = FAR;
   return (neo_reach){lo.least, hi.most > lo.least ? hi.most - 1 : lo.least};
@@ -164,15 +166,15 @@ static neo_reach load_reach(neo_reaches *r, neo_expr e) {
   neo_expr bound = neo_tensor_at(r->m, (neo_tensor){n.attr})->bound;
   neo_element_ends ends = neo_element_ends_of(r->m, e);
   if (bound.i)
-    y = meet(y, (neo_reach){0, most_of(neo_reach_of(r, bound).most, 1) - 1});
+    y = meet(y, (neo_reach){0, most_of(reach_of(r, bound).most, 1) - 1});
   if (ends.least.i)
-    y = meet(y, (neo_reach){neo_reach_of(r, ends.least).least, INT64_MAX});
+    y = meet(y, (neo_reach){reach_of(r, ends.least).least, INT64_MAX});
   if (ends.below.i) {
-    int64_t below = neo_reach_of(r, ends.below).most;
+    int64_t below = reach_of(r, ends.below).most;
     y = meet(y, (neo_reach){INT64_MIN, below == INT64_MIN ? below : below - 1});
   }
   if (n.op == NEO_OP_LOAD_ELSE)
-    y = join(y, neo_reach_of(r, neo_list_expr(r->m, n.arg, n.arg.n - 1)));
+    y = join(y, reach_of(r, neo_list_expr(r->m, n.arg, n.arg.n - 1)));
   return y;
 }
 
@@ -186,14 +188,14 @@ static neo_reach cast_reach(neo_reaches *r, neo_expr e) {
   neo_reach all = type_reach(neo_expr_type(r->m, e));
   if (neo_type_is_float(neo_expr_type(r->m, x)))
     return all;
-  neo_reach y = neo_reach_of(r, x);
+  neo_reach y = reach_of(r, x);
   return y.least >= all.least && y.most <= all.most ? y : all;
 }
 
 /* ---- by kind of node */
 
 static neo_reach arg_reach(neo_reaches *r, neo_expr e, uint32_t k) {
-  return neo_reach_of(r, neo_expr_arg(r->m, e, k));
+  return reach_of(r, neo_expr_arg(r->m, e, k));
 }
 
 static neo_reach smaller(neo_reach a, neo_reach b) {
@@ -271,7 +273,8 @@ static neo_reach node_reach(neo_reaches *r, neo_expr e) {
   }
 }
 
-neo_reach neo_reach_of(neo_reaches *r, neo_expr e) {
+/* e has an integer type, or bool (false is 0). */
+static neo_reach reach_of(neo_reaches *r, neo_expr e) {
   uint64_t found;
   if (neo_map_get(&r->known, e.i, &found))
     return *(const neo_reach *)(uintptr_t)found;

@@ -18,8 +18,6 @@ typedef struct { /* a definition's axes, and memoised results over them */
 /* Results are in the arena; `axes` must live as long as *r. */
 void neo_reaches_init(neo_reaches *r, neo_module *m, neo_arena *arena, const neo_axis_rec *axes,
                       uint32_t n_axes);
-/* e has an integer type, or bool (false is 0). */
-neo_reach neo_reach_of(neo_reaches *r, neo_expr e);
 /* Whether e is a sum, a difference, a product or a negation in i64. */
 bool neo_expr_is_whole_sum(const neo_module *m, neo_expr e);
 /* Whether e is one whose exact value may not fit. */

@@ -1,7 +1,6 @@
 /* See store.h. */
 #include "ir/store.h"
-
-enum { MOST_RANK = 64 };
+#include "ir/limits.h"
 
 neo_tensor neo_tensor_store(const neo_module *m, neo_tensor t) {
   while (neo_tensor_at(m, t)->within.i)
@@ -16,8 +15,8 @@ neo_expr neo_store_index(neo_module *m, neo_tensor t, uint32_t dim, neo_expr ind
 }
 
 void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr *at) {
-  uint32_t ids[MOST_RANK], rank = neo_tensor_rank(m, t);
-  assert(rank <= MOST_RANK && rank == neo_tensor_rank(m, in));
+  uint32_t ids[NEO_DEF_AXES], rank = neo_tensor_rank(m, t);
+  assert(rank <= NEO_DEF_AXES && rank == neo_tensor_rank(m, in));
   for (uint32_t k = 0; k < rank; k++)
     ids[k] = at[k].i;
   neo_list list = neo_list_new(m, ids, rank);
@@ -27,8 +26,8 @@ void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr
 
 /* The list of positions ends with that in the row. */
 void neo_store_in_rows(neo_module *m, neo_tensor t, neo_tensor in, neo_expr at) {
-  uint32_t ids[MOST_RANK + 1], rank = neo_tensor_rank(m, t);
-  assert(rank <= MOST_RANK && rank + 1 >= neo_tensor_rank(m, in));
+  uint32_t ids[NEO_DEF_AXES + 1], rank = neo_tensor_rank(m, t);
+  assert(rank <= NEO_DEF_AXES && rank + 1 >= neo_tensor_rank(m, in));
   for (uint32_t k = 0; k < rank; k++)
     ids[k] = neo_const_int(m, NEO_I64_T, 0).i;
   ids[rank] = at.i;

@@ -1,6 +1,7 @@
 /* The verifier: definitions, and the order of the checks. Definitions that are neither a piece nor
  * an initialiser were replaced by a pass and are not looked at. */
 #include "ir/verify.h"
+#include "ir/limits.h"
 #include "ir/out_map.h"
 #include "ir/verify_parts.h"
 
@@ -8,7 +9,7 @@
 
 static bool check_axes(neo_verifier *v, const neo_def_rec *d) {
   const neo_module *m = v->m;
-  if (d->n_out > d->axes.n || d->axes.n > 64)
+  if (d->n_out > d->axes.n || d->axes.n > NEO_DEF_AXES)
     return neo_verify_fail(v, "wrong number of axes");
   for (uint32_t k = 0; k < d->axes.n; k++) {
     uint32_t id = neo_list_at(m, d->axes, k);

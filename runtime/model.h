@@ -32,13 +32,13 @@ typedef struct { /* the range of a buffer in a frame, rounded up */
 int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes,
                             neo_rti_place *place);
 
-/* The number of entries in the model's `args` that a step has: 2 for a copy, 1 for a loop that
- * reads data, and for a kernel the number in its record. */
-static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
-  if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS | NEO_RT_STEP_ENDS) ? 1 : 0;
-  return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
-}
+/* The columns of base/steps.def: entries of the model's `args` that a step has; whether it may write
+ * the k-th of these; its flags that belong to steps of another kind; the text of its kind, null if
+ * there is no such kind. */
+int32_t neo_rti_step_args(const neo_rt_step *s);
+bool neo_rti_step_writes(const neo_rt_step *s, int32_t k);
+uint8_t neo_rti_step_alien_flags(const neo_rt_step *s);
+const char *neo_rti_step_kind(const neo_rt_step *s);
 /* The number of sizes that calls give, which come first; the others are indices of loops. */
 int32_t neo_rti_call_sizes(const neo_rt_model *model);
 /* Whether the step is inside of a loop. */

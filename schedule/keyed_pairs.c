@@ -68,10 +68,6 @@ static void look_terms(search *c, const neo_form_acc *a) {
     look_condition(c, neo_expr_arg(c->m, a->body, 0), NEO_KEYED_BY_SELECT);
 }
 
-static bool visits_each_term_once(neo_strategy s) {
-  return s == NEO_STRATEGY_SEGMENT || s == NEO_STRATEGY_KEYED_SCAN || s == NEO_STRATEGY_SCAN;
-}
-
 /* Does each element go through a list of its own, as data say? */
 static bool has_list(const search *c) {
   bool list = false;
@@ -86,7 +82,8 @@ static bool has_list(const search *c) {
 bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
                         neo_keyed_pairs *out) {
   search c = {.m = m, .f = neo_group_form(m, g)};
-  if (visits_each_term_once(s->strategy) || neo_strategy_has_threads(s->strategy))
+  neo_strategy_body body = neo_strategy_body_of(s->strategy);
+  if (body == NEO_BODY_PASS || body == NEO_BODY_THREADS)
     return false;
   for (size_t k = 0; k < c.f->stages.n; k++) {
     c.s = &c.f->stages.at[k];

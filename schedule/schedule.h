@@ -11,11 +11,19 @@
 #include <stddef.h>
 
 typedef enum {
-#define X(id, name, family, gpu, meaning) NEO_STRATEGY_##id,
+#define X(id, name, family, body, keyed, prefetches, meaning) NEO_STRATEGY_##id,
 #include "schedule/strategy.def"
 #undef X
   NEO_STRATEGIES
 } neo_strategy;
+
+/* The body of a strategy's kernels, inside of their outer loops. */
+typedef enum {
+  NEO_BODY_TILES,  /* register tiles, in blocks */
+  NEO_BODY_PAIRS,  /* tiles of pairs of bf16 */
+  NEO_BODY_PASS,   /* one pass over the terms of a reduction, in order, without tiles */
+  NEO_BODY_THREADS /* they have thread blocks instead */
+} neo_strategy_body;
 
 #define X(family, field, plain, kind, meaning) int64_t field;
 typedef struct {
@@ -93,12 +101,16 @@ neo_param_kind neo_param_kind_of(neo_param k);
 neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
 /* The value of that parameter; for a schedule without it the value in the column `absent`. */
 int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
-/* Threads of a block; 0: the strategy has no thread blocks. */
-int64_t neo_schedule_threads(const neo_schedule *s);
 /* Whether both have the same strategy and parameters. */
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
+/* The columns of strategy.def; the flags say whether a strategy has what the column describes. */
+neo_strategy_body neo_strategy_body_of(neo_strategy s);
+bool neo_strategy_is_keyed(neo_strategy s);
+bool neo_strategy_prefetches(neo_strategy s);
 /* Do its kernels have thread blocks? */
-bool neo_strategy_has_threads(neo_strategy s);
+static inline bool neo_strategy_has_threads(neo_strategy s) {
+  return neo_strategy_body_of(s) == NEO_BODY_THREADS;
+}
 /* The parameters of a strategy: [first, first + n). */
 typedef struct {
   neo_param first, n;

@@ -114,8 +114,10 @@ static bool contains(const neo_schedule *s, const neo_schedule *at, size_t n) {
   return false;
 }
 
-size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
-                          size_t most) {
+/* Steps that set two parameters at once, since one alone would leave registers or a cache too full
+ * or too empty: tiles of other shapes with the same number of accumulators, the nearest first; then
+ * blocks of about the same size with other sides. All are legal; at most `most`. */
+static size_t reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most) {
   const neo_strategy_row *row = neo_strategy_row_of(s->strategy);
   neo_setting pair[SHAPES][2];
   size_t n = 0, n_pairs = row->reshape ? row->reshape(x, s, pair, SHAPES) : 0;
@@ -127,7 +129,7 @@ size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedul
 
 size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                             size_t most) {
-  size_t n = 0, n_shapes = neo_space_reshaped(x, s, out, most);
+  size_t n = 0, n_shapes = reshaped(x, s, out, most);
   for (size_t k = 0; k < n_shapes; k++)
     if (!contains(&out[k], out, n))
       out[n++] = out[k];
@@ -201,7 +203,7 @@ static uint64_t next(uint64_t *seed, uint64_t n) {
 
 static bool random_shape(const neo_space *x, neo_schedule *s, uint64_t *seed) {
   neo_schedule shape[16];
-  size_t n = neo_space_reshaped(x, s, shape, sizeof shape / sizeof *shape);
+  size_t n = reshaped(x, s, shape, sizeof shape / sizeof *shape);
   if (n)
     *s = shape[next(seed, n)];
   return n > 0;

@@ -60,11 +60,6 @@ void neo_space_update_units(const neo_space *x, const neo_schedule *from, neo_sc
  * how many, at most `most`; 0: the group has none. */
 size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy to,
                         neo_schedule *out, size_t most);
-/* Steps that set two parameters at once, since one alone would leave registers or a cache too full
- * or too empty: tiles of other shapes with the same number of accumulators, the nearest first; then
- * blocks of about the same size with other sides. All are legal; at most `most`. */
-size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
-                          size_t most);
 /* All neighbours of `s`, and the steps of two parameters, each once, in the table's order; at most
  * `most`. */
 size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out,

@@ -3,7 +3,7 @@
 
 const neo_strategy_row *neo_strategy_row_of(neo_strategy s) {
   static const neo_strategy_row *const rows[] = {
-#define X(id, name, family, gpu, meaning) &neo_strategy_##name,
+#define X(id, name, family, body, keyed, prefetches, meaning) &neo_strategy_##name,
 #include "schedule/strategy.def"
 #undef X
   };

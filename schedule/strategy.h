@@ -56,7 +56,8 @@ typedef struct {
   int64_t (*columns)(const neo_space *x, const neo_schedule *s);
 } neo_strategy_row;
 
-#define X(id, name, family, gpu, meaning) extern const neo_strategy_row neo_strategy_##name;
+#define X(id, name, family, body, keyed, prefetches, meaning) \
+  extern const neo_strategy_row neo_strategy_##name;
 #include "schedule/strategy.def"
 #undef X
 

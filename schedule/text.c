@@ -6,7 +6,8 @@
 typedef struct {
   const char *text;
   neo_param_range params;
-  bool threads;
+  neo_strategy_body body;
+  bool keyed, prefetches;
 } strategy_row;
 
 #define FAMILY(family)                                               \
@@ -15,7 +16,8 @@ typedef struct {
         sizeof(((neo_schedule_params *)0)->family) / sizeof(int64_t) \
   }
 static const strategy_row strategies[] = {
-#define X(id, name, family, gpu, meaning) {#name, FAMILY(family), gpu},
+#define X(id, name, family, body, keyed, prefetches, meaning) \
+  {#name, FAMILY(family), NEO_BODY_##body, keyed, prefetches},
 #include "schedule/strategy.def"
 #undef X
 };
@@ -42,8 +44,16 @@ enum {
 #undef X
 _Static_assert(sizeof params / sizeof *params == NEO_PARAMS, "a family is missing");
 
-bool neo_strategy_has_threads(neo_strategy s) {
-  return strategies[s].threads;
+neo_strategy_body neo_strategy_body_of(neo_strategy s) {
+  return strategies[s].body;
+}
+
+bool neo_strategy_is_keyed(neo_strategy s) {
+  return strategies[s].keyed;
+}
+
+bool neo_strategy_prefetches(neo_strategy s) {
+  return strategies[s].prefetches;
 }
 
 neo_param_range neo_strategy_params(neo_strategy s) {
@@ -59,7 +69,7 @@ const char *neo_param_meaning(neo_param k) {
 }
 
 neo_schedule neo_schedule_plain(void) {
-  neo_schedule s = {.strategy = NEO_STRATEGY_LOOPS};
+  neo_schedule s = {0};
   for (neo_param k = 0; k < NEO_PARAMS; k++)
     s.at[k] = params[k].plain;
   return s;
@@ -102,10 +112,6 @@ int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind) {
   };
   neo_param k = neo_strategy_param(s->strategy, kind);
   return k < NEO_PARAMS ? s->at[k] : absent[kind];
-}
-
-int64_t neo_schedule_threads(const neo_schedule *s) {
-  return neo_schedule_value(s, NEO_PARAM_THREADS);
 }
 
 /* ---- schedules */

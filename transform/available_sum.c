@@ -9,16 +9,17 @@
  * conditions are equal, or if each side's follow from the other's: y < x + 1 is y <= x where x is
  * in its range. */
 #include "transform/available_sum.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 
-enum { MOST_STEPS = 2000, MOST_AXES = 16, MOST_FACTORS = 6, NOT_BOUND = 255 };
+enum { MOST_STEPS = 2000, NOT_BOUND = 255 };
 
 typedef struct {
   neo_module *m;
   const neo_sum_query *q;
   const neo_def_rec *d;
-  uint8_t to[MOST_AXES]; /* axis of the definition -> of the reader */
-  neo_expr factor[MOST_FACTORS];
+  uint8_t to[NEO_PATTERN_AXES]; /* axis of the definition -> of the reader */
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n, steps;
 } matcher;
 
@@ -120,7 +121,7 @@ static bool range_of(const matcher *c, uint32_t k, neo_axis_rec *out) {
 }
 
 static bool same_points(matcher *c) {
-  neo_axis_rec own[MOST_AXES], theirs[MOST_AXES];
+  neo_axis_rec own[NEO_PATTERN_AXES], theirs[NEO_PATTERN_AXES];
   neo_expr here = c->d->where, there = c->q->where;
   if (!to_definition(c, &there))
     return false;
@@ -143,7 +144,7 @@ static bool same_points(matcher *c) {
 
 static bool is_plain_sum(const neo_module *m, const neo_def_rec *d, uint32_t n_in) {
   if (d->reducer != NEO_RED_SUM || d->body.n != 1 || d->out.n != 1 || d->out_map.n ||
-      d->axes.n > MOST_AXES || d->axes.n - d->n_out != n_in)
+      d->axes.n > NEO_PATTERN_AXES || d->axes.n - d->n_out != n_in)
     return false;
   const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, d->out, 0));
   neo_expr e = neo_list_expr(m, d->finish, 0), body = neo_list_expr(m, d->body, 0);
@@ -169,11 +170,12 @@ neo_expr neo_available_sum(neo_module *m, const neo_sum_query *q) {
   for (uint32_t i = 1; i < m->defs.n; i++) {
     neo_def d = {i};
     matcher c = {.m = m, .q = q, .d = neo_def_at(m, d)};
-    neo_expr index[MOST_AXES];
-    for (uint32_t k = 0; k < MOST_AXES; k++)
+    neo_expr index[NEO_PATTERN_AXES];
+    for (uint32_t k = 0; k < NEO_PATTERN_AXES; k++)
       c.to[k] = NOT_BOUND;
     if (i == q->reader.i || !is_plain_sum(m, c.d, n_in) ||
-        !neo_product_factors(m, neo_list_expr(m, c.d->body, 0), c.factor, &c.n, MOST_FACTORS) ||
+        !neo_product_factors(m, neo_list_expr(m, c.d->body, 0), c.factor, &c.n,
+                             NEO_PRODUCT_FACTORS) ||
         c.n != q->n || !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) ||
         needs(m, d, q->reader))
       continue;

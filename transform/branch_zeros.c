@@ -2,9 +2,10 @@
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "transform/branches.h"
 
-enum { MOST_PARTS = 64, MOST_TERMS = 64, MOST_RANK = 16 };
+enum { MOST_PARTS = 64, MOST_TERMS = 64 };
 
 typedef struct
 { /* zero except where one of the terms holds: conjunctions over axes of the tensor or its reader */
@@ -105,7 +106,7 @@ static zero zero_of(zeros *z, neo_expr e);
 /* Conditions of a read tensor, at the position that is read. */
 static zero zero_of_read(zeros *z, const neo_node *n) {
   zero x = z->of[n->attr];
-  neo_expr index[MOST_RANK];
+  neo_expr index[NEO_TENSOR_RANK];
   neo_conditions *term = NEO_NEW_ARRAY(z->a, neo_conditions, x.n + 1);
   for (uint32_t k = 0; k < n->arg.n; k++)
     index[k] = neo_list_expr(z->m, n->arg, k);

@@ -89,10 +89,9 @@ static void decide_all(branches *b) {
       decide_def(b, b->order[k], &b->of[b->order[k].i]);
 }
 
-neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  branches b = {.m = m, .a = &scratch, .p = neo_prover_new(m)};
+neo_status neo_pass_branches(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  branches b = {.m = m, .a = pass->a, .p = pass->p};
   find_needed(&b);
   if (b.of) {
     branches_ask_for_zeros(&b);
@@ -106,7 +105,5 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
     if (b.of)
       branches_ask_in_sums(&b);
   }
-  neo_prover_free(b.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

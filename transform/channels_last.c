@@ -36,12 +36,11 @@
  * there. */
 #include "ir/define.h"
 #include "ir/layout.h"
+#include "ir/limits.h"
 #include "ir/out_map.h"
 #include "transform/transform.h"
 
 enum {
-  MOST_RANK = 16,
-  MOST_AXES = 63,
   LEAST_CHANNELS = 8, /* fewer are not worth lanes */
   LEAST_USES = 8      /* uses of a filter's element that pay for a copy */
 };
@@ -158,7 +157,7 @@ static void find_images(images *s) {
   for (uint32_t d = 1; d < m->defs.n; d++) {
     const neo_def_rec r = m->defs.at[d];
     reading x = {s, &r};
-    if (r.n_out < MOST_AXES)
+    if (r.n_out < NEO_SET_AXES)
       neo_def_visit(m, (neo_def){d}, look, &x);
   }
 }
@@ -175,7 +174,7 @@ static uint32_t wanted(images *s, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   int64_t n;
   uint32_t k = r->extent.n;
-  if (r->role != NEO_ROLE_TEMP || !r->pieces.n || k < 3 || k > MOST_RANK)
+  if (r->role != NEO_ROLE_TEMP || !r->pieces.n || k < 3 || k > NEO_TENSOR_RANK)
     return 0;
   while (k > 0 && is_image(s, t.i, k - 1))
     k--;
@@ -310,9 +309,9 @@ static uint64_t free_axes(const neo_module *m, const neo_def_rec *r) {
 static void move_axes(images *s, neo_def d) {
   neo_module *m = s->m;
   const neo_def_rec r = *neo_def_at(m, d);
-  uint32_t at[MOST_AXES], n = 0, moved = r.out.n ? s->moved[neo_list_at(m, r.out, 0)] : 0;
+  uint32_t at[NEO_SET_AXES], n = 0, moved = r.out.n ? s->moved[neo_list_at(m, r.out, 0)] : 0;
   inner_search x = {s, r.n_out, 0};
-  if (r.axes.n >= MOST_AXES)
+  if (r.axes.n >= NEO_SET_AXES)
     return;
   neo_def_visit(m, d, find_inner, &x);
   x.inner &= neo_def_is_ordered(&r) ? 0 : free_axes(m, &r);
@@ -365,8 +364,8 @@ typedef struct {
 
 static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
   neo_module *m = s->m;
-  uint32_t rank = neo_tensor_rank(m, from), axes[MOST_RANK];
-  neo_expr index[MOST_RANK];
+  uint32_t rank = neo_tensor_rank(m, from), axes[NEO_TENSOR_RANK];
+  neo_expr index[NEO_TENSOR_RANK];
   neo_tensor_rec f = *neo_tensor_at(m, from);
   for (uint32_t k = 0; k < rank; k++) {
     uint32_t at = source(dim + 1, rank, k);
@@ -448,12 +447,12 @@ static uint32_t wanted_channel(const filters *x, const neo_module *m, const neo_
 
 static neo_expr transpose_load(filters *x, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
-  neo_expr arg[MOST_RANK];
+  neo_expr arg[NEO_TENSOR_RANK];
   uint32_t rank = n.arg.n;
   bool rounded = neo_map_get(&x->rounded, e.i, NULL) && !neo_map_get(&x->plain, e.i, NULL);
   neo_type type = rounded ? NEO_BF16_T : (neo_type)n.type;
   if (neo_tensor_at(m, (neo_tensor){n.attr})->role != NEO_ROLE_PARAM || rank < 2 ||
-      rank > MOST_RANK)
+      rank > NEO_TENSOR_RANK)
     return e;
   uint32_t dim = wanted_channel(x, m, &n, type);
   if (dim == rank || uses_of(m, &x->d, neo_expr_axes(m, e)) < LEAST_USES)
@@ -502,7 +501,7 @@ static void product_axes(filters *x, neo_def d) {
 static void transpose_filters(images *s, neo_def d) {
   neo_module *m = s->m;
   filters x = {.s = s, .d = *neo_def_at(m, d)};
-  if (!x.d.out.n || !x.d.n_out || x.d.axes.n >= MOST_AXES || x.d.body.n != 1)
+  if (!x.d.out.n || !x.d.n_out || x.d.axes.n >= NEO_SET_AXES || x.d.body.n != 1)
     return;
   channel_search c = {s, x.d.n_out - 1, s->moved[neo_list_at(m, x.d.out, 0)] != 0};
   neo_expr body = neo_list_expr(m, x.d.body, 0);
@@ -549,13 +548,12 @@ static void move(images *s) {
     transpose_filters(s, (neo_def){d});
 }
 
-neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  images s = {.m = m, .a = &scratch, .gpu = target->gpu_threads != 0};
-  neo_map_init(&s.transposed, &scratch);
+neo_status neo_pass_channels_last(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  images s = {.m = m, .a = pass->a, .gpu = pass->target->gpu_threads != 0};
+  neo_map_init(&s.transposed, pass->a);
   find_images(&s);
   if (choose(&s))
     move(&s);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -461,13 +461,12 @@ static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
 }
 
 /* Distinct extents along which a recurrence may run. */
-static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch);
+static uint32_t extents_of(const neo_pass_context *pass, neo_expr *out, uint32_t most_of_them) {
+  neo_module *m = pass->m;
   uint32_t n = 0;
   for (uint32_t d = 1; d < m->defs.n; d++) {
     const neo_def_rec *r = neo_def_at(m, (neo_def){d});
-    for (uint32_t k = 0; k < r->n_out && recurs[d] && n < most_of_them; k++) {
+    for (uint32_t k = 0; k < r->n_out && pass->number[d] && n < most_of_them; k++) {
       neo_expr hi = neo_def_axis(m, r, k)->hi;
       bool seen = false;
       for (uint32_t i = 0; i < n; i++)
@@ -476,25 +475,21 @@ static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) 
         out[n++] = hi;
     }
   }
-  neo_arena_free(&scratch);
   return n;
 }
 
-neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) {
+neo_status neo_pass_checkpoint(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   enum { MOST = 64 };
   neo_expr rounds[MOST];
-  if (!target->memory && !target->chunk_rounds)
+  if (!pass->target->memory && !pass->target->chunk_rounds)
     return NEO_OK;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  checkpointing x = {.m = m, .target = target};
-  x.served = NEO_NEW_ARRAY(&scratch, bool, m->entries.n + 1);
+  checkpointing x = {.m = m, .p = pass->p, .target = pass->target};
+  x.served = NEO_NEW_ARRAY(pass->a, bool, m->entries.n + 1);
   for (size_t k = 0; k < m->entries.n; k++)
-    x.served[k] = target->chunk_rounds || has_backward(m, &m->entries.at[k], &scratch);
-  uint32_t n = extents_of(m, rounds, MOST);
-  x.p = n ? neo_prover_new(m) : NULL;
+    x.served[k] = pass->target->chunk_rounds || has_backward(m, &m->entries.at[k], pass->a);
+  uint32_t n = extents_of(pass, rounds, MOST);
   for (uint32_t k = 0; k < n; k++)
     checkpoint_rounds(&x, rounds[k]);
-  neo_prover_free(x.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -44,8 +44,8 @@ static bool may_be_zero(const checkpoints *c, const neo_tensor_rec *t) {
 }
 
 static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
-  bool is = !d->out_map.n && d->chunk_loop == c->within && !d->inner_loop &&
-            d->axes.n <= CHECKPOINT_MOST_AXES;
+  bool is =
+      !d->out_map.n && d->chunk_loop == c->within && !d->inner_loop && d->axes.n <= CHECKPOINT_AXES;
   for (uint32_t k = 0; k < d->out.n && is; k++) {
     const neo_tensor_rec *t = neo_tensor_at(c->m, neo_list_tensor(c->m, d->out, k));
     is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && may_be_zero(c, t) && !t->partial;
@@ -54,7 +54,7 @@ static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
 }
 
 static bool has_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
-  return axis < d->n_out && d->n_out <= CHECKPOINT_MOST_RANK &&
+  return axis < d->n_out && d->n_out <= CHECKPOINT_RANK &&
          neo_def_axis(c->m, d, axis)->hi.i == c->rounds.i && is_plain(c, d);
 }
 
@@ -188,7 +188,7 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
 
 /* Are all terms of the sum in iterations? Reads with an `else` may be beyond them. */
 static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
-  neo_axis_rec axes[CHECKPOINT_MOST_AXES];
+  neo_axis_rec axes[CHECKPOINT_AXES];
   for (uint32_t k = 0; k < d->axes.n; k++)
     axes[k] = *neo_def_axis(c->m, d, k);
   neo_facts facts = {.axes = axes, .n_axes = d->n_out};
@@ -203,8 +203,8 @@ static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
   if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n ||
-      d->chunk_loop != c->within || d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES ||
-      d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
+      d->chunk_loop != c->within || d->out.n != 1 || d->axes.n > CHECKPOINT_AXES ||
+      d->n_out > CHECKPOINT_RANK || (mean && d->where.i) ||
       (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));

@@ -6,9 +6,14 @@
  *   checkpoint_sums.c     sums over the iterations
  *   checkpoint_slices.c   reads of one iteration */
 #pragma once
+#include "ir/limits.h"
 #include "ir/order.h"
 
-enum { CHECKPOINT_MOST_LAG = 8, CHECKPOINT_MOST_RANK = 14, CHECKPOINT_MOST_AXES = 60 };
+enum {
+  CHECKPOINT_MOST_LAG = 8,
+  CHECKPOINT_RANK = NEO_TENSOR_RANK - 2, /* two loops of chunks have an axis each */
+  CHECKPOINT_AXES = NEO_DEF_AXES - 4     /* and their definitions some more */
+};
 
 typedef enum {
   CHECKPOINT_WHOLE, /* left unchanged */
@@ -38,8 +43,8 @@ typedef struct { /* definitions that share a loop over chunks */
 
 typedef struct { /* selected elements of a tensor as a tensor */
   neo_tensor of, part;
-  bool first;                             /* first slices of chunks; else the last */
-  neo_expr one[CHECKPOINT_MOST_RANK + 2]; /* by dimension: its only element; 0: all */
+  bool first;                        /* first slices of chunks; else the last */
+  neo_expr one[CHECKPOINT_RANK + 2]; /* by dimension: its only element; 0: all */
 } checkpoint_part;
 
 typedef struct {

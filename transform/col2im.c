@@ -20,11 +20,11 @@
  * contiguous along them, or of the smaller one. */
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
 enum {
-  MOST_AXES = 16,
   MOST_WINDOWS = 4,
   MOST_ELEMENTS = 1 << 26, /* elements of the matrix */
   ELEMENT_COST = 64,       /* steps of a sum that an element costs, written and read */
@@ -44,13 +44,14 @@ typedef struct {
   neo_def def;
   neo_def_rec r;
   neo_type type;
-  neo_axis_rec axis[MOST_AXES + MOST_WINDOWS]; /* axes of windows follow the definition's own */
-  int64_t extent[MOST_AXES + MOST_WINDOWS];    /* extents at most */
+  neo_axis_rec
+      axis[NEO_PATTERN_AXES + MOST_WINDOWS];       /* axes of windows follow the definition's own */
+  int64_t extent[NEO_PATTERN_AXES + MOST_WINDOWS]; /* extents at most */
   window w[MOST_WINDOWS];
   uint32_t n;             /* number of windows */
   uint64_t moved, inside; /* output axes of windows; axes of the product's sum */
   neo_expr factor[2];     /* over the product's axes */
-  uint32_t order[MOST_AXES + MOST_WINDOWS], n_order; /* axes of the matrix */
+  uint32_t order[NEO_PATTERN_AXES + MOST_WINDOWS], n_order; /* axes of the matrix */
   bool fits;
 } col2im_sum;
 
@@ -139,7 +140,7 @@ static bool match(col2im_sum *x, neo_def d) {
   x->def = d;
   x->r = *neo_def_at(m, d);
   if (x->r.reducer != NEO_RED_SUM || x->r.body.n != 1 || x->r.out.n != 1 || x->r.out_map.n ||
-      x->r.axes.n > MOST_AXES || x->r.axes.n < x->r.n_out + 2)
+      x->r.axes.n > NEO_PATTERN_AXES || x->r.axes.n < x->r.n_out + 2)
     return false;
   neo_expr body = neo_list_expr(m, x->r.body, 0);
   x->type = neo_expr_type(m, body);
@@ -338,8 +339,8 @@ static uint32_t product_axes(const col2im_sum *x, neo_axis_rec *axis, neo_expr *
 /* Defines the matrix if all its reads are in range. */
 static bool define_product(col2im_sum *x, neo_tensor *t) {
   neo_module *m = x->m;
-  neo_axis_rec axis[MOST_AXES + MOST_WINDOWS];
-  neo_expr by[MOST_AXES + MOST_WINDOWS] = {{0}};
+  neo_axis_rec axis[NEO_PATTERN_AXES + MOST_WINDOWS];
+  neo_expr by[NEO_PATTERN_AXES + MOST_WINDOWS] = {{0}};
   reading y = {x, axis, product_axes(x, axis, by)};
   neo_expr body = neo_op2(m, NEO_OP_MUL, x->factor[0], x->factor[1]);
   body = neo_expr_subst_axes(m, body, by, x->r.axes.n + x->n);
@@ -357,8 +358,8 @@ static bool define_product(col2im_sum *x, neo_tensor *t) {
 static void add_up(col2im_sum *x, neo_tensor t) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
-  neo_axis_rec axis[MOST_AXES];
-  neo_expr by[MOST_AXES] = {{0}}, index[MOST_AXES + MOST_WINDOWS];
+  neo_axis_rec axis[NEO_PATTERN_AXES];
+  neo_expr by[NEO_PATTERN_AXES] = {{0}}, index[NEO_PATTERN_AXES + MOST_WINDOWS];
   uint32_t n = 0;
   for (uint32_t k = 0; k < r.axes.n; k++)
     if (!(x->inside >> k & 1)) {
@@ -380,22 +381,18 @@ static void add_up(col2im_sum *x, neo_tensor t) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
+neo_status neo_pass_col2im(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_tensor t;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch); /* their products are ordered */
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
-    col2im_sum x = {.m = m, .prover = p};
-    neo_prover_at(p, m->defs.at[k].span);
-    if (recurs[k] || !match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
+  for (uint32_t k = 1; k < pass->n_defs && m->store == NEO_PRECISION_F32; k++) {
+    col2im_sum x = {.m = m, .prover = pass->p};
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (pass->number[k] || !match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) ||
+        !pays(&x))
       continue;
     order_axes(&x);
     if (define_product(&x, &t))
       add_up(&x, t);
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return NEO_OK;
 }

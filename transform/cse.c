@@ -91,15 +91,14 @@ static void merge(cse *c, neo_def d) {
     neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
 }
 
-neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  cse c = {.m = m, .scratch = &scratch, .kept = neo_map_in(&scratch), .to = neo_map_in(&scratch)};
+neo_status neo_pass_cse(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  cse c = {.m = m, .scratch = pass->a, .kept = neo_map_in(pass->a), .to = neo_map_in(pass->a)};
   neo_tensors roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
     keep(&c, m->entries.at[i].outputs);
     keep(&c, m->entries.at[i].updates);
-    neo_entry_roots(m, &scratch, &roots, &m->entries.at[i]);
+    neo_entry_roots(m, pass->a, &roots, &m->entries.at[i]);
   }
   for (uint32_t c2 = 0; c2 < m->customs.n; c2++) { /* later gradients may still ask for these */
     keep(&c, m->customs.at[c2].ins);
@@ -109,15 +108,14 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
   size_t n;
   do { /* readers of equal recurrences may become equal, then recurrences over those */
     bool recurrences;
-    neo_map_init(&c.first, &scratch);
-    n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, &recurrences);
+    neo_map_init(&c.first, pass->a);
+    n = neo_module_topo(m, roots.at, roots.n, pass->a, &defs, &recurrences);
     for (size_t k = 0; k < n; k++)
       merge(&c, defs[k]);
     if (!recurrences)
       break;
-    n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
-  } while (neo_equal_recurrences(m, defs, n, &c.kept, &c.to, &scratch));
-  neo_reuse_values(m, defs, n, &scratch);
-  neo_arena_free(&scratch);
+    n = neo_module_topo(m, roots.at, roots.n, pass->a, &defs, NULL);
+  } while (neo_equal_recurrences(m, defs, n, &c.kept, &c.to, pass->a));
+  neo_reuse_values(m, defs, n, pass->a);
   return NEO_OK;
 }

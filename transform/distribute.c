@@ -12,10 +12,11 @@
  * no products, or have few terms, stay inside. */
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
-enum { MOST_FACTORS = 16, LEAST_TERMS = 4 };
+enum { LEAST_TERMS = 4 };
 
 typedef struct {
   neo_module *m;
@@ -51,9 +52,9 @@ static bool needs(distribution *x, const neo_def_rec *d) {
 
 /* Is it a sum of products of at least two factors that read tensors? */
 static bool is_product(distribution *x, const neo_def_rec *d) {
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0, reads = 0;
-  if (!neo_product_factors(x->m, neo_list_expr(x->m, d->body, 0), factor, &n, MOST_FACTORS))
+  if (!neo_product_factors(x->m, neo_list_expr(x->m, d->body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   for (uint32_t k = 0; k < n; k++) {
     x->read = false;
@@ -85,18 +86,14 @@ static void take_out(distribution *x, neo_def id) {
   neo_reduction_replace(m, id, neo_load_own(m, neo_partial_define(m, &p), d.span));
 }
 
-neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  (void)neo_all_recurrences(m, &scratch, &number);
-  for (uint32_t k = 1; k < n_defs; k++) {
+neo_status neo_pass_distribute(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
     neo_def_rec d = *neo_def_at(m, (neo_def){k});
-    distribution x = {.m = m, .number = number, .own = number[k]};
-    if (number[k] && d.reducer == NEO_RED_SUM && !needs(&x, &d) && is_product(&x, &d) &&
+    distribution x = {.m = m, .number = pass->number, .own = pass->number[k]};
+    if (pass->number[k] && d.reducer == NEO_RED_SUM && !needs(&x, &d) && is_product(&x, &d) &&
         has_terms(m, &d))
       take_out(&x, (neo_def){k});
   }
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -45,13 +45,18 @@
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/keyed_axes.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
 #include "transform/embed.h"
 #include "transform/transform.h"
 #include <math.h>
 
-enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16, MOST_SCALE = 24 };
+enum {
+  SETS_OF_FACTORS = 12, /* all sets of a product's factors are tried */
+  MOST_REDUCED = 6,
+  MOST_SCALE = 24
+};
 
 typedef struct {
   neo_module *m;
@@ -62,9 +67,9 @@ typedef struct {
   double extent[64];
   uint64_t outs, reds; /* output and reduction axes */
   neo_expr term;       /* product of the factors */
-  neo_expr factor[MOST_FACTORS];
-  uint64_t uses[MOST_FACTORS]; /* axes of a factor */
-  double cost[MOST_FACTORS];
+  neo_expr factor[SETS_OF_FACTORS];
+  uint64_t uses[SETS_OF_FACTORS]; /* axes of a factor */
+  double cost[SETS_OF_FACTORS];
   uint32_t inverse; /* factors that the others are divided by */
   uint32_t n;
   bool negative;
@@ -86,7 +91,7 @@ static void add_cost(void *ctx, neo_expr e) {
 }
 
 static bool add_factor(product *p, neo_expr e, double cost) {
-  if (p->n == MOST_FACTORS)
+  if (p->n == SETS_OF_FACTORS)
     return false;
   cost_ctx c = {p->m, cost};
   neo_expr_visit(p->m, e, add_cost, &c);
@@ -112,7 +117,7 @@ static bool add_factors(product *p, neo_expr e) {
            add_factors(p, neo_list_expr(p->m, n.arg, 1));
   neo_expr by = n.op == NEO_OP_DIV ? neo_list_expr(p->m, n.arg, 1) : (neo_expr){0};
   if (by.i && !(neo_expr_axes(p->m, by) & p->reds) && (!p->r.as_written || is_constant(p, by))) {
-    if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == MOST_FACTORS)
+    if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == SETS_OF_FACTORS)
       return false;
     p->inverse |= 1u << p->n;
     return add_factor(p, by, neo_op_additions(NEO_OP_DIV));
@@ -147,7 +152,7 @@ static bool match(product *p, neo_def d) {
   p->r = *neo_def_at(m, d);
   bool plain = p->r.reducer == NEO_RED_SUM && p->r.body.n == 1 && p->r.out.n == 1 &&
                !p->r.out_map.n && p->r.axes.n - p->r.n_out <= MOST_REDUCED &&
-               p->r.axes.n <= MOST_AXES && p->r.axes.n > p->r.n_out;
+               p->r.axes.n <= NEO_PATTERN_AXES && p->r.axes.n > p->r.n_out;
   if (!plain)
     return false;
   p->outs = (1ull << p->r.n_out) - 1;
@@ -328,7 +333,7 @@ static bool left_stands(const product *p, const part *x, uint32_t left) {
 }
 
 static neo_expr available_part(const product *p, const part *x, uint32_t candidates) {
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[SETS_OF_FACTORS];
   neo_sum_query q = {.reader = p->def, .axis = p->axis, .in = x->in, .factor = factor};
   for (uint32_t k = 0; k < p->n; k++)
     if (x->chosen >> k & 1)
@@ -622,17 +627,11 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole)
     sum_of_part(&p, left | out, &x);
 }
 
-neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch);
-  uint32_t n = (uint32_t)m->defs.n;
+neo_status neo_pass_factor(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */
-    neo_prover_at(p, m->defs.at[k].span);
-    definition(m, p, (neo_def){k}, k < n && recurs[k]);
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    definition(m, pass->p, (neo_def){k}, k < pass->n_defs && pass->number[k]);
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return NEO_OK;
 }

@@ -345,21 +345,15 @@ static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
   c->value = resolve(c, a);
 }
 
-neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
-  copies c = {.m = m, .number = number, .a = &scratch};
-  if (n_found) {
-    c.p = neo_prover_new(m);
-    find_copies(&c, &scratch, n_defs);
-    for (uint32_t k = 1; k < n_defs; k++) {
+neo_status neo_pass_forward_copies(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  copies c = {.m = m, .p = pass->p, .number = pass->number, .a = pass->a};
+  if (pass->n_recurrences) {
+    find_copies(&c, pass->a, pass->n_defs);
+    for (uint32_t k = 1; k < pass->n_defs; k++) {
       c.reader.i = k;
       neo_def_rewrite(m, (neo_def){k}, forward, &c);
     }
-    neo_prover_free(c.p);
   }
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -26,14 +26,13 @@
  * neighbouring axes collapse in the kernel. */
 #include "base/hash.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/needed.h"
 #include "ir/out_map.h"
 #include "transform/entry_sets.h"
 #include "transform/structure.h"
 #include "transform/transform.h"
 #include <assert.h>
-
-enum { MOST_AXES = 24, MOST_RANK = 16 }; /* limits of the verifier */
 
 typedef struct { /* tensor -> slice `at` of tensor `in` along its dimension `dim` */
   neo_tensor in;
@@ -111,9 +110,9 @@ static neo_expr resolve(void *ctx, neo_module *m, neo_expr e) {
   merger *q = ctx;
   const neo_node n = *neo_expr_node(m, e);
   uint64_t at;
-  neo_expr arg[MOST_AXES];
+  neo_expr arg[NEO_PATTERN_AXES];
   bool load = neo_node_is_load(&n);
-  if (!load || !neo_map_get(&q->sliced, n.attr, &at) || n.arg.n + 1 > MOST_AXES)
+  if (!load || !neo_map_get(&q->sliced, n.attr, &at) || n.arg.n + 1 > NEO_PATTERN_AXES)
     return e;
   slice s = q->slices.at[at];
   for (uint32_t k = 0; k < s.dim; k++)
@@ -292,7 +291,7 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
 }
 
 static neo_expr element_of(merger *q, neo_tensor all, uint32_t dim, int64_t at) {
-  neo_expr index[MOST_AXES];
+  neo_expr index[NEO_PATTERN_AXES];
   uint32_t rank = neo_tensor_rank(q->m, all);
   for (uint32_t k = 0; k < rank; k++)
     index[k] = k == dim ? neo_const_i64(q->m, at) : neo_axis_ref(q->m, k - (k > dim));
@@ -343,8 +342,8 @@ static void merge_bucket(merger *q, candidates *b, neo_structure_part part) {
 
 static bool mergeable(merger *q, neo_def d) {
   const neo_def_rec *r = neo_def_at(q->m, d);
-  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == MOST_RANK ||
-      r->axes.n + 1 >= MOST_AXES)
+  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == NEO_TENSOR_RANK ||
+      r->axes.n + 1 >= NEO_PATTERN_AXES)
     return false;
   const neo_tensor_rec *t = neo_tensor_at(q->m, neo_list_tensor(q->m, r->out, 0));
   return t->role == NEO_ROLE_TEMP && t->pieces.n == 1 &&
@@ -536,30 +535,28 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
   neo_prover_free(p);
 }
 
-neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  merger q = {.m = m, .a = &scratch, .kept = neo_map_in(&scratch), .sliced = neo_map_in(&scratch)};
-  neo_map_init(&q.depth, &scratch);
-  neo_map_init(&q.users, &scratch);
-  neo_entry_sets_find(m, &scratch, &q.users);
+neo_status neo_pass_horizontal_fusion(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  merger q = {.m = m, .a = pass->a, .kept = neo_map_in(pass->a), .sliced = neo_map_in(pass->a)};
+  neo_map_init(&q.depth, pass->a);
+  neo_map_init(&q.users, pass->a);
+  neo_entry_sets_find(m, pass->a, &q.users);
   neo_tensors roots = roots_of(&q);
   neo_def *order;
-  size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);
+  size_t n = neo_module_topo(m, roots.at, roots.n, pass->a, &order, NULL);
   NEO_VEC(defs) whole = {0}, reductions = {0};
   find_conditions(&q, order, n);
   for (size_t k = 0; k < n; k++) {
     /* before its own depth is known, so that a read of the definition itself does not count */
     uint64_t part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION), at = set_depth(&q, order[k]);
     while (whole.n <= at) {
-      NEO_PUSH(&scratch, &whole, (defs){0});
-      NEO_PUSH(&scratch, &reductions, (defs){0});
+      NEO_PUSH(pass->a, &whole, (defs){0});
+      NEO_PUSH(pass->a, &reductions, (defs){0});
     }
-    NEO_PUSH(&scratch, &whole.at[at], order[k]);
-    NEO_PUSH(&scratch, &reductions.at[part], order[k]);
+    NEO_PUSH(pass->a, &whole.at[at], order[k]);
+    NEO_PUSH(pass->a, &reductions.at[part], order[k]);
   }
   for (size_t k = 0; k < whole.n; k++)
     level(&q, &whole.at[k], &reductions.at[k]);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

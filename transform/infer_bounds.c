@@ -12,20 +12,21 @@
  * stay. */
 #include "ir/component.h"
 #include "ir/layout.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
-enum { MOST_AXES = 64, MOST_RANK = 16, LEAST_LEFT_OUT = 8 };
+enum { LEAST_LEFT_OUT = 8 };
 
 typedef struct {
-  int64_t lo[MOST_RANK], hi[MOST_RANK]; /* positions that are read; lo >= hi: none */
+  int64_t lo[NEO_TENSOR_RANK], hi[NEO_TENSOR_RANK]; /* positions that are read; lo >= hi: none */
 } box;
 
 typedef struct {
   neo_module *m;
   neo_prover *prover;
   box *read; /* by tensor */
-  neo_axis_rec axis[MOST_AXES];
+  neo_axis_rec axis[NEO_DEF_AXES];
   uint32_t n; /* axes of the current definition */
   box cut;    /* box of the shrinking tensor */
   neo_tensor of;
@@ -41,7 +42,7 @@ static void look(void *ctx, neo_expr e) {
   if (!neo_node_is_load(&n))
     return;
   uint32_t rank = neo_tensor_rank(b->m, t);
-  for (uint32_t k = 0; k < rank && k < MOST_RANK; k++) {
+  for (uint32_t k = 0; k < rank && k < NEO_TENSOR_RANK; k++) {
     int64_t lo, hi, *least = &b->read[t.i].lo[k], *most = &b->read[t.i].hi[k];
     if (!neo_interval(b->prover, &f, neo_list_expr(b->m, n.arg, k), &lo, &hi))
       lo = 0, hi = INT64_MAX - 1;
@@ -52,7 +53,7 @@ static void look(void *ctx, neo_expr e) {
 
 static void look_at(bounds *b, neo_def d) {
   const neo_def_rec *r = neo_def_at(b->m, d);
-  b->n = r->axes.n < MOST_AXES ? r->axes.n : 0; /* 0: intervals are not known */
+  b->n = r->axes.n < NEO_DEF_AXES ? r->axes.n : 0; /* 0: intervals are not known */
   for (uint32_t k = 0; k < b->n; k++)
     b->axis[k] = *neo_def_axis(b->m, r, k);
   neo_prover_at(b->prover, r->span);
@@ -65,11 +66,11 @@ static void look_at(bounds *b, neo_def d) {
 static neo_def only_def(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_def none = {0};
-  if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1 || r->extent.n > MOST_RANK)
+  if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1 || r->extent.n > NEO_TENSOR_RANK)
     return none;
   neo_def d = {neo_list_at(m, r->pieces, 0)};
   const neo_def_rec *x = neo_def_at(m, d);
-  return x->out.n == 1 && !x->out_map.n && x->axes.n < MOST_AXES ? d : none;
+  return x->out.n == 1 && !x->out_map.n && x->axes.n < NEO_DEF_AXES ? d : none;
 }
 
 static neo_expr number(neo_module *m, int64_t x) {
@@ -107,7 +108,7 @@ static neo_expr moved(neo_module *m, neo_expr index, int64_t lo) {
 static neo_expr move_reads(void *ctx, neo_module *m, neo_expr e) {
   const bounds *b = ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr index[MOST_RANK];
+  neo_expr index[NEO_TENSOR_RANK];
   if (!neo_node_is_load(&n) || n.attr != b->of.i)
     return e;
   uint32_t rank = neo_tensor_rank(m, b->of);
@@ -119,19 +120,19 @@ static neo_expr move_reads(void *ctx, neo_module *m, neo_expr e) {
 }
 
 typedef struct {
-  neo_expr by[MOST_AXES];
+  neo_expr by[NEO_DEF_AXES];
 } positions;
 
 static neo_expr move_axes(void *ctx, neo_module *m, neo_expr e) {
   const positions *p = ctx;
   const neo_node *n = neo_expr_node(m, e);
-  return n->op == NEO_OP_AXIS && n->attr < MOST_AXES && p->by[n->attr].i ? p->by[n->attr] : e;
+  return n->op == NEO_OP_AXIS && n->attr < NEO_DEF_AXES && p->by[n->attr].i ? p->by[n->attr] : e;
 }
 
 static void shrink(bounds *b, neo_tensor t, neo_def d) {
   neo_module *m = b->m;
   positions p = {{{0}}};
-  uint32_t extent[MOST_RANK], axis[MOST_AXES], rank = neo_tensor_rank(m, t);
+  uint32_t extent[NEO_TENSOR_RANK], axis[NEO_DEF_AXES], rank = neo_tensor_rank(m, t);
   b->of = t;
   for (uint32_t k = 0; k < rank; k++) {
     bool cut = b->cut.hi[k] < INT64_MAX;
@@ -156,24 +157,20 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
     neo_def_rewrite(m, (neo_def){k}, move_reads, b);
 }
 
-neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *named = neo_named_tensors(m, &scratch);
-  const bool *recurrent = neo_recurrent_defs(m, &scratch);
-  bounds b = {.m = m, .prover = neo_prover_new(m)};
-  b.read = NEO_NEW_ARRAY(&scratch, box, m->tensors.n);
+neo_status neo_pass_infer_bounds(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  const bool *named = neo_named_tensors(m, pass->a);
+  bounds b = {.m = m, .prover = pass->p};
+  b.read = NEO_NEW_ARRAY(pass->a, box, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
-    for (uint32_t k = 0; k < MOST_RANK; k++)
+    for (uint32_t k = 0; k < NEO_TENSOR_RANK; k++)
       b.read[t].lo[k] = INT64_MAX;
   for (uint32_t k = 1; k < m->defs.n; k++)
     look_at(&b, (neo_def){k});
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     neo_def d = only_def(m, (neo_tensor){t});
-    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}, recurrent[d.i]))
+    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}, pass->number[d.i]))
       shrink(&b, (neo_tensor){t}, d);
   }
-  neo_prover_free(b.prover);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

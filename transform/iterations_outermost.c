@@ -48,12 +48,11 @@ static neo_expr read_renamed(void *ctx, neo_module *m, neo_expr e) {
 static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  neo_def_rec def = *neo_def_at(m, d), copy = {.n_out = def.n_out, .span = def.span};
+  neo_def_rec def = *neo_def_at(m, d);
   uint32_t id[64];
   r.name = neo_tensor_fresh_name(m, "rounds", neo_name_text(m->names, r.name));
   r.pieces = neo_list_one(m, d.i);
   neo_tensor own = neo_tensor_add(m, r);
-  neo_tensor_at(m, t)->pieces = (neo_list){0};
   for (uint32_t k = 0; k < def.out.n; k++) {
     uint32_t out = neo_list_at(m, def.out, k);
     id[k] = out == t.i ? own.i : out;
@@ -61,11 +60,7 @@ static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
   neo_def_at(m, d)->out = neo_list_new(m, id, def.out.n);
   for (uint32_t k = 0; k < def.n_out; k++)
     id[k] = neo_axis_add(m, *neo_def_axis(m, &def, k)).i;
-  copy.origin = def.origin ? def.origin : d.i;
-  copy.axes = neo_list_new(m, id, def.n_out);
-  copy.out = neo_list_one(m, t.i);
-  copy.finish = neo_list_one(m, neo_load_own(m, own, def.span).i);
-  neo_def_add(m, copy, true);
+  neo_equation_define(m, d, t, neo_list_new(m, id, def.n_out), neo_load_own(m, own, def.span));
   return own;
 }
 

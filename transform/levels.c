@@ -19,12 +19,13 @@
  * efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2; its batches
  * are the levels.) */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
 #include "transform/levels_parts.h"
 #include "transform/transform.h"
 
-enum { LEAST_WORK = 8, MOST_AXES = 63 };
+enum { LEAST_WORK = 8 };
 
 /* ---- recurrences */
 
@@ -38,7 +39,7 @@ static bool is_dim(const levels *s, const neo_def_rec *d, uint32_t axis) {
  * each makes a part of it for every vertex. */
 static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   const neo_module *m = s->m;
-  bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
+  bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < NEO_SET_AXES;
   for (uint32_t k = 0; k < d->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, d->out, k));
     can = t->role == NEO_ROLE_TEMP && (t->pieces.n == 1 || d->out.n == 1);
@@ -90,7 +91,7 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
 
 static void set_vertex(levels *s, neo_def d, uint32_t axis, levels_graph *g) {
   if (!s->vertex[d.i])
-    s->vertex[d.i] = NEO_NEW_ARRAY(s->a, levels_graph *, MOST_AXES + 1);
+    s->vertex[d.i] = NEO_NEW_ARRAY(s->a, levels_graph *, NEO_SET_AXES + 1);
   s->vertex[d.i][axis] = g;
 }
 
@@ -333,22 +334,20 @@ static void embed_all(levels *s) {
   }
 }
 
-neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  levels s = {
-      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  bool *is_init = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
-  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
+neo_status neo_pass_levels(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  levels s = {.m = m, .a = pass->a, .n_defs = pass->n_defs, .n_tensors = (uint32_t)m->tensors.n};
+  bool *is_init = NEO_NEW_ARRAY(pass->a, bool, s.n_defs);
   for (uint32_t t = 1; t < s.n_tensors; t++)
     is_init[neo_tensor_at(m, (neo_tensor){t})->init.i] = true;
-  s.number = number;
-  s.of = NEO_NEW_ARRAY(&scratch, levels_tensor, s.n_tensors);
-  s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
-  s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
-  s.p = n_found ? neo_prover_new(m) : NULL;
-  s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
-  if (n_found && find(&s, n_found)) {
-    if (target->batch_kinds)
+  s.number = pass->number;
+  s.of = NEO_NEW_ARRAY(pass->a, levels_tensor, s.n_tensors);
+  s.vertex = NEO_NEW_ARRAY(pass->a, levels_graph **, s.n_defs);
+  s.leveled = NEO_NEW_ARRAY(pass->a, bool, pass->n_recurrences + 1);
+  s.p = pass->p;
+  s.least_work = pass->target->tile_rounds ? 1 : LEAST_WORK;
+  if (pass->n_recurrences && find(&s, pass->n_recurrences)) {
+    if (pass->target->batch_kinds)
       levels_find_keys(&s);
     levels_name_owners(&s, is_init);
     spread_all(&s, is_init);
@@ -360,7 +359,5 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     levels_read_there(&s);
     embed_all(&s);
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -48,7 +48,7 @@ typedef struct {
 /* The element of the original, with the condition under which the copy has it; elsewhere it is
  * 0. */
 static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *where) {
-  neo_expr by[LEVELS_MOST_AXES], index[LEVELS_MOST_AXES];
+  neo_expr by[NEO_DEF_AXES], index[NEO_DEF_AXES];
   for (uint32_t k = 0; k < read.arg.n; k++)
     by[k] = index[k] = neo_list_expr(m, read.arg, k);
   *where = neo_expr_subst_axes(m, c->c, by, read.arg.n);
@@ -99,7 +99,7 @@ static void read_original(copying *x, neo_def id) {
   neo_module *m = x->x->s->m;
   neo_guarded_reads reads = {0};
   neo_def_rec d = *neo_def_at(m, id);
-  if (!levels_own_need(x->x, &d) || d.body.n > LEVELS_MOST_AXES || d.finish.n > LEVELS_MOST_AXES)
+  if (!levels_own_need(x->x, &d) || d.body.n > NEO_DEF_AXES || d.finish.n > NEO_DEF_AXES)
     return;
   d.finish = neo_list_rewrite(m, d.finish, join_branches, x);
   neo_def_at(m, id)->finish = d.finish;

@@ -12,9 +12,10 @@
  *
  * A block of rows of one kind computes only what that kind needs (fusion/recurrence/rows.c). */
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "transform/levels_needs.h"
 
-enum { MOST_AXES = 64, MOST_VERTICES = INT32_MAX >> LEVELS_CONDITIONS };
+enum { MOST_VERTICES = INT32_MAX >> LEVELS_CONDITIONS };
 
 /* ---- conditions */
 
@@ -43,7 +44,7 @@ static void look_at_data(void *ctx, neo_expr e) {
 static void add_condition(keys *x, neo_expr c) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, c);
-  neo_expr by[MOST_AXES] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   if (n.op == NEO_OP_NOT || n.op == NEO_OP_AND || n.op == NEO_OP_OR) {
     for (uint32_t k = 0; k < n.arg.n; k++)
       add_condition(x, neo_list_expr(m, n.arg, k));

@@ -12,9 +12,10 @@
  *     t[p, j] = select(begin <= p and p < end, sum[i] .., 0)      partial
  *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j]) */
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "transform/levels_needs.h"
 
-enum { MOST_KINDS = 16, MOST_AXES = 64, ALL = (1 << MOST_KINDS) - 1 };
+enum { MOST_KINDS = 16, ALL = (1 << MOST_KINDS) - 1 };
 
 typedef struct {
   levels_graph *graph;
@@ -59,7 +60,7 @@ static void look_at_data(void *ctx, neo_expr e) {
 /* The kind for which the condition on the axis holds, or fails; ALL: not known. */
 static uint32_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
   neo_module *m = x->needs.s->m;
-  neo_expr by[MOST_AXES];
+  neo_expr by[NEO_DEF_AXES];
   asked data = {m, g, false, true};
   if (neo_expr_axes(m, c) != 1ULL << axis || neo_expr_accs(m, c))
     return ALL;

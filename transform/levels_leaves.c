@@ -5,9 +5,8 @@
  *     sum[p] select(leaves <= p, ..) * ..  ->  sum[p: leaves .. n] ..
  *
  * Computation for leaves alone, or for others alone, then costs as much as there are of them. */
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
-
-enum { MOST_AXES = 64 };
 
 /* The first position of a level, which has a block for each kind. There are no more levels than
  * vertices; `none` is the value beyond them. */
@@ -132,7 +131,7 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
 static void look_element(const levels_zero *x, const neo_node *n, int depth) {
   neo_module *m = x->s->m;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
-  neo_expr by[MOST_AXES];
+  neo_expr by[NEO_DEF_AXES];
   if (pieces.n != 1)
     return;
   neo_def_rec d = *neo_def_at(m, neo_list_def(m, pieces, 0));
@@ -241,8 +240,8 @@ static bool is_part(const levels *s, const levels_graph *g, const neo_axis_rec *
 void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ctx) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, id);
-  uint32_t axes[MOST_AXES];
-  if (d.reducer != NEO_RED_SUM || d.axes.n > MOST_AXES)
+  uint32_t axes[NEO_DEF_AXES];
+  if (d.reducer != NEO_RED_SUM || d.axes.n > NEO_DEF_AXES)
     return;
   for (uint32_t k = 0; k < d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &d, k);

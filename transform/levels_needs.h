@@ -3,9 +3,9 @@
  * (levels_kinds.c, levels_keys.c). Private to these. */
 #pragma once
 #include "ir/guarded_read.h"
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
 
-enum { LEVELS_MOST_AXES = 64 };
 /* Sets of positions: leaves, level 1, later levels. */
 enum { LEVELS_LEAF = 1, LEVELS_FIRST = 2, LEVELS_LATER = 4, LEVELS_OTHER = 6, LEVELS_ALL = 7 };
 

@@ -9,9 +9,10 @@
  * The owner comes after the edge's child. The cost is linear in the edges, on any device. */
 #include "ir/clone.h"
 #include "ir/comparison.h"
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
 
-enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+enum { MOST_CONJUNCTS = 8 };
 
 typedef struct {
   levels *s;
@@ -70,7 +71,7 @@ static bool find_in_list(owned *x) {
 }
 
 static bool find(owned *x) {
-  if (!x->d.where.i || x->d.axes.n > MOST_AXES)
+  if (!x->d.where.i || x->d.axes.n > NEO_DEF_AXES)
     return false;
   for (size_t g = 0; g < x->s->graphs.n; g++)
     for (uint32_t k = 0; k < x->s->graphs.at[g]->n_indices; k++) {
@@ -100,22 +101,22 @@ static void leave_reduction(owned *x) {
 static void name_owner(owned *x) {
   levels *s = x->s;
   neo_module *m = s->m;
-  neo_expr by[MOST_AXES] = {{0}};
-  uint32_t id[MOST_AXES], n = 0;
+  neo_expr by[NEO_DEF_AXES] = {{0}};
+  uint32_t id[NEO_DEF_AXES], n = 0;
   for (uint32_t k = 0; k < x->d.axes.n; k++)
     by[k] = neo_axis_ref(m, k - (k > x->vertex));
   by[x->vertex] = element(s, x->index->owner, neo_axis_ref(m, x->edge));
   for (uint32_t k = 0; k < x->d.axes.n; k++) {
     neo_axis_rec a = *neo_def_axis(m, &x->d, k);
-    a.lo = neo_expr_subst_axes(m, a.lo, by, MOST_AXES);
-    a.hi = neo_expr_subst_axes(m, a.hi, by, MOST_AXES);
+    a.lo = neo_expr_subst_axes(m, a.lo, by, NEO_DEF_AXES);
+    a.hi = neo_expr_subst_axes(m, a.hi, by, NEO_DEF_AXES);
     if (k != x->vertex)
       id[n++] = neo_axis_add(m, a).i;
   }
   x->d.axes = neo_list_new(m, id, n);
-  x->d.body = neo_list_subst_axes(x->s->m, x->d.body, by, MOST_AXES);
-  x->d.finish = neo_list_subst_axes(x->s->m, x->d.finish, by, MOST_AXES);
-  x->d.where = neo_expr_subst_axes(m, x->rest, by, MOST_AXES);
+  x->d.body = neo_list_subst_axes(x->s->m, x->d.body, by, NEO_DEF_AXES);
+  x->d.finish = neo_list_subst_axes(x->s->m, x->d.finish, by, NEO_DEF_AXES);
+  x->d.where = neo_expr_subst_axes(m, x->rest, by, NEO_DEF_AXES);
   if (n == x->d.n_out)
     leave_reduction(x);
 }

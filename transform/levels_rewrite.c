@@ -5,22 +5,24 @@
  *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
 #include "ir/clone.h"
 #include "ir/comparison.h"
+#include "ir/define.h"
+#include "ir/limits.h"
 #include "transform/levels_parts.h"
 
-enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+enum { MOST_CONJUNCTS = 8 };
 
 typedef struct {
   levels *s;
   neo_def_rec d;
-  neo_expr by[MOST_AXES];    /* axis -> its expression in the order */
-  bool gone[MOST_AXES];      /* reduction axes that a list replaces */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in the order */
+  bool gone[NEO_DEF_AXES];   /* reduction axes that a list replaces */
   levels_graph *graph;       /* graph of the list; null: none */
   const levels_index *index; /* the parents' index */
   uint32_t vertex;           /* axis of the vertex whose parents they are */
   /* By axis in the order, if it runs over the list of a vertex: its edges, and that vertex'
    * position. */
-  const levels_index *list[MOST_AXES];
-  neo_expr row[MOST_AXES];
+  const levels_index *list[NEO_DEF_AXES];
+  neo_expr row[NEO_DEF_AXES];
   neo_expr left; /* conditions without the equation; 0: none */
   /* If an edge has to be in a certain slot: its own along each dimension, over the axes in the
    * order, and that one. */
@@ -194,7 +196,7 @@ static neo_expr written(const writing *w, neo_expr e) {
 }
 
 static neo_list written_list(const writing *w, neo_list l) {
-  uint32_t id[MOST_AXES];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < l.n; k++)
     id[k] = written(w, neo_list_expr(w->s->m, l, k)).i;
   return neo_list_new(w->s->m, id, l.n);
@@ -376,7 +378,7 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
 static neo_list written_axes(const writing *w) {
   levels *s = w->s;
   neo_module *m = s->m;
-  uint32_t id[MOST_AXES + 1], n = 0;
+  uint32_t id[NEO_DEF_AXES + 1], n = 0;
   for (uint32_t k = 0; k < w->d.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &w->d, k);
     if (k == w->d.n_out && w->graph) {
@@ -423,10 +425,8 @@ static void add_tensor(levels *s, uint32_t t) {
 static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, uint32_t t) {
   neo_module *m = s->m;
   const levels_tensor *x = &s->of[t];
-  neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
   uint32_t id[LEVELS_RANK];
   neo_expr at[LEVELS_RANK];
-  copy.origin = d->origin ? d->origin : origin.i;
   for (uint32_t k = 0; k < d->n_out; k++) {
     neo_axis_rec axis = *neo_def_axis(m, d, k);
     axis.lo = levels_int(s, 0);
@@ -435,10 +435,8 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
     at[k] = neo_axis_ref(m, k);
   }
   at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
-  copy.axes = neo_list_new(m, id, d->n_out);
-  copy.out = neo_list_one(m, t);
-  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
-  neo_def_add(m, copy, true);
+  neo_equation_define(m, origin, (neo_tensor){t}, neo_list_new(m, id, d->n_out),
+                      neo_load(m, x->to, at, d->n_out, d->span));
 }
 
 /* A tensor of several definitions gets one copy: the first definition adds it. */

@@ -19,10 +19,9 @@
  * elementwise sources of new parameters and states (gradients of weights, their sums); and
  * recurrences, whose errors would grow with the iterations. */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
-
-enum { MOST_FACTORS = 16 };
 
 /* Does bf16, or tf32, have all values of the type? */
 static bool is_narrow_type(const neo_module *m, neo_type t) {
@@ -42,7 +41,7 @@ static neo_expr rounded(neo_module *m, neo_expr e) {
 /* ---- operands of contractions */
 
 typedef struct {
-  neo_expr at[MOST_FACTORS];
+  neo_expr at[NEO_PRODUCT_FACTORS];
   uint32_t n;
 } factors;
 
@@ -68,9 +67,9 @@ static void round_operands(neo_module *m, neo_def d) {
   factors f = {.n = 0};
   if (r.reducer != NEO_RED_SUM || r.body.n != 1 || r.n_out >= 63)
     return;
-  neo_expr body = neo_list_expr(m, r.body, 0), to[MOST_FACTORS];
+  neo_expr body = neo_list_expr(m, r.body, 0), to[NEO_PRODUCT_FACTORS];
   if (neo_expr_type(m, body) != NEO_F32_T ||
-      !neo_product_factors(m, body, f.at, &f.n, MOST_FACTORS))
+      !neo_product_factors(m, body, f.at, &f.n, NEO_PRODUCT_FACTORS))
     return;
   for (uint32_t k = 0; k < f.n; k++) {
     to[k] = f.at[k];
@@ -200,23 +199,21 @@ static void find_narrow(store *s, neo_arena *a) {
       neo_map_set(&s->narrow, t, 1);
 }
 
-static void store_narrow(neo_module *m) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  store s = {.m = m, .exact = neo_map_in(&scratch), .narrow = neo_map_in(&scratch)};
-  find_narrow(&s, &scratch);
+static void store_narrow(neo_module *m, neo_arena *a) {
+  store s = {.m = m, .exact = neo_map_in(a), .narrow = neo_map_in(a)};
+  find_narrow(&s, a);
   for (uint32_t d = 1; d < m->defs.n && s.narrow.n; d++) {
     neo_def_rewrite(m, (neo_def){d}, read_narrow, &s);
     write_narrow(&s, (neo_def){d});
   }
   for (size_t k = 0; k < s.narrow.n; k++)
     m->tensors.at[s.narrow.key[k]].type = NEO_BF16_T;
-  neo_arena_free(&scratch);
 }
 
-neo_status neo_pass_mixed_precision(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+neo_status neo_pass_mixed_precision(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   if (m->store == NEO_PRECISION_BF16)
-    store_narrow(m);
+    store_narrow(m, pass->a);
   bool rounds = m->math == NEO_PRECISION_BF16 || m->math == NEO_PRECISION_TF32;
   for (uint32_t d = 1; rounds && d < m->defs.n; d++)
     round_operands(m, (neo_def){d});

@@ -39,7 +39,9 @@ static bool is_plain(const neo_module *m, neo_expr e) {
   return !neo_expr_has_loads(m, e);
 }
 
-bool neo_loop_start_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length) {
+/* An end of the axis' range from which the other is a constant away: lo = max(base, ...), hi =
+ * min(base + length, ...), the shortest such length. False: there is none. */
+static bool start_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length) {
   ends lo = {0}, hi = {0};
   int64_t best = MAX_LENGTH + 1, d;
   if (!collect(m, axis->lo, NEO_OP_MAX, &lo) || !collect(m, axis->hi, NEO_OP_MIN, &hi))
@@ -64,7 +66,7 @@ bool neo_loop_start_wanted(neo_module *m, neo_prover *p, const neo_facts *f,
   int64_t length, least, most;
   if (!collect(m, axis->lo, NEO_OP_MAX, &lo) || !collect(m, axis->hi, NEO_OP_MIN, &hi))
     return false;
-  if (!neo_loop_start_of(m, axis, &base, &length))
+  if (!start_of(m, axis, &base, &length))
     return true;
   for (uint32_t i = 0; i < lo.n; i++)
     for (uint32_t j = 0; j < hi.n; j++) {
@@ -151,7 +153,7 @@ static bool move(job *j, uint32_t k) {
   neo_axis_rec old = j->axis[k];
   neo_expr base, rest;
   int64_t length;
-  if (!neo_loop_start_of(m, &old, &base, &length) || !neo_expr_axes(m, base))
+  if (!start_of(m, &old, &base, &length) || !neo_expr_axes(m, base))
     return false;
   neo_expr at = neo_op2(m, NEO_OP_ADD, base, neo_axis_ref(m, k));
   neo_expr cond = edges_of(j, &old, base, at);
@@ -224,14 +226,12 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
     write(&j, d);
 }
 
-neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
+neo_status neo_pass_normalize_loops(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   for (uint32_t k = 1; k < m->defs.n; k++) {
-    neo_prover_at(p, m->defs.at[k].span);
+    neo_prover_at(pass->p, m->defs.at[k].span);
     if (!neo_def_is_levels(&m->defs.at[k])) /* its axes number slots of tables */
-      definition(m, p, (neo_def){k});
+      definition(m, pass->p, (neo_def){k});
   }
-  neo_prover_free(p);
   return NEO_OK;
 }

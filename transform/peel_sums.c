@@ -105,18 +105,12 @@ static void peel_def(neo_module *m, neo_prover *prover, neo_def d) {
       ;
 }
 
-neo_status neo_pass_peel_sums(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  neo_prover *prover = neo_prover_new(m);
-  bool *recurs = neo_recurrent_defs(m, &scratch);
-  uint32_t n = (uint32_t)m->defs.n; /* the loop adds more */
-  for (uint32_t k = 1; k < n; k++) {
-    neo_prover_at(prover, m->defs.at[k].span);
-    if (!recurs[k])
-      peel_def(m, prover, (neo_def){k});
+neo_status neo_pass_peel_sums(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (!pass->number[k])
+      peel_def(m, pass->p, (neo_def){k});
   }
-  neo_prover_free(prover);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -325,18 +325,12 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
   }
 }
 
-neo_status neo_pass_polyphase(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_prover *p = neo_prover_new(m);
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch);
-  size_t n = m->defs.n;
-  for (uint32_t k = 1; k < n; k++) {
-    neo_prover_at(p, m->defs.at[k].span);
-    if (!recurs[k])
-      definition(m, p, (neo_def){k});
+neo_status neo_pass_polyphase(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (!pass->number[k])
+      definition(m, pass->p, (neo_def){k});
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return NEO_OK;
 }

@@ -38,14 +38,16 @@
  * Definitions that both kinds need are copied ("packed." before the name), as in
  * transform/specialize.c. */
 #include "base/hash.h"
+#include "base/machine.h"
 #include "ir/call_invariant.h"
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
-enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
+enum { PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* readers in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 enum { LEAST_LINES = 4 }; /* cache lines of contiguous columns, for reads without packing */
@@ -53,10 +55,10 @@ enum { LEAST_LINES = 4 }; /* cache lines of contiguous columns, for reads withou
 typedef struct { /* a packed read */
   neo_expr load;
   neo_tensor from;
-  uint32_t rank, column;        /* column: dimension with the last output axis */
-  uint32_t order[MOST_RANK];    /* the other dimensions in order of the layout; */
-  uint32_t n_outer;             /* dimensions before the tile; the rest is inside */
-  int64_t lanes, extent, bytes; /* lanes of a tile; extent of the column; bytes of the tensor */
+  uint32_t rank, column;           /* column: dimension with the last output axis */
+  uint32_t order[NEO_TENSOR_RANK]; /* the other dimensions in order of the layout; */
+  uint32_t n_outer;                /* dimensions before the tile; the rest is inside */
+  int64_t lanes, extent, bytes;    /* lanes of a tile; extent of the column; bytes of the tensor */
   bool rounded, pairs; /* stored as bf16; two steps of the last dimension in `order` adjacent */
   int64_t paired;      /* its extent */
 } placing;
@@ -106,7 +108,7 @@ static int inner_axis(const neo_module *m, const neo_def_rec *d, neo_expr index)
 }
 
 static void sort_dimensions(const neo_module *m, const neo_def_rec *d, placing *p) {
-  int key[MOST_RANK];
+  int key[NEO_TENSOR_RANK];
   uint32_t n = 0;
   p->n_outer = 0;
   for (uint32_t k = 0; k < p->rank; k++) {
@@ -140,9 +142,9 @@ static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uin
 }
 
 /* Are sizes known, and is the tensor large enough to matter and small enough to store twice? */
-static bool is_worth(const neo_module *m, placing *p) {
+static bool is_worth(const neo_module *m, const neo_pass_target *target, placing *p) {
   int64_t x, bytes = neo_type_bytes(neo_tensor_type(m, p->from));
-  p->lanes = LINE_BYTES / bytes;
+  p->lanes = neo_profile_or_usual(target->profile)->line_bytes / bytes;
   for (uint32_t k = 0; k < p->rank; k++) {
     if (!neo_expr_is_int(m, neo_tensor_extent(m, p->from, k), &x) || x < 1 || x > MOST_BYTES)
       return false;
@@ -180,11 +182,11 @@ static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, p
     return false;
   p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
   p->rank = neo_tensor_rank(m, p->from);
-  if (p->rank < 2 || p->rank + 2 > MOST_RANK ||
+  if (p->rank < 2 || p->rank + 2 > NEO_TENSOR_RANK ||
       !neo_tensor_is_call_invariant(&s->invariants, p->from))
     return false;
   p->column = column_of(m, p->load, p->rank, axis);
-  if (p->column == p->rank || !is_worth(m, p))
+  if (p->column == p->rank || !is_worth(m, s->target, p))
     return false;
   sort_dimensions(m, d, p);
   p->rounded = !s->target->gpu_threads && is_rounded(m, factor, p->load);
@@ -214,13 +216,14 @@ static double rows_of(const neo_module *m, const neo_def_rec *d, neo_expr factor
 static bool place(prepacking *s, neo_def id, placing *p) {
   neo_module *m = s->m;
   const neo_def_rec d = *neo_def_at(m, id);
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0;
   if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
       d.out_map.n || neo_tensor_at(m, neo_list_tensor(m, d.out, 0))->pieces.n != 1 ||
       s->invariants.def[id.i])
     return false;
-  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
+  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, NEO_PRODUCT_FACTORS) ||
+      n < 2)
     return false;
   uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
   bool shared = false;
@@ -283,8 +286,8 @@ static void extents_of(const prepacking *s, const placing *p, neo_expr *extent) 
 
 static neo_list axes_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
-  uint32_t axes[MOST_RANK + 2];
-  neo_expr extent[MOST_RANK + 2];
+  uint32_t axes[NEO_TENSOR_RANK + 2];
+  neo_expr extent[NEO_TENSOR_RANK + 2];
   extents_of(s, p, extent);
   for (uint32_t k = 0; k < rank_of(p); k++) {
     neo_axis_rec x = {.lo = neo_const_i64(m, 0), .hi = extent[k]};
@@ -299,7 +302,7 @@ static neo_list axes_of(const prepacking *s, const placing *p) {
 /* The value of an element of the layout: W[k, 16*t + l] else 0. */
 static neo_expr element_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
-  neo_expr index[MOST_RANK];
+  neo_expr index[NEO_TENSOR_RANK];
   neo_span span = neo_tensor_at(m, p->from)->span;
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[p->order[k]] = neo_axis_ref(m, position(p, k));
@@ -344,7 +347,7 @@ static neo_tensor packed_of(prepacking *s, const placing *p) {
 
 static void read_packed(prepacking *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
-  neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
+  neo_expr index[NEO_TENSOR_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
   neo_expr lanes = neo_const_i64(m, p->lanes);
   neo_tensor t = packed_of(s, p);
   for (uint32_t k = 0; k + 1 < p->rank; k++)
@@ -494,13 +497,12 @@ static void lay_out(prepacking *s) {
       read_packed(s, of[k], &p);
 }
 
-neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  prepacking s = {.m = m, .target = target, .a = &scratch, .packed = neo_map_in(&scratch)};
+neo_status neo_pass_prepack(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  prepacking s = {.m = m, .target = pass->target, .a = pass->a, .packed = neo_map_in(pass->a)};
   find_blocks(&s);
   lay_out(&s);
   find_blocks(&s); /* copies included */
   lay_out_steps(&s);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -18,16 +18,17 @@
  * request. It pays for many iterations of few elements. (P. Kogge, H. Stone, "A parallel algorithm
  * for the efficient solution of a general class of recurrence equations"; G. Blelloch, "Prefix sums
  * and their applications".) */
+#include "base/machine.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "transform/transform.h"
 
 enum {
   MOST_REACH = 4,
-  MOST_RANK = 15,
+  ROUND_RANK = NEO_TENSOR_RANK - 1, /* blocks have an axis of their own */
   LEAST_ROUNDS = 256,
-  LINE = 16, /* elements of a cache line, at most */
   FULL = 128 /* elements of an iteration that fill the lanes of a core */
 };
 
@@ -118,8 +119,8 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
   x->d = *neo_def_at(m, own->def);
   x->axis = own->axis;
   x->down = loop->down;
-  if (x->d.reducer != NEO_RED_NONE || x->d.out.n != 1 || x->d.out_map.n || x->d.n_out > MOST_RANK ||
-      x->d.n_out != x->d.axes.n)
+  if (x->d.reducer != NEO_RED_NONE || x->d.out.n != 1 || x->d.out_map.n ||
+      x->d.n_out > ROUND_RANK || x->d.n_out != x->d.axes.n)
     return false;
   x->whole.i = neo_list_at(m, x->d.out, 0);
   const neo_tensor_rec *t = neo_tensor_at(m, x->whole);
@@ -138,7 +139,8 @@ static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
       width_of(x) >= full)
     return 0;
   int64_t blocks = full / width_of(x), block = (rounds + blocks - 1) / blocks;
-  return (block / LINE | 1) * LINE;
+  int64_t line = neo_profile_or_usual(target->profile)->line_bytes / neo_type_bytes(NEO_F32_T);
+  return (block / line | 1) * line;
 }
 
 /* ---- coefficients */
@@ -258,7 +260,7 @@ static uint32_t index_of(const recurrence *x, int64_t back, neo_expr *at) {
 /* Sets the value at AXIS 0 of block AXIS 1; other axes keep their order. */
 static void place(recurrence *x) {
   neo_module *m = x->m;
-  neo_expr by[MOST_RANK], q = neo_axis_ref(m, 1);
+  neo_expr by[ROUND_RANK], q = neo_axis_ref(m, 1);
   x->rounds = neo_def_axis(m, &x->d, x->axis)->hi;
   x->blocks = neo_op2(m, NEO_OP_DIV, plus(x, x->rounds, x->block - 1), number_of(x, x->block));
   x->round = neo_linear_form(x->m, neo_op2(m, NEO_OP_ADD,
@@ -275,7 +277,7 @@ static void place(recurrence *x) {
 static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi,
                             uint32_t n) {
   neo_module *m = x->m;
-  uint32_t id[MOST_RANK + 1];
+  uint32_t id[ROUND_RANK + 1];
   neo_def_rec r = {.n_out = n, .span = x->d.span, .origin = x->d.origin ? x->d.origin : x->id.i};
   for (uint32_t k = 0; k < n; k++)
     id[k] = neo_axis_add(m, (neo_axis_rec){.lo = number_of(x, 0), .hi = hi[k]}).i;
@@ -313,7 +315,7 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
   const replacement *s = ctx;
   const recurrence *x = s->x;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr at[MOST_RANK + 1], before = zero(x);
+  neo_expr at[ROUND_RANK + 1], before = zero(x);
   if (!is_read(&n, x->whole))
     return e;
   int64_t back = rounds_back(x, e);
@@ -338,7 +340,7 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
 }
 
 static neo_tensor define_sums(const recurrence *x) {
-  neo_expr hi[MOST_RANK + 1];
+  neo_expr hi[ROUND_RANK + 1];
   uint32_t n = ends_of(x, plus(x, x->blocks, -1), hi);
   replacement s = {.x = x, .own = tensor_of(x, "sums", hi, n)};
   define(x, s.own, neo_expr_rewrite(x->m, x->value, read_block, &s));
@@ -347,14 +349,14 @@ static neo_tensor define_sums(const recurrence *x) {
 
 typedef struct { /* factors[r, k, those of q and others that the coefficients depend on] */
   neo_tensor tensor;
-  uint32_t n, axis[MOST_RANK + 1]; /* axes of elements of a block, from 1 on */
+  uint32_t n, axis[ROUND_RANK + 1]; /* axes of elements of a block, from 1 on */
 } factors;
 
 /* The factor of the element k + 1 iterations before the block, `back` iterations ago; before the
  * block it is 1 for the element itself, else 0. */
 static neo_expr earlier_factor(const recurrence *x, const factors *f, int64_t back) {
   neo_module *m = x->m;
-  neo_expr at[MOST_RANK + 2], one = neo_const_float(m, x->type, 1), first;
+  neo_expr at[ROUND_RANK + 2], one = neo_const_float(m, x->type, 1), first;
   for (uint32_t k = 0; k < f->n + 2; k++)
     at[k] = neo_axis_ref(m, k);
   at[0] = plus(x, at[0], -back);
@@ -366,7 +368,7 @@ static neo_expr earlier_factor(const recurrence *x, const factors *f, int64_t ba
 static factors define_factors(const recurrence *x, const linear *l) {
   neo_module *m = x->m;
   factors f = {.n = 0};
-  neo_expr all[MOST_RANK + 1], hi[MOST_RANK + 2], by[MOST_RANK + 1], value = {0};
+  neo_expr all[ROUND_RANK + 1], hi[ROUND_RANK + 2], by[ROUND_RANK + 1], value = {0};
   uint32_t rank = ends_of(x, plus(x, x->blocks, -1), all);
   uint64_t used = 0;
   for (uint32_t k = 0; k < x->reach; k++)
@@ -398,7 +400,7 @@ static factors define_factors(const recurrence *x, const linear *l) {
 static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
   neo_module *m = x->m;
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr hi[MOST_RANK + 2], from[MOST_RANK + 2], chosen = {0};
+  neo_expr hi[ROUND_RANK + 2], from[ROUND_RANK + 2], chosen = {0};
   for (uint32_t k = 1; k < rank; k++) {
     hi[k - 1] = neo_tensor_extent(m, t, k);
     from[k] = neo_axis_ref(m, k - 1);
@@ -418,8 +420,8 @@ static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
  * j, others]; 0 before the first block. */
 static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const factors *f) {
   neo_module *m = x->m;
-  neo_expr hi[MOST_RANK + 1], at[MOST_RANK + 2], own[MOST_RANK + 1];
-  uint32_t rank = ends_of(x, x->blocks, hi), n = rank + 1, id[MOST_RANK + 2];
+  neo_expr hi[ROUND_RANK + 1], at[ROUND_RANK + 2], own[ROUND_RANK + 1];
+  uint32_t rank = ends_of(x, x->blocks, hi), n = rank + 1, id[ROUND_RANK + 2];
   hi[0] = hi[1];
   hi[1] = number_of(x, x->reach);
   neo_tensor starts = tensor_of(x, "starts", hi, rank);
@@ -454,7 +456,7 @@ static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const fact
 /* Defines the elements of all blocks; nobody reads those after the last iteration. */
 static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
   neo_module *m = x->m;
-  neo_expr hi[MOST_RANK + 1];
+  neo_expr hi[ROUND_RANK + 1];
   neo_expr by[2] = {neo_axis_ref(m, 1), neo_axis_ref(m, 0)};
   uint32_t n = ends_of(x, x->blocks, hi);
   hi[1] = hi[0];
@@ -471,7 +473,7 @@ static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
 /* Makes the definition a copy of its blocks. */
 static void define_whole(const recurrence *x, neo_tensor blocks) {
   neo_module *m = x->m;
-  neo_expr at[MOST_RANK + 1], round = neo_axis_ref(m, x->axis), block = number_of(x, x->block);
+  neo_expr at[ROUND_RANK + 1], round = neo_axis_ref(m, x->axis), block = number_of(x, x->block);
   uint32_t n = 2;
   if (x->down)
     round = neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), round));
@@ -500,22 +502,17 @@ static void reassociate(recurrence *x, const neo_pass_target *target, const neo_
   define_whole(x, define_blocks(x, define_starts(x, sums, &f)));
 }
 
-neo_status neo_pass_reassociate(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
-  neo_prover *p = n_found ? neo_prover_new(m) : NULL;
-  uint32_t *members = NEO_NEW_ARRAY(&scratch, uint32_t, n_found + 1);
-  for (uint32_t k = 1; k < n_defs; k++)
-    members[number[k]]++;
-  for (uint32_t k = 1; k < n_defs; k++) {
-    recurrence x = {.m = m, .p = p};
+neo_status neo_pass_reassociate(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  uint32_t *members = NEO_NEW_ARRAY(pass->a, uint32_t, pass->n_recurrences + 1);
+  for (uint32_t k = 1; k < pass->n_defs; k++)
+    members[pass->number[k]]++;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    recurrence x = {.m = m, .p = pass->p};
     neo_order_step loop;
-    if (number[k] && members[number[k]] == 1 &&
-        neo_order_find(p, &(neo_def){k}, 1, &scratch, &loop, NULL))
-      reassociate(&x, target, &loop);
+    if (pass->number[k] && members[pass->number[k]] == 1 &&
+        neo_order_find(pass->p, &(neo_def){k}, 1, pass->a, &loop, NULL))
+      reassociate(&x, pass->target, &loop);
   }
-  neo_prover_free(p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -121,20 +121,19 @@ static void recompute_entry(recompute *r, uint32_t entry, int64_t memory) {
       compute_again(r, s[n]);
 }
 
-neo_status neo_pass_recompute(neo_module *m, const neo_pass_target *target) {
+neo_status neo_pass_recompute(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   uint32_t n = (uint32_t)m->entries.n;
-  if (!target->memory || !target->profile)
+  if (!pass->target->memory || !pass->target->profile)
     return NEO_OK;
   for (uint32_t k = 0; k < n; k++) {
     neo_entry_kind kind = (neo_entry_kind)m->entries.at[k].kind;
     if (kind != NEO_ENTRY_TRAIN && kind != NEO_ENTRY_GRAD)
       continue;
     neo_arena scratch = neo_arena_scratch(m->arena);
-    recompute r = {.m = m, .a = &scratch, .profile = target->profile};
-    r.p = neo_prover_new(m);
+    recompute r = {.m = m, .a = &scratch, .p = pass->p, .profile = pass->target->profile};
     r.recurs = neo_recurrent_defs(m, &scratch);
-    recompute_entry(&r, k, target->memory);
-    neo_prover_free(r.p);
+    recompute_entry(&r, k, pass->target->memory);
     neo_arena_free(&scratch);
   }
   return NEO_OK;

@@ -23,6 +23,7 @@
  *     partial.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
  *     G[i: 64, j: 576] = sum[s: 28] partial.G[s, i, j] */
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -33,15 +34,14 @@ enum {
   MOST_PARTS = 4096,
   LEAST_PART = 1 << 7, /* points of a part */
   RANGES = 16,
-  MOST_AXES = 16
 };
 
 typedef struct {
   neo_module *m;
   neo_def def;
   neo_def_rec r;
-  neo_axis_rec axis[MOST_AXES];
-  double extent[MOST_AXES];
+  neo_axis_rec axis[NEO_PATTERN_AXES];
+  double extent[NEO_PATTERN_AXES];
   double points;        /* points of the reduction */
   double outs;          /* results */
   uint32_t part;        /* axis that is divided */
@@ -155,7 +155,7 @@ static bool match(split *x, neo_prover *p, neo_def d) {
   x->outs = 1;
   x->def = d;
   x->r = *neo_def_at(m, d);
-  if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= MOST_AXES ||
+  if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= NEO_PATTERN_AXES ||
       x->r.axes.n == x->r.n_out)
     return false;
   x->points = 1;
@@ -295,7 +295,7 @@ static uint32_t moved_axis(const split *x, uint32_t k, const neo_expr *by) {
  * k. */
 static neo_list axes_of_parts(const split *x, neo_expr *by) {
   neo_module *m = x->m;
-  uint32_t ids[MOST_AXES + 1], at = parts_at(x), n = 0;
+  uint32_t ids[NEO_PATTERN_AXES + 1], at = parts_at(x), n = 0;
   neo_expr inner = neo_axis_ref(m, range_at(x));
   for (uint32_t k = 0; k < x->r.n_out; k++) {
     n += n == at;
@@ -323,7 +323,7 @@ static neo_reducer reducer_of(const split *x) {
 
 static neo_tensor define_parts(const split *x) {
   neo_module *m = x->m;
-  neo_expr by[MOST_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
+  neo_expr by[NEO_PATTERN_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
   neo_partial p = {.prefix = "partial", .of = x->def, .reducer = reducer_of(x)};
   p.axes = axes_of_parts(x, by);
   p.n_out = x->r.n_out + 1;
@@ -355,8 +355,8 @@ static void finish_mean(const split *x, neo_def_rec *r) {
 static void reduce_parts(const split *x, neo_tensor parts) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
-  neo_expr index[MOST_AXES], unused;
-  uint32_t ids[MOST_AXES], n = x->r.n_out;
+  neo_expr index[NEO_PATTERN_AXES], unused;
+  uint32_t ids[NEO_PATTERN_AXES], n = x->r.n_out;
   uint32_t at = parts_at(x);
   for (uint32_t k = 0, from = 0; k <= n; k++)
     index[k] = neo_axis_ref(m, k == at ? n : from++);
@@ -374,14 +374,13 @@ static void reduce_parts(const split *x, neo_tensor parts) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor(neo_module *m, const neo_pass_target *target) {
-  neo_prover *p = neo_prover_new(m);
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
-    split x = {.m = m, .gpu_threads = target->gpu_threads};
-    neo_prover_at(p, m->defs.at[k].span);
-    if (match(&x, p, (neo_def){k}) && choose_parts(&x))
+neo_status neo_pass_rfactor(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
+    split x = {.m = m, .gpu_threads = pass->target->gpu_threads};
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (match(&x, pass->p, (neo_def){k}) && choose_parts(&x))
       reduce_parts(&x, define_parts(&x));
   }
-  neo_prover_free(p);
   return NEO_OK;
 }

@@ -11,6 +11,7 @@
  * number of blocks does not depend on the number of workers, so that results are bit-identical for
  * any. A matrix that fits into caches is cheap to read again: its sums stay. */
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/row_blocks.h"
 #include "transform/transform.h"
 
@@ -18,15 +19,14 @@ enum {
   LEAST_ELEMENTS = 1 << 20, /* elements of the matrix */
   RUNS = 64,
   LEAST_LENGTH = 16,
-  MOST_AXES = 8
 };
 
 typedef struct {
   neo_module *m;
   neo_def def;
   neo_def_rec r;
-  neo_axis_rec axis[MOST_AXES]; /* the column, then axes of the sum */
-  int64_t rows, columns;        /* extent of the sum's last axis; of the column, as far as known */
+  neo_axis_rec axis[NEO_PATTERN_AXES]; /* the column, then axes of the sum */
+  int64_t rows, columns; /* extent of the sum's last axis; of the column, as far as known */
   int64_t length;
 } columns;
 
@@ -49,7 +49,7 @@ static bool match(columns *x, neo_def d) {
   x->r = *neo_def_at(m, d);
   uint32_t n_axes = x->r.axes.n;
   if (x->r.reducer != NEO_RED_SUM || x->r.out.n != 1 || x->r.out_map.n || x->r.n_out != 1 ||
-      x->r.where.i || n_axes < 2 || n_axes > MOST_AXES ||
+      x->r.where.i || n_axes < 2 || n_axes > NEO_PATTERN_AXES ||
       neo_expr_type(m, neo_list_expr(m, x->r.body, 0)) != NEO_F32_T)
     return false;
   for (uint32_t k = 0; k < n_axes; k++) {
@@ -144,9 +144,9 @@ static neo_axis_rec run_axis(const columns *x) {
 /* part[outer rows, s, c] = sum[i] ... */
 static neo_tensor define_parts(const columns *x) {
   neo_module *m = x->m;
-  uint32_t n = x->r.axes.n - 1, ids[MOST_AXES + 1];
-  neo_expr by[MOST_AXES] = {{0}}, s = neo_axis_ref(m, n - 1);
-  neo_axis_rec points = x->axis[n], all[MOST_AXES + 1];
+  uint32_t n = x->r.axes.n - 1, ids[NEO_PATTERN_AXES + 1];
+  neo_expr by[NEO_PATTERN_AXES] = {{0}}, s = neo_axis_ref(m, n - 1);
+  neo_axis_rec points = x->axis[n], all[NEO_PATTERN_AXES + 1];
   points.hi = neo_row_block_points(m, x->length, x->rows, s);
   for (uint32_t k = 1; k < n; k++) {
     all[k - 1] = x->axis[k];
@@ -168,8 +168,8 @@ static neo_tensor define_parts(const columns *x) {
 /* Makes the definition the sum of its parts. */
 static void sum_parts(const columns *x, neo_tensor part) {
   neo_module *m = x->m;
-  uint32_t n = x->r.axes.n - 1, ids[MOST_AXES];
-  neo_expr index[MOST_AXES];
+  uint32_t n = x->r.axes.n - 1, ids[NEO_PATTERN_AXES];
+  neo_expr index[NEO_PATTERN_AXES];
   neo_def_rec r = x->r;
   for (uint32_t k = 0; k < n; k++) {
     ids[k] = neo_list_at(m, x->r.axes, k);
@@ -183,11 +183,11 @@ static void sum_parts(const columns *x, neo_tensor part) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor_columns(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
+neo_status neo_pass_rfactor_columns(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  for (uint32_t k = 1; k < pass->n_defs; k++) {
     columns x = {.m = m};
-    if (match(&x, (neo_def){k}) && rows_are_reduced(&x, n))
+    if (match(&x, (neo_def){k}) && rows_are_reduced(&x, pass->n_defs))
       sum_parts(&x, define_parts(&x));
   }
   return NEO_OK;

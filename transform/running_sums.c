@@ -23,11 +23,11 @@ typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
-  bool gpu, large;  /* every tensor counts as large */
-  uint32_t *number; /* recurrences, by definition; */
-  uint32_t n_defs;  /* definitions before the pass */
-  bool *named;      /* by tensor: visible to users */
-  uint32_t own;     /* current recurrence */
+  bool gpu, large;        /* every tensor counts as large */
+  const uint32_t *number; /* recurrences, by definition; */
+  uint32_t n_defs;        /* definitions before the pass */
+  bool *named;            /* by tensor: visible to users */
+  uint32_t own;           /* current recurrence */
   neo_order_step loop;
 } runner;
 
@@ -273,27 +273,25 @@ static void run_readers(runner *r, neo_tensor t) {
       write(&s);
 }
 
-neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, n_tensors = (uint32_t)m->tensors.n;
+neo_status neo_pass_running_sums(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  uint32_t n_tensors = (uint32_t)m->tensors.n;
   runner r = {.m = m,
-              .a = &scratch,
-              .gpu = target->gpu_threads,
-              .large = target->tile_rounds,
-              .n_defs = n_defs};
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &r.number);
-  r.named = neo_named_tensors(m, &scratch);
-  r.p = n_found ? neo_prover_new(m) : NULL;
-  for (r.own = 1; r.own <= n_found; r.own++) {
+              .a = pass->a,
+              .gpu = pass->target->gpu_threads,
+              .large = pass->target->tile_rounds,
+              .number = pass->number,
+              .n_defs = pass->n_defs,
+              .p = pass->p};
+  r.named = neo_named_tensors(m, pass->a);
+  for (r.own = 1; r.own <= pass->n_recurrences; r.own++) {
     size_t n;
-    const neo_def *own = neo_recurrence_members(r.number, n_defs, r.own, &scratch, &n);
-    if (!neo_order_find(r.p, own, n, &scratch, &r.loop, NULL))
+    const neo_def *own = neo_recurrence_members(r.number, r.n_defs, r.own, pass->a, &n);
+    if (!neo_order_find(r.p, own, n, pass->a, &r.loop, NULL))
       continue;
     for (uint32_t t = 1; t < n_tensors; t++)
       if (is_made(&r, (neo_tensor){t}))
         run_readers(&r, (neo_tensor){t});
   }
-  neo_prover_free(r.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -70,10 +70,9 @@ static neo_expr rewrite_constants(void *ctx, neo_module *m, neo_expr e) {
   return e.i ? neo_expr_rewrite(m, e, read_constant, ctx) : e;
 }
 
-static void read_constants(neo_module *m) {
+static void read_constants(neo_module *m, neo_arena *a) {
   bool any = false;
-  neo_arena a = neo_arena_scratch(m->arena);
-  neo_expr *constant = NEO_NEW_ARRAY(&a, neo_expr, m->tensors.n);
+  neo_expr *constant = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     constant[t] = constant_of(m, (neo_tensor){t});
   forget_differentiated(constant, m);
@@ -81,7 +80,6 @@ static void read_constants(neo_module *m) {
     any = any || constant[t].i;
   for (uint32_t k = 1; any && k < m->defs.n; k++)
     neo_def_rewrite(m, (neo_def){k}, rewrite_constants, constant);
-  neo_arena_free(&a);
 }
 
 /* ---- definitions */
@@ -112,12 +110,10 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   to->finish = finish;
 }
 
-neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  read_constants(m);
-  neo_prover *p = neo_prover_new(m);
+neo_status neo_pass_simplify(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  read_constants(m, pass->a);
   for (uint32_t k = 1; k < m->defs.n; k++)
-    definition(p, m, (neo_def){k});
-  neo_prover_free(p);
+    definition(pass->p, m, (neo_def){k});
   return NEO_OK;
 }

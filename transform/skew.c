@@ -14,12 +14,14 @@
  * parallel execution of DO loops"; M. Wolfe, "Loops skewing: the wavefront method revisited".) */
 #include "ir/clone.h"
 #include "ir/component.h"
+#include "ir/define.h"
 #include "ir/element.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "transform/embed.h"
 #include "transform/transform.h"
 
-enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
+enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16 };
 
 typedef struct { /* a skewed tensor: iteration = lane_by*lane + dropped_by*dropped + shift */
   neo_tensor to; /* 0: not skewed */
@@ -110,7 +112,7 @@ static void look_read(void *ctx, neo_expr e) {
 static bool can_move(const skewing *s, neo_def d) {
   const neo_module *m = s->m;
   const neo_def_rec *r = neo_def_at(m, d);
-  bool can = !r->out_map.n && r->axes.n <= MOST_AXES && r->n_out <= MOST_RANK;
+  bool can = !r->out_map.n && r->axes.n <= NEO_SET_AXES && r->n_out <= NEO_TENSOR_RANK;
   for (uint32_t k = 0; k < r->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, neo_list_tensor(m, r->out, k));
     can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i;
@@ -263,17 +265,13 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
 static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
-  neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
   neo_expr at[64];
-  copy.origin = d->origin ? d->origin : origin.i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_axis_ref(m, k);
   at[0] = round_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
-  copy.axes = neo_list_first(d->axes, d->n_out);
-  copy.out = neo_list_one(m, t.i);
-  copy.finish = neo_list_one(m, neo_load(m, x->to, at, d->n_out, d->span).i);
-  neo_def_add(m, copy, true);
+  neo_equation_define(m, origin, t, neo_list_first(d->axes, d->n_out),
+                      neo_load(m, x->to, at, d->n_out, d->span));
 }
 
 /* Adds the skewed tensor as the definition's result. */
@@ -292,7 +290,6 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   r.name = neo_tensor_fresh_name(m, "skewed", neo_name_text(m->names, r.name));
   r.pieces = neo_list_one(m, id.i);
   r.partial = true;
-  neo_tensor_at(m, t)->pieces = (neo_list){0};
   return neo_tensor_add(m, r);
 }
 
@@ -367,27 +364,26 @@ static void skew_recurrence(skewing *s, const neo_def *own, size_t n) {
     move(s, own[k], &x[k]);
 }
 
-neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  skewing s = {
-      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
-  uint32_t *number, n_found = neo_all_recurrences(m, &scratch, &number);
-  s.least = target->tile_rounds ? 1 : LEAST_EXTENT;
-  s.of = NEO_NEW_ARRAY(&scratch, skew, s.n_tensors);
-  s.moved = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
-  s.p = n_found ? neo_prover_new(m) : NULL;
-  for (uint32_t r = 1; r <= n_found; r++) {
+neo_status neo_pass_skew(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  skewing s = {.m = m,
+               .a = pass->a,
+               .p = pass->p,
+               .n_defs = pass->n_defs,
+               .n_tensors = (uint32_t)m->tensors.n};
+  s.least = pass->target->tile_rounds ? 1 : LEAST_EXTENT;
+  s.of = NEO_NEW_ARRAY(pass->a, skew, s.n_tensors);
+  s.moved = NEO_NEW_ARRAY(pass->a, bool, s.n_defs);
+  for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;
-    const neo_def *own = neo_recurrence_members(number, s.n_defs, r, &scratch, &n);
+    const neo_def *own = neo_recurrence_members(pass->number, s.n_defs, r, pass->a, &n);
     skew_recurrence(&s, own, n);
   }
-  for (uint32_t k = 1; k < s.n_defs && n_found; k++) {
+  for (uint32_t k = 1; k < s.n_defs && pass->n_recurrences; k++) {
     s.inside = s.moved[k];
     neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
     if (s.moved[k])
       neo_embed_def(s.p, (neo_def){k});
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

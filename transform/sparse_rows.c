@@ -31,9 +31,10 @@
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/guarded_read.h"
+#include "ir/limits.h"
 #include "transform/transform.h"
 
-enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+enum { MOST_CONJUNCTS = 8 };
 
 typedef struct {
   neo_module *m;
@@ -157,8 +158,8 @@ static bool all_ask(const rows *x, neo_tensor t, neo_def *asks) {
 static neo_tensor define_touched(const rows *x, neo_def id, neo_tensor t) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id), r = {.n_out = 1, .reducer = NEO_RED_ANY, .span = d.span};
-  uint32_t axes[MOST_AXES], n = 0;
-  neo_expr by[MOST_AXES] = {{0}}, yes = neo_const_bool(m, true);
+  uint32_t axes[NEO_DEF_AXES], n = 0;
+  neo_expr by[NEO_DEF_AXES] = {{0}}, yes = neo_const_bool(m, true);
   for (uint32_t k = 0; k < d.axes.n; k++) {
     if (k > 0 && k < d.n_out)
       continue;
@@ -223,7 +224,7 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   neo_tensor answer = n.op == NEO_OP_LOAD ? r->answer[n.attr] : (neo_tensor){0};
   if (n.op != NEO_OP_LOAD || (n.attr != r->from.i && !answer.i))
     return e;
-  neo_expr at[MOST_AXES];
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
   neo_expr is = neo_load(m, r->touched, at, 1, n.span);
@@ -326,11 +327,11 @@ static void write_as_condition(neo_module *m, neo_def id) {
   *neo_def_at(m, id) = d;
 }
 
-neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
+neo_status neo_pass_sparse_rows(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def *defs;
-  rows x = {.m = m, .a = &scratch, .gpu = target->gpu_threads};
-  x.n = neo_needed_defs(m, false, &scratch, &defs);
+  rows x = {.m = m, .a = pass->a, .gpu = pass->target->gpu_threads};
+  x.n = neo_needed_defs(m, false, pass->a, &defs);
   x.defs = defs;
   leave_recurrences(&x);
   for (size_t k = 0; k < x.n; k++) {
@@ -338,10 +339,9 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
     if (!is_candidate(m, defs[k]))
       continue;
     neo_tensor t = neo_def_out(m, defs[k], 0);
-    neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* `touched` included */
+    neo_def *asks = NEO_NEW_ARRAY(pass->a, neo_def, m->tensors.n + 1); /* `touched` included */
     if (all_ask(&x, t, asks))
       rewrite(&x, defs[k], t, asks);
   }
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -86,11 +86,9 @@ static bool is_init(const neo_module *m, neo_def d) {
   return r->out.n == 1 && neo_tensor_at(m, neo_list_tensor(m, r->out, 0))->init.i == d.i;
 }
 
-neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  split(m, &scratch);
-  neo_arena_free(&scratch);
+neo_status neo_pass_specialize(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  split(m, pass->a);
   for (uint32_t k = 1; k < m->defs.n; k++)
     specialize(m, (neo_def){k}, !is_init(m, (neo_def){k}));
   return NEO_OK;

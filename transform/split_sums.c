@@ -266,12 +266,9 @@ static bool divide_operands(splitting *x, neo_def d) {
   return !own && divide_output(&s, &y);
 }
 
-neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  (void)neo_all_recurrences(m, &scratch, &number);
-  splitting x = {.m = m, .prover = neo_prover_new(m), .number = number, .n_defs = n_defs};
+neo_status neo_pass_split_sums(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  splitting x = {.m = m, .prover = pass->p, .number = pass->number, .n_defs = pass->n_defs};
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts too */
     neo_prover_at(x.prover, m->defs.at[k].span);
     for (int n = 0; n < MOST_SPLITS && divide_operands(&x, (neo_def){k}); n++)
@@ -279,7 +276,5 @@ neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) {
     if (!recurrence_of(&x, k))
       restrict_output(&x, (neo_def){k});
   }
-  neo_prover_free(x.prover);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

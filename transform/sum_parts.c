@@ -1,9 +1,8 @@
 /* Parts of sums; see sum_parts.h. */
 #include "transform/sum_parts.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/product.h"
-
-enum { MOST_FACTORS = 16 };
 
 bool neo_whole_sum_of(neo_module *m, neo_prover *prover, neo_def id, neo_whole_sum *out) {
   neo_whole_sum s = {.m = m, .prover = prover, .id = id, .r = *neo_def_at(m, id)};
@@ -18,10 +17,10 @@ bool neo_whole_sum_of(neo_module *m, neo_prover *prover, neo_def id, neo_whole_s
 
 bool neo_sum_is_product(const neo_whole_sum *s) {
   neo_module *m = s->m;
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint64_t out = ((uint64_t)1 << s->r.n_out) - 1;
   uint32_t n = 0;
-  if (!neo_product_factors(m, neo_list_expr(m, s->r.body, 0), factor, &n, MOST_FACTORS))
+  if (!neo_product_factors(m, neo_list_expr(m, s->r.body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < i; k++) {

@@ -21,12 +21,13 @@
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "ir/product.h"
 #include "transform/iterations_outermost.h"
 #include "transform/transform.h"
 
-enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_FACTORS = 16, MOST_CONDITIONS = 32 };
+enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_CONDITIONS = 32 };
 
 typedef struct {
   neo_module *m;
@@ -87,10 +88,10 @@ static void look_read(void *ctx, neo_expr e) {
 /* Is it a sum of products of at least two tensors that reads its recurrence at one iteration? */
 static bool is_product(candidate *c) {
   neo_module *m = c->t->m;
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0, reads = 0;
   if (c->d.reducer != NEO_RED_SUM || c->d.out_map.n || c->d.body.n != 1 ||
-      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, MOST_FACTORS))
+      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   c->good = true;
   for (uint32_t k = 0; k < n; k++) {
@@ -377,20 +378,16 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
   neo_iterations_outermost(t->m, t->a, t->all.at, t->all.n);
 }
 
-neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) {
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  uint32_t n_defs = (uint32_t)m->defs.n, *number;
-  uint32_t n_found = neo_all_recurrences(m, &scratch, &number);
-  tiling t = {.m = m, .a = &scratch, .number = number};
-  t.rounds = target->tile_rounds ? target->tile_rounds : ROUNDS;
-  t.least = target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
-  t.p = n_found ? neo_prover_new(m) : NULL;
-  for (uint32_t r = 1; r <= n_found; r++) {
+neo_status neo_pass_tile_recurrences(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  tiling t = {.m = m, .a = pass->a, .number = pass->number};
+  t.rounds = pass->target->tile_rounds ? pass->target->tile_rounds : ROUNDS;
+  t.least = pass->target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
+  t.p = pass->p;
+  for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;
-    const neo_def *own = neo_recurrence_members(number, n_defs, r, &scratch, &n);
+    const neo_def *own = neo_recurrence_members(pass->number, pass->n_defs, r, pass->a, &n);
     tile_recurrence(&t, own, n);
   }
-  neo_prover_free(t.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -9,11 +9,10 @@
  * factor is. The pass runs after running_sums.c, whose sums end with their loop. A sum that alive
  * depends on comes before the count, and stays. */
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 #include "ir/trip_count.h"
 #include "transform/transform.h"
-
-enum { MOST_AXES = 64 };
 
 typedef struct {
   neo_module *m;
@@ -30,7 +29,7 @@ typedef struct {
 
 /* Is rounds[index] in range wherever the axis has a position? */
 static bool is_in_range(const sum *s, neo_tensor rounds, const neo_expr *index) {
-  neo_axis_rec axes[MOST_AXES];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = {axes, s->axis, NULL, 0};
   bool is = true;
   for (uint32_t k = 0; k < s->axis; k++)
@@ -52,9 +51,9 @@ static void look_alive(void *ctx, neo_expr e) {
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, e);
   neo_tensor alive = {n.attr};
-  neo_expr index[MOST_AXES];
+  neo_expr index[NEO_DEF_AXES];
   uint32_t along = 0;
-  if (s->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n > MOST_AXES)
+  if (s->alive.i || n.op != NEO_OP_LOAD || n.type != NEO_BOOL_T || n.arg.n > NEO_DEF_AXES)
     return;
   while (along < n.arg.n && neo_list_at(m, n.arg, along) != neo_axis_ref(m, s->axis).i)
     along++;
@@ -119,7 +118,7 @@ static neo_expr ran(void *ctx, neo_module *m, neo_expr e) {
 
 static void bound(sum *s) {
   neo_module *m = s->m;
-  uint32_t id[MOST_AXES];
+  uint32_t id[NEO_DEF_AXES];
   neo_def_rec d = s->d;
   neo_axis_rec axis = *neo_def_axis(m, &d, s->axis);
   const neo_node *alive = neo_expr_node(m, s->alive);
@@ -142,7 +141,7 @@ static void bound(sum *s) {
 
 static void bound_sum(sum *s) {
   s->d = *neo_def_at(s->m, s->id);
-  if (s->d.reducer != NEO_RED_SUM || s->d.body.n != 1 || s->d.axes.n > MOST_AXES)
+  if (s->d.reducer != NEO_RED_SUM || s->d.body.n != 1 || s->d.axes.n > NEO_DEF_AXES)
     return;
   for (s->axis = s->d.n_out; s->axis < s->d.axes.n; s->axis++) {
     neo_expr body = neo_list_expr(s->m, s->d.body, 0);
@@ -155,20 +154,16 @@ static void bound_sum(sum *s) {
   }
 }
 
-neo_status neo_pass_trip_counts(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  neo_arena scratch;
+neo_status neo_pass_trip_counts(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def *defs;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  size_t n = neo_needed_defs(m, true, &scratch, &defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, m->defs.n);
-  (void)neo_recurrences(m, defs, n, &scratch, number);
-  sum s = {.m = m, .p = neo_prover_new(m), .number = number};
+  size_t n = neo_needed_defs(m, true, pass->a, &defs);
+  uint32_t *number = NEO_NEW_ARRAY(pass->a, uint32_t, m->defs.n);
+  (void)neo_recurrences(m, defs, n, pass->a, number);
+  sum s = {.m = m, .p = pass->p, .number = number};
   for (size_t k = 0; k < n; k++) {
     s.id = defs[k];
     bound_sum(&s);
   }
-  neo_prover_free(s.p);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

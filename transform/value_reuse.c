@@ -19,9 +19,10 @@
  * Integers and their operands stay, since proofs of other reads use them. */
 #include "transform/value_reuse.h"
 #include "ir/component.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 
-enum { MOST_READS = 32, MOST_AXES = 64, MOST_VISITS = 4096 };
+enum { MOST_READS = 32, MOST_VISITS = 4096 };
 
 /* Conditions that hold at a place: those of `outer` and one more. The default of a guarded read is
  * under the read itself, as a condition that does not hold. */
@@ -86,7 +87,7 @@ static neo_expr value_of(const neo_module *m, neo_tensor t) {
 static void find_load(void *ctx, neo_expr e) {
   known *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op != NEO_OP_LOAD || c->n == MOST_READS || n->arg.n > MOST_AXES)
+  if (n->op != NEO_OP_LOAD || c->n == MOST_READS || n->arg.n > NEO_DEF_AXES)
     return;
   neo_expr value = value_of(c->m, (neo_tensor){n->attr});
   if (!value.i)
@@ -98,7 +99,7 @@ static void find_load(void *ctx, neo_expr e) {
 /* Substitutes the element's indices for the axes of its definition. */
 static void place_value(known *c, uint32_t k) {
   neo_list args = neo_expr_node(c->m, c->load[k])->arg;
-  neo_expr index[MOST_AXES];
+  neo_expr index[NEO_DEF_AXES];
   for (uint32_t i = 0; i < args.n; i++)
     index[i] = neo_list_expr(c->m, args, i);
   c->value[k] = neo_expr_subst_axes(c->m, c->value[k], index, args.n);
@@ -244,13 +245,13 @@ static uint32_t conditions_at(known *c, uint32_t at, neo_expr *out, uint32_t mos
 
 static bool is_there(known *c, uint32_t k, uint32_t at) {
   neo_module *m = c->m;
-  neo_axis_rec axis[MOST_AXES];
-  neo_expr assume[MOST_AXES];
+  neo_axis_rec axis[NEO_DEF_AXES];
+  neo_expr assume[NEO_DEF_AXES];
   neo_facts f = {.axes = axis, .n_axes = c->in_reduction ? c->def.axes.n : c->def.n_out};
   neo_node n = *neo_expr_node(m, c->load[k]);
   for (uint32_t i = 0; i < f.n_axes; i++)
     axis[i] = *neo_def_axis(m, &c->def, i);
-  f.n_assume = conditions_at(c, at, assume, MOST_AXES);
+  f.n_assume = conditions_at(c, at, assume, NEO_DEF_AXES);
   f.assume = assume;
   if (!*c->prover)
     *c->prover = neo_prover_new(m);
@@ -276,11 +277,11 @@ static neo_expr read_for(known *c, uint32_t at, neo_expr e) {
 static neo_expr replaced(known *c, uint32_t at, neo_expr e) {
   uint64_t key = (uint64_t)at << 32 | e.i, known_as;
   neo_node n = *neo_expr_node(c->m, e);
-  neo_expr arg[MOST_AXES];
+  neo_expr arg[NEO_DEF_AXES];
   bool load = neo_node_is_load(&n);
   if (neo_map_get(&c->done, key, &known_as))
     return (neo_expr){(uint32_t)known_as};
-  if (!enters(c, at, e) || neo_type_is_int((neo_type)n.type) || n.arg.n > MOST_AXES)
+  if (!enters(c, at, e) || neo_type_is_int((neo_type)n.type) || n.arg.n > NEO_DEF_AXES)
     return e;
   neo_expr to = read_for(c, at, e);
   for (uint32_t k = 0; !to.i && k < n.arg.n; k++) {
@@ -364,7 +365,7 @@ static void of_definition(neo_module *m, neo_prover **prover, neo_def d,
                           const uint32_t *recurrence) {
   known c = {.m = m, .prover = prover, .def = *neo_def_at(m, d)};
   bool any = false;
-  if (c.def.axes.n > MOST_AXES)
+  if (c.def.axes.n > NEO_DEF_AXES)
     return;
   find_values(&c, d, recurrence);
   for (uint32_t k = 0; k < c.n; k++)

@@ -344,26 +344,21 @@ static neo_status filter(neo_winograd_sum *x, const neo_winograd_direction *alon
   return NEO_OK;
 }
 
-neo_status neo_winograd(neo_module *m, bool always) {
+neo_status neo_winograd(const neo_pass_context *pass, bool always) {
+  neo_module *m = pass->m;
   neo_status s = NEO_OK;
-  neo_prover *p = neo_prover_new(m);
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  const bool *recurs = neo_recurrent_defs(m, &scratch); /* neighbours may depend on each other */
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain && !s; k++) {
-    neo_winograd_sum x = {.m = m, .prover = p};
+  for (uint32_t k = 1; k < pass->n_defs && plain && !s; k++) {
+    neo_winograd_sum x = {.m = m, .prover = pass->p};
     neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS];
-    neo_prover_at(p, m->defs.at[k].span);
-    if (!recurs[k] && match(&x, (neo_def){k}))
+    neo_prover_at(pass->p, m->defs.at[k].span);
+    if (!pass->number[k] && match(&x, (neo_def){k}))
       s = filter(&x, along, neo_winograd_choose(&x, always, along));
   }
-  neo_arena_free(&scratch);
-  neo_prover_free(p);
   return s;
 }
 
-neo_status neo_pass_winograd(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  return neo_winograd(m, false);
+neo_status neo_pass_winograd(const neo_pass_context *pass) {
+  return neo_winograd(pass, false);
 }

@@ -2,6 +2,6 @@
 #pragma once
 #include "transform/transform.h"
 
-/* Runs neo_pass_winograd; with `always`, wherever it is possible at any cost. Statuses are those of
- * a pass: NEO_OK, or an error that was reported. */
-neo_status neo_winograd(neo_module *m, bool always);
+/* Runs neo_pass_winograd; with `always`, wherever it is possible at any cost. The status is that of
+ * a pass (ir/pass.h). */
+neo_status neo_winograd(const neo_pass_context *pass, bool always);

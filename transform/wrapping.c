@@ -153,18 +153,16 @@ static void unmark_values(wrapping *w, neo_def d) {
   *neo_def_at(w->m, d) = r;
 }
 
-neo_status neo_pass_wrapping(neo_module *m, const neo_pass_target *target) {
+neo_status neo_pass_wrapping(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   NEO_VEC(neo_def) marked = {0};
-  (void)target;
-  neo_arena scratch = neo_arena_scratch(m->arena);
-  wrapping w = {.m = m, .scratch = &scratch};
+  wrapping w = {.m = m, .scratch = pass->a};
   for (uint32_t k = 1; k < m->defs.n; k++)
     if (mark_definition(&w, (neo_def){k}))
-      NEO_PUSH(&scratch, &marked, (neo_def){k});
+      NEO_PUSH(pass->a, &marked, (neo_def){k});
   if (marked.n)
     find_asked(&w);
   for (size_t k = 0; k < marked.n; k++)
     unmark_values(&w, marked.at[k]);
-  neo_arena_free(&scratch);
   return NEO_OK;
 }

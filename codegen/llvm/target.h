@@ -1,6 +1,7 @@
 /* The target of code generation: a processor or a GPU, its features and its machine row. */
 #pragma once
 #include "base/arena.h"
+#include "base/gpu.h"
 #include "base/machine.h"
 #include "base/status.h"
 #include <stdbool.h>
@@ -35,6 +36,7 @@ typedef struct neo_target {
   uint32_t sm;          /* level of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
   const char *device;   /* a GPU for ptxas: "sm_120" of level "sm_90" */
   int64_t shared_bytes; /* most shared memory that a GPU's block can request */
+  uint32_t gpu_has;     /* features of a GPU's level (base/gpu.h) */
   bool sm_own;          /* the level has instructions of this generation alone ("sm_90a") */
   bool split;    /* products of f32 may be three of tf32; records of schedules depend on it */
   bool emulated; /* kernels of a GPU are code for this machine's processor, for tests */

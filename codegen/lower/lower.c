@@ -55,33 +55,25 @@ static void add_buffers(lowering *l) {
     }
 }
 
-static void lower_by_strategy(lowering *l) {
-  switch (l->s->strategy) {
-  case NEO_STRATEGY_GPU_ROWS:
-    neo_lower_gpu_rows(l);
-    break;
-  case NEO_STRATEGY_GPU_TILE:
-    neo_lower_gpu_tile(l);
-    break;
-  case NEO_STRATEGY_GPU_NESTED:
-    neo_lower_gpu_nested(l);
-    break;
-  case NEO_STRATEGY_GPU_SCATTER:
-    neo_lower_gpu_scatter(l);
-    break;
-  default:
-    neo_lower_loops(l);
-  }
-}
+#define OF_TILES(name) neo_lower_loops
+#define OF_PAIRS(name) neo_lower_loops
+#define OF_PASS(name) neo_lower_loops
+#define OF_THREADS(name) neo_lower_##name
+static void (*const by_strategy[])(lowering *l) = {
+#define X(id, name, family, body, keyed, prefetches, meaning) OF_##body(name),
+#include "schedule/strategy.def"
+#undef X
+};
 
-neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
-                     neo_kernel **out, neo_str *why) {
+neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s,
+                     const neo_machine *machine, neo_arena *a, neo_kernel **out, neo_str *why) {
   neo_segment by_keys; /* where it is found the form knows which axes have no loops */
-  if (s->strategy == NEO_STRATEGY_SEGMENT)
+  if (neo_strategy_is_keyed(s->strategy))
     (void)neo_segment_of(m, g, &by_keys);
   neo_collapsed x = neo_collapsed_of(m, neo_group_form(m, g), s);
-  lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
+  lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .machine = machine, .why = why, .f = x.f};
   l.lanes = (lane_axes){-1, -1, -1, 1, false};
+  l.line_bytes = machine->profile.line_bytes;
   l.original = x.f;
   l.n_fused = 1;
   l.k = neo_kernel_new(a, g->name);
@@ -93,7 +85,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_kernel_name_sizes(l.k, m);
   add_buffers(&l);
   neo_lower_facts(&l, l.f, NULL);
-  lower_by_strategy(&l);
+  by_strategy[s->strategy](&l);
   neo_prover_free(l.p);
   *out = l.k;
   return l.failed ? NEO_INTERNAL : NEO_OK;

@@ -56,18 +56,14 @@ static int64_t threads_of(const chooser *c, int32_t i) {
   return k->block_units > 1 ? USUAL_THREADS : k->block;
 }
 
-static const neo_machine *machine_of(const chooser *c) {
-  return c->in->machine ? c->in->machine : neo_machine_named("sm_90a");
-}
-
 static double price_of(const chooser *c, neo_grid_price of) {
-  return neo_grid_seconds(machine_of(c), of);
+  return neo_grid_seconds(c->in->machine, of);
 }
 
 /* Seconds that the step takes by itself, without its launch: the longer time of memory and arithmetic. In a loop memory
  * does not count: the part that one iteration accesses is unknown, and much of it is in caches. */
 static double seconds_of(const chooser *c, int32_t i) {
-  const neo_profile *x = &machine_of(c)->profile;
+  const neo_profile *x = &c->in->machine->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
   double work_per_s = x->workers * x->work_per_s;
   const neo_rt_step *s = plan_step(&c->s, i);

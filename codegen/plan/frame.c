@@ -59,7 +59,8 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   return same_element_only(q, group_at(q, at), old);
 }
 
-uint64_t plan_last_use(const planner *q, neo_tensor t) {
+/* The last step that reads or writes the tensor; a number after all steps for tensors that are copied at the end. */
+static uint64_t last_use(const planner *q, neo_tensor t) {
   uint64_t read = 0, write = 0;
   neo_map_get(&q->last_read, t.i, &read);
   neo_map_get(&q->last_write, t.i, &write);
@@ -98,7 +99,7 @@ static bool lies_over(const planner *q, size_t at, neo_tensor t) {
   if (!old.i || role_of(q, t) != NEO_ROLE_TEMP || is_output(q, old) || is_update(q, old) ||
       has_buf(q, old, &buf) || !neo_map_get(&q->item_of, old.i, &item))
     return false;
-  return q->items.at[item].last == (int64_t)at && plan_last_use(q, old) == at &&
+  return q->items.at[item].last == (int64_t)at && last_use(q, old) == at &&
          q->item_bytes.at[item].i == plan_places_bytes(q->env->store, t).i;
 }
 
@@ -107,7 +108,7 @@ static void take_over(planner *q, neo_tensor t, neo_tensor old) {
   bool has = neo_map_get(&q->item_of, old.i, &item);
   assert(has && "it lies over what has memory");
   (void)has;
-  q->items.at[item].last = (int64_t)plan_last_use(q, t);
+  q->items.at[item].last = (int64_t)last_use(q, t);
   q->item_lives.at[item].n = 0;
   share_item(q, t, (size_t)item);
   NEO_PUSH(q->scratch, &q->in_place, t);
@@ -123,13 +124,13 @@ static void place_with(planner *q, size_t at, neo_tensor t, neo_tensor top) {
     return;
   }
   if (!neo_map_get(&q->item_of, top.i, NULL))
-    add_item(q, top, at, plan_last_use(q, top));
+    add_item(q, top, at, last_use(q, top));
   neo_map_get(&q->item_of, top.i, &item);
   if (!q->taken[at])
     NEO_PUSH(q->scratch, &q->item_lives.at[item],
              ((plan_life){conditions_at(q, at), (int64_t)at, 0}));
-  if ((int64_t)plan_last_use(q, t) > q->items.at[item].last)
-    q->items.at[item].last = (int64_t)plan_last_use(q, t);
+  if ((int64_t)last_use(q, t) > q->items.at[item].last)
+    q->items.at[item].last = (int64_t)last_use(q, t);
   share_item(q, t, (size_t)item);
   NEO_PUSH(q->scratch, &q->in_place, t);
 }
@@ -158,7 +159,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   if (lies_over(q, at, t))
     take_over(q, t, group_at(q, at)->over);
   else
-    add_item(q, t, at, plan_last_use(q, t));
+    add_item(q, t, at, last_use(q, t));
 }
 
 /* Adds items for the tensors that only the kernels of a recurrence use; they live while it runs. */

@@ -5,17 +5,25 @@
 /* ---- dependences */
 
 static int32_t args_of(const neo_rt_step *s) {
-  if (s->op == NEO_RT_STEP_LOOP)
-    return s->flags & (NEO_RT_STEP_BLOCKS | NEO_RT_STEP_ASKS | NEO_RT_STEP_ENDS) ? 1 : 0;
-  return s->n;
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return args;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 0;
 }
 
-static bool writes(const neo_rt_step *s, int32_t arg) {
-  if (s->op == NEO_RT_STEP_LOOP)
-    return false;
-  if (s->op == NEO_RT_STEP_COPY)
-    return arg == 0;
-  return !s->n_written || arg >= s->n - s->n_written;
+static bool writes(const neo_rt_step *s, int32_t k) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return writes;
+#include "base/steps.def"
+#undef STEP
+  }
+  return true;
 }
 
 static bool meet(const neo_plan *p, int32_t a, int32_t b) {
@@ -129,7 +137,8 @@ static interval value_of(const neo_plan *p, const neo_lx *e) {
   }
 }
 
-int64_t plan_most_blocks(const plan_steps *s, int32_t i) {
+/* The most blocks of a kernel's step, for any sizes and any iteration. */
+static int64_t most_blocks(const plan_steps *s, int32_t i) {
   const neo_plan_kernel *k = &s->p->kernels.at[plan_step(s, i)->arg];
   int64_t units = value_of(s->p, k->kernel->units).hi;
   return units == INT64_MAX ? units : (units + k->block_units - 1) / k->block_units;
@@ -156,7 +165,7 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   int32_t k = r->n++;
   assert(k < PLAN_MOST_ITEMS && "a run has few items");
   r->item[k] = item;
-  r->lone[k] = inner ? plan_run_is_lone(inner) : plan_most_blocks(s, item) <= 1;
+  r->lone[k] = inner ? plan_run_is_lone(inner) : most_blocks(s, item) <= 1;
   r->level[k] = r->phase[k] = 0;
   place_item(s, r, k);
   r->levels = r->level[k] >= r->levels ? r->level[k] + 1 : r->levels;

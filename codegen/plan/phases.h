@@ -47,8 +47,6 @@ static inline int32_t plan_behind(const plan_steps *s, int32_t i) {
  * Two steps that write different pieces of one tensor are independent, unless other_round: then item k runs in the
  * previous iteration. */
 bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_round);
-/* The most blocks of a kernel's step, for any sizes and any iteration. */
-int64_t plan_most_blocks(const plan_steps *s, int32_t i);
 /* Appends an item. inner: the run of a loop's body. */
 void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run *inner);
 /* Must all blocks meet after an iteration of a loop around this run? */

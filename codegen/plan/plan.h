@@ -116,7 +116,7 @@ typedef struct {
   const neo_plan_tree *tree_of_group; /* by recurrence's group: the tree in place of a kernel */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
-  const neo_machine *machine; /* the GPU; null: sm_90a */
+  const neo_machine *machine; /* the machine of the kernels */
   bool gpu,
       waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
   neo_grids grids;

@@ -99,8 +99,6 @@ static inline neo_tensor place_of(const planner *q, neo_tensor t) {
 }
 
 /* ---- plan/frame.c */
-/* The last step that reads or writes the tensor; a number after all steps for tensors that are copied at the end. */
-uint64_t plan_last_use(const planner *q, neo_tensor t);
 /* Binds outputs to the caller's memory; then plans buffers for all other tensors. */
 void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);

@@ -22,9 +22,6 @@ neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if 
 /* Checks e where type t is wanted. Literals that meet no typed operand get type t; or f64, if t is
  * an integer and they are not, which the caller converts or reports. */
 neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t);
-/* Checks the operands of one operator or function, up to NEO_BUILTIN_ARGS: literals take the type
- * of the others. */
-void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x);
 
 /* ---- unused names (unused.c) */
 /* Warns of names of the main file that no entry needs; `scope` is its top level. */
@@ -34,9 +31,6 @@ void neo_check_unused(neo_fe *fe, const neo_scope *scope);
 bool neo_check_carries(neo_inst *in, const neo_ast_region *g) NEO_MUST_CHECK;
 
 /* ---- references (exprs.c) */
-/* Checks a name with its arguments or subscripts; `other` (may be null) is the other operand, for
- * messages. */
-neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other);
 neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
 neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
 
@@ -61,9 +55,6 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
  * tensor, NULL for a scalar. */
 bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t,
                    neo_ends *out) NEO_MUST_CHECK;
-/* The frame of a tensor declared with these dimensions. */
-neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
-                              uint32_t n, neo_span span);
 /* A definition whose indices are declared, as that of a constant: `g[4, j < 8] = j`. */
 neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                            const char *full);

@@ -133,8 +133,9 @@ bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t, ne
   return true;
 }
 
-neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
-                              uint32_t n, neo_span span) {
+/* The frame of a tensor declared with these dimensions. */
+static neo_frame *declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
+                                 uint32_t n, neo_span span) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, in->prefix);
   f->n_axes = f->n_out = 0; /* the tensor has no dimensions for ambient axes */
@@ -252,8 +253,7 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
   neo_ends ends;
   uint32_t n;
   bool ok = neo_extents_eval(in, &var->axes, &n, extent, name);
-  ok = ok &&
-       neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends);
+  ok = ok && neo_type_ends(in, declared_frame(in, extent, name, n, var->span), &var->type, &ends);
   if (ok && (in->scope->parent || !in->is_main)) {
     NEO_ERR(in, s->span, INPUT_PLACE, var->name.text);
     ok = false;
@@ -299,8 +299,7 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
   }
   neo_tensor t = {0};
   ok = ok &&
-       neo_type_ends(in, neo_declared_frame(in, extent, name, n + r, var->span), &var->type,
-                     &ends) &&
+       neo_type_ends(in, declared_frame(in, extent, name, n + r, var->span), &var->type, &ends) &&
        ends_are_kept(in, var, &ends);
   if (ok) {
     t = neo_owned_earlier(in, s, full, extent, n + r, &known);
@@ -352,7 +351,7 @@ static neo_val const_data(neo_inst *in, const neo_ast_stmt *s) {
   neo_ends ends;
   uint32_t n;
   if (!neo_extents_eval(in, &var->axes, &n, extent, name) ||
-      !neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends))
+      !neo_type_ends(in, declared_frame(in, extent, name, n, var->span), &var->type, &ends))
     return neo_val_poison();
   return neo_const_data(in, s, extent, n, &ends);
 }

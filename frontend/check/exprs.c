@@ -51,6 +51,8 @@ static bool is_chain(const neo_ast_expr *e) {
          neo_ast_op_is_cmp(x->u.binary.op);
 }
 
+static void check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x);
+
 static neo_val check_binary(neo_frame *f, const neo_ast_expr *e) {
   neo_ast_op op = e->u.binary.op;
   if (op == NEO_AST_AND || op == NEO_AST_OR)
@@ -61,7 +63,7 @@ static neo_val check_binary(neo_frame *f, const neo_ast_expr *e) {
     return neo_val_poison();
   }
   neo_val x[2];
-  neo_check_operands(f, (const neo_ast_expr *[]){e->u.binary.x, e->u.binary.y}, 2, x);
+  check_operands(f, (const neo_ast_expr *[]){e->u.binary.x, e->u.binary.y}, 2, x);
   return neo_val_arith(f, e, op, x[0], x[1]);
 }
 
@@ -86,6 +88,8 @@ static neo_val check_unary(neo_frame *f, const neo_ast_expr *e) {
   return v;
 }
 
+static neo_val check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other);
+
 /* (X[i] else v) */
 static neo_val check_guarded(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_expr *read = e->u.guard.value;
@@ -93,7 +97,7 @@ static neo_val check_guarded(neo_frame *f, const neo_ast_expr *e) {
     NEO_ERR(f->in, read->span, ELSE_NEEDS_READ, "else");
     return neo_val_poison();
   }
-  return neo_check_ref(f, read, e->u.guard.fallback);
+  return check_ref(f, read, e->u.guard.fallback);
 }
 
 static neo_val check_number(const neo_ast_expr *e) {
@@ -262,7 +266,7 @@ static neo_val check_kind(neo_frame *f, const neo_ast_expr *e) {
   case NEO_AST_BOOL:
     return neo_val_bool(e->u.boolean);
   case NEO_AST_REF:
-    return neo_check_ref(f, e, NULL);
+    return check_ref(f, e, NULL);
   case NEO_AST_UNARY:
     return check_unary(f, e);
   case NEO_AST_BINARY:
@@ -315,7 +319,9 @@ neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   return v;
 }
 
-void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x) {
+/* Checks the operands of one operator or function, up to NEO_BUILTIN_ARGS: literals take the type
+ * of the others. */
+static void check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x) {
   bool untyped[NEO_BUILTIN_ARGS];
   neo_type t = f->literal;
   for (uint32_t k = 0; k < n; k++) {
@@ -435,7 +441,7 @@ static neo_val apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row
   const neo_ast_expr *arg[NEO_BUILTIN_ARGS];
   for (uint32_t k = 0; k < row->arity; k++)
     arg[k] = e->u.ref.args.at[k].value;
-  neo_check_operands(f, arg, row->arity, x);
+  check_operands(f, arg, row->arity, x);
   return neo_builtin_apply(f, e, row, x);
 }
 
@@ -529,7 +535,7 @@ static neo_val builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
 
 /* ---- elements, and whole tensors, slices and scalars as arguments */
 
-neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other) {
+static neo_val check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other) {
   bool found;
   neo_sym *fn;
   neo_val v = neo_bare_index(f, e, &found);

@@ -285,7 +285,9 @@ void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_re
   }
 }
 
-neo_expr neo_frame_linear(neo_frame *f) {
+/* The row-major number of the element, over all axes, each counted from its low. In an initial
+ * value, which calls share, the ambient axes do not count. */
+static neo_expr linear(neo_frame *f) {
   neo_expr at = neo_const_i64(f->m, 0);
   for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
     neo_box box;
@@ -298,7 +300,7 @@ neo_expr neo_frame_linear(neo_frame *f) {
 }
 
 neo_expr neo_rand_make(neo_frame *f) {
-  neo_expr at = neo_frame_linear(f);
+  neo_expr at = linear(f);
   if (!at.i)
     return at;
   return neo_expr_make(f->m, NEO_OP_RAND, NEO_F32_T, f->m->n_sites++, &at, 1, 0);

@@ -18,7 +18,8 @@ bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
 
 /* ---- names */
 
-bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v) {
+/* training, step, … */
+static bool builtin_value(neo_frame *f, const char *name, neo_val *v) {
   if (neo_streq(name, "training"))
     *v = neo_val_expr(neo_expr_make(f->m, NEO_OP_TRAINING, NEO_BOOL_T, 0, NULL, 0, 0));
   else if (neo_streq(name, "step"))
@@ -111,7 +112,7 @@ neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet) {
     return symbol_value(f, s, path->span);
   if (path->n > 1)
     return neo_val_poison();
-  if (neo_builtin_value(f, path->at[0].text, &v))
+  if (builtin_value(f, path->at[0].text, &v))
     return v;
   if (quiet)
     return neo_val_poison();

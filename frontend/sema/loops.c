@@ -18,7 +18,7 @@ const neo_ast_bind *neo_loop_carry(const neo_loop *l, uint32_t k) {
   return &neo_loop_region(l)->from.at[k];
 }
 
-bool neo_loop_is_while(const neo_loop *l) {
+static bool is_while(const neo_loop *l) {
   return neo_loop_region(l)->kind == NEO_AST_WHILE;
 }
 
@@ -64,9 +64,7 @@ void neo_iterations_ends(const struct neo_iterations *r, const char *name, neo_e
 }
 
 static const char *word_of(const neo_loop *l) {
-  return neo_loop_is_while(l)                       ? "while"
-         : neo_loop_region(l)->kind == NEO_AST_SCAN ? "scan"
-                                                    : "repeat";
+  return is_while(l) ? "while" : neo_loop_region(l)->kind == NEO_AST_SCAN ? "scan" : "repeat";
 }
 
 neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
@@ -101,7 +99,7 @@ static neo_inst *body_of(neo_loop *l) {
   x->once = word_of(l);
   x->loop_axes |= (uint64_t)1 << x->n_ambient;
   x->ambient[x->n_ambient++] =
-      (neo_axis_rec){neo_name_of(in->fe->names, neo_loop_is_while(l) ? "r" : g->index.text),
+      (neo_axis_rec){neo_name_of(in->fe->names, is_while(l) ? "r" : g->index.text),
                      neo_const_i64(in->fe->m, 0), l->count, g->extent->span};
   return x;
 }
@@ -156,7 +154,7 @@ bool neo_loop_enter(neo_loop *l) {
     return false;
   if (neo_loop_region(l)->kind == NEO_AST_REPEAT)
     add_round(l, &neo_loop_region(l)->index);
-  else if (!neo_loop_is_while(l))
+  else if (!is_while(l))
     add_index(l->body, &neo_loop_region(l)->index);
   for (uint32_t k = 0; k < l->r.n; k++)
     if (!declare_carry(l, k))
@@ -247,7 +245,7 @@ bool neo_loop_leave(neo_loop *l) {
   for (uint32_t k = 0; k < l->r.n; k++) {
     l->next[k] = l->stack[k]; /* a carry without `next` keeps its value */
     if (l->r.is_next[k])
-      ok = take_next(l, k) && (!neo_loop_is_while(l) || neo_loop_select(l, k)) && ok;
+      ok = take_next(l, k) && (!is_while(l) || neo_loop_select(l, k)) && ok;
   }
   for (uint32_t k = 0; k < l->r.n && ok; k++)
     define_stack(l, k);
@@ -299,7 +297,7 @@ static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds,
   bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);
   if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
-  if (v.kind == NEO_VAL_VIEW && neo_loop_is_while(l))
+  if (v.kind == NEO_VAL_VIEW && is_while(l))
     v = neo_loop_zero(l, v, rounds, full, at);
   return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
 }
@@ -310,7 +308,7 @@ void neo_loop_bind(neo_loop *l) {
   neo_val *rounds = NEO_NEW(in->fe->arena, neo_val);
   if (!neo_iterations_counted(in, &l->r, word_of(l)))
     return;
-  if (neo_loop_is_while(l))
+  if (is_while(l))
     *rounds = neo_loop_iterations(l);
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
@@ -319,7 +317,7 @@ void neo_loop_bind(neo_loop *l) {
                            : collected_of(l, &l->r.collect.at[k - l->r.n], *rounds, full);
     neo_define_bind(in, name, v, l->prefix);
     neo_sym *sym = neo_scope_own(in->scope, name->text);
-    if (neo_loop_is_while(l) && sym)
+    if (is_while(l) && sym)
       sym->rounds = rounds;
   }
 }

@@ -34,8 +34,6 @@ void neo_loop_bind(neo_loop *l);
 const neo_ast_region *neo_loop_region(const neo_loop *l);
 /* The k-th carry as it is written. */
 const neo_ast_bind *neo_loop_carry(const neo_loop *l, uint32_t k);
-/* Whether it is a `while`; false: a `scan`. */
-bool neo_loop_is_while(const neo_loop *l);
 const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what); /* "x.h.what" */
 /* The declared bound of a carry; 0: none. */
 neo_expr neo_loop_bound(const neo_loop *l, uint32_t k);

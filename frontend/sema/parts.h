@@ -229,9 +229,6 @@ neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); 
 void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_rec *axis);
 /* Whether the axis has a range from 0 to an end over sizes alone. */
 bool neo_frame_is_rect(const neo_frame *f, uint32_t position);
-/* The row-major number of the element, over all axes, each counted from its low. In an initial
- * value, which calls share, the ambient axes do not count. */
-neo_expr neo_frame_linear(neo_frame *f);
 neo_expr neo_rand_make(neo_frame *f); /* with a new site; 0 after a report */
 /* The name of the k-th axis of a pack `..`, which programs cannot write. */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
@@ -381,8 +378,6 @@ neo_val neo_train_step(neo_inst *in);
 /* Whether the expression is a call that gives tensors; *fn is the function, or null for grad(…) and
  * if the result is false. */
 bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn);
-/* The value of a name such as training or step; false: the name is none of these. */
-bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v);
 /* The value of a path, without its subscripts; poison, after a report unless `quiet`, if it has
  * none. */
 neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);

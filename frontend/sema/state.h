@@ -20,10 +20,11 @@
 #include "base/map.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
+#include "ir/limits.h"
 #include "ir/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
-enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
+enum { NEO_MAX_RANK = NEO_TENSOR_RANK, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
 
 typedef struct neo_fe neo_fe;
 typedef struct neo_inst neo_inst;
@@ -178,18 +179,18 @@ struct neo_inst {
   const neo_inst *caller;
   uint32_t n_results; /* names that the caller gives to results */
   const char **result, **result_full;
-  neo_trainee *trainee;        /* in an optimizer: the parameter that it trains */
-  struct neo_trainer *trainer; /* the entry of the `train` statements being checked */
-  bool is_main;                /* the main file, not a module */
+  neo_trainee *trainee;          /* in an optimizer: the parameter that it trains */
+  struct neo_trainer *trainer;   /* the entry of the `train` statements being checked */
+  bool is_main;                  /* the main file, not a module */
   struct neo_iterations *rounds; /* the region of `next` and `collect`; NULL outside */
-  struct neo_vertex *vertex;   /* the vertex function of `gather`, `scatter` and `push`; NULL
+  struct neo_vertex *vertex;     /* the vertex function of `gather`, `scatter` and `push`; NULL
                                   outside */
-  const char *once;            /* "scan", "while" or "case" around this instance or a caller, where
+  const char *once;   /* "scan", "while" or "case" around this instance or a caller, where
                                   a state cannot be updated; NULL */
-  bool branch;                 /* a branch of a case on a run-time value: no `next`, no `collect` */
-  uint64_t loop_axes;          /* ambient axes that are iterations of a scan or while, as bits */
-  neo_tensor alive; /* flags of the innermost while around (alive.c), in this function; 0: none */
-  size_t n_owned;   /* number of params and states in the program before this call */
+  bool branch;        /* a branch of a case on a run-time value: no `next`, no `collect` */
+  uint64_t loop_axes; /* ambient axes that are iterations of a scan or while, as bits */
+  neo_tensor alive;   /* condition of the innermost while around, in this function; 0: none */
+  size_t n_owned;     /* number of params and states in the program before this call */
 };
 
 /* A read that was proved in range, kept until the reducers around it are closed. */

@@ -39,8 +39,9 @@ const char *neo_ast_reducer_text(neo_ast_reducer r) {
 
 /* ---- walking */
 
-void neo_ast_ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
-                          void *ctx) {
+/* The arguments and subscripts of a reference. */
+static void ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
+                         void *ctx) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++)
     each(ctx, e->u.ref.args.at[k].value);
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
@@ -52,7 +53,7 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_
                       void *ctx) {
   switch (e->kind) {
   case NEO_AST_REF:
-    neo_ast_ref_children(e, each, ctx);
+    ref_children(e, each, ctx);
     break;
   case NEO_AST_UNARY:
     each(ctx, e->u.unary.x);

@@ -405,9 +405,6 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_a
  * regions test. */
 void neo_ast_exprs(const neo_ast_stmts *stmts, void (*each)(void *ctx, const neo_ast_expr *e),
                    void *ctx);
-/* The arguments and subscripts of a reference. */
-void neo_ast_ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
-                          void *ctx);
 /* Whether a reducer in e binds `..`. */
 bool neo_ast_binds_pack(const neo_ast_expr *e);
 /* Whether e is one name and nothing else; false if it is null. */

@@ -262,7 +262,7 @@ static void check_utf8(neo_lexer *l) {
   }
 }
 
-void neo_lex_scan(neo_lexer *l) {
+static void scan(neo_lexer *l) {
   check_utf8(l);
   bool line_start = true;
   uint32_t at = l->size_bytes >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -283,6 +283,6 @@ void neo_lex_scan(neo_lexer *l) {
 }
 
 void neo_lex(neo_lexer *l) {
-  neo_lex_scan(l);
+  scan(l);
   neo_lex_layout(l);
 }

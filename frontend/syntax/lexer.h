@@ -105,7 +105,6 @@ bool neo_lex_fail(neo_lexer *l);
 void neo_lex(neo_lexer *l);
 
 /* The two steps of neo_lex. */
-void neo_lex_scan(neo_lexer *l);
 void neo_lex_layout(neo_lexer *l);
 /* The span of a piece of the text, for reports. */
 neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length);

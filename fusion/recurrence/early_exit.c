@@ -6,6 +6,7 @@
  *                                                  band r
  *                                                    exit unless alive.r[t, r - n] */
 #include "fusion/recurrence/early_exit.h"
+#include "ir/component.h"
 
 static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
   outliner *o = q->o;
@@ -65,6 +66,8 @@ const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, co
     outside[k] = o->stored[k];
   q.outside = outside;
   q.n_needed = neo_needed_defs(o->m, true, o->a, &q.needed);
+  q.recurrence = NEO_NEW_ARRAY(o->a, uint32_t, o->m->defs.n);
+  (void)neo_recurrences(o->m, q.needed, q.n_needed, o->a, q.recurrence);
   q.readers = NEO_NEW_ARRAY(o->a, early_exit_defs, o->m->tensors.n + 1);
   for (size_t k = 0; k < q.n_needed; k++) {
     neo_tensor *in;

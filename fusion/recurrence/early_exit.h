@@ -49,6 +49,7 @@ typedef struct {
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
   early_exit_defs *readers; /* of them, by tensor */
+  uint32_t *recurrence;     /* number of its recurrence, by definition */
   /* By tensor: an index is made of it, which is read where a select does not take it, too. */
   const bool *steers;
   const bool *outside; /* by tensor: needed outside of the group */

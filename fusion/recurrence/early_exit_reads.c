@@ -113,8 +113,9 @@ static bool find_axes(const early_exit *q, const neo_def_rec *d, const place *p,
 
 static bool hands_on(hand_look *l, neo_def d, const place *p);
 
-static bool reads_run(hand_look *l, neo_def reader, neo_tensor t, const uint32_t *axis,
-                      bool plain) {
+/* `recurs`: t is of a recurrence, whose dead iterations make nothing that nobody needs (early_exit_tree.c). */
+static bool reads_run(hand_look *l, neo_def reader, neo_tensor t, const uint32_t *axis, bool plain,
+                      bool recurs) {
   early_exit *q = l->q;
   bool *wanted = NEO_NEW_ARRAY(q->o->a, bool, q->o->m->tensors.n), run = true;
   neo_guarded_reads all = {0};
@@ -124,15 +125,16 @@ static bool reads_run(hand_look *l, neo_def reader, neo_tensor t, const uint32_t
     place there = {.plain = plain};
     for (uint32_t j = 0; j < q->n_loops; j++)
       there.at[j] = neo_expr_arg(q->o->m, all.at[i].read, axis[j]);
-    bool told = asks(q, reader, &all.at[i], &there);
+    bool told = recurs && asks(q, reader, &all.at[i], &there);
     l->asked = l->asked || told;
-    run = told || has_run(q, l->rounds, reader, &all.at[i], &there) || hands_on(l, reader, &there);
+    run = told || has_run(q, l->rounds, reader, &all.at[i], &there) ||
+          (recurs && hands_on(l, reader, &there));
   }
   return run;
 }
 
 /* Does the definition, of another loop or of none, hand an element on to who asks for iterations that ran alone, by itself
- * or by others?
+ * or by others? One of none runs for all iterations, of a batch whether they ran or not.
  *
  *     y[t, r] = (h[t, r - 1] else u[t]),     G = sum[t, r: 0 .. rounds[t]] y[t, r]*d[t, r] */
 static bool hands_on(hand_look *l, neo_def d, const place *p) {
@@ -141,7 +143,9 @@ static bool hands_on(hand_look *l, neo_def d, const place *p) {
   neo_def_rec rec = *neo_def_at(m, d);
   neo_tensor t = {neo_list_at(m, rec.out, 0)};
   uint32_t axis[OUTLINE_FOLDS];
-  bool on = rec.out.n == 1 && !rec.out_map.n && !q->steers[t.i] && !q->read_after[t.i] &&
+  bool recurs = q->recurrence[d.i] != 0;
+  bool on = (recurs || (!q->batches && rec.reducer == NEO_RED_NONE)) && rec.out.n == 1 &&
+            !rec.out_map.n && !q->steers[t.i] && !q->read_after[t.i] &&
             neo_tensor_at(m, t)->pieces.n == 1 && neo_tensor_at(m, t)->role == NEO_ROLE_TEMP &&
             q->hands[d.i] != HANDS_NOT &&
             (early_exit_loop(q)->down || !outline_member(early_exit_loop(q), d)) &&
@@ -155,7 +159,7 @@ static bool hands_on(hand_look *l, neo_def d, const place *p) {
     q->hand_axis[d.i * OUTLINE_FOLDS + k] = (uint8_t)axis[k];
   NEO_PUSH(q->o->a, &l->on, d);
   for (size_t k = 0; k < q->readers[t.i].n && on; k++)
-    on = reads_run(l, q->readers[t.i].at[k], t, axis, p->plain);
+    on = reads_run(l, q->readers[t.i].at[k], t, axis, p->plain, recurs);
   if (!on)
     q->hands[d.i] = HANDS_NOT;
   return on;

@@ -269,8 +269,6 @@ neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo
 
 /* The expression of instance x by facts of kinds of rows; its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
-/* The outermost block around; null: none. */
-const outline_around *outline_block_around(const outliner *o);
 /* The row of an element of x in the block around; 0: not in a block. */
 neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 

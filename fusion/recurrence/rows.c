@@ -155,7 +155,8 @@ static void note_row(void *ctx, neo_expr e) {
   NEO_PUSH(l->o->a, &l->x->apart, fact);
 }
 
-const outline_around *outline_block_around(const outliner *o) {
+/* The outermost block around; null: there is none. */
+static const outline_around *block_around(const outliner *o) {
   for (size_t k = 0; k < o->around.n; k++)
     if (o->around.at[k].blocks.i)
       return &o->around.at[k];
@@ -168,13 +169,13 @@ static neo_expr of_kind(void *ctx, neo_expr e) {
 }
 
 neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
-  const outline_around *block = outline_block_around(o);
+  const outline_around *block = block_around(o);
   const neo_order_member *own = block ? outline_member(block->order, x->def) : NULL;
   return own ? outline_position(o, x, own->axis) : (neo_expr){0};
 }
 
 void outline_read_apart(outliner *o, outline_instance *x) {
-  row_look l = {o, outline_block_around(o), x, outline_own_row(o, x)};
+  row_look l = {o, block_around(o), x, outline_own_row(o, x)};
   x->apart.n = 0;
   if (!l.own.i)
     return;
@@ -253,12 +254,11 @@ static neo_expr of_kind_node(void *ctx, neo_module *m, neo_expr e) {
     return e;
   const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n.attr});
   if (t->row_role == NEO_ROW_KIND &&
-      neo_tensor_blocks(m, (neo_tensor){n.attr}).i == outline_block_around(l->o)->blocks.i)
+      neo_tensor_blocks(m, (neo_tensor){n.attr}).i == block_around(l->o)->blocks.i)
     return neo_list_at(m, n.arg, 0) == l->own.i
                ? neo_const_int(m, (neo_type)n.type, (int64_t)l->o->kind - 1)
                : e;
-  const neo_order_member *made =
-      outline_maker(m, outline_block_around(l->o)->order, (neo_tensor){n.attr});
+  const neo_order_member *made = outline_maker(m, block_around(l->o)->order, (neo_tensor){n.attr});
   bool zero = made && t->pieces.n == 1 && n.op == NEO_OP_LOAD &&
               neo_type_is_float((neo_type)n.type) &&
               neo_list_at(m, n.arg, made->axis) == l->own.i && is_zero(l->o, made->def);

@@ -9,10 +9,9 @@
  * A product with an operand that all iterations share stays outside, where it has the rows of
  * all iterations. */
 #include "fusion/search/search.h"
+#include "ir/limits.h"
 #include "ir/order.h"
 #include "ir/product.h"
-
-enum { MOST_FACTORS = 16 };
 
 typedef struct {
   fuser *q;
@@ -97,11 +96,11 @@ static void look_used_again(void *ctx, neo_expr e) {
 /* Is it a sum of products with an operand that all iterations share and many elements use? */
 static bool is_product(consumers *c) {
   neo_module *m = c->q->m;
-  neo_expr factor[MOST_FACTORS];
+  neo_expr factor[NEO_PRODUCT_FACTORS];
   uint32_t n = 0;
   c->good = true;
   if (c->d.reducer != NEO_RED_SUM || c->d.body.n != 1 ||
-      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, MOST_FACTORS))
+      !neo_product_factors(m, neo_list_expr(m, c->d.body, 0), factor, &n, NEO_PRODUCT_FACTORS))
     return false;
   for (uint32_t k = 0; k < n; k++)
     neo_expr_visit(m, factor[k], look_used_again, c);

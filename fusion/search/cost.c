@@ -222,8 +222,9 @@ static void spread(pricing *c, uint32_t k) {
 }
 
 static double slice_bytes(const pricing *c, const traffic *x) {
-  double line = x->lines ? 64.0 / neo_type_bytes(neo_tensor_type(c->q->m, x->t)) : 1;
-  double n = x->bytes * line / c->shared_points;
+  double line = (double)c->q->profile->line_bytes;
+  double run = x->lines ? line / neo_type_bytes(neo_tensor_type(c->q->m, x->t)) : 1;
+  double n = x->bytes * run / c->shared_points;
   return n < x->bytes ? n : x->bytes;
 }
 

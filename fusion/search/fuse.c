@@ -13,7 +13,7 @@ static void begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options 
   q->program = of->program;
   q->consumers_join = o && o->consumers_join;
   q->recurrences = o ? o->recurrences : (neo_loop_options){0};
-  q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
+  q->profile = neo_profile_or_usual(o ? o->profile : NULL);
   q->caches = neo_fuse_caches(o) && !of->program;
   fuse_facts(q);
   fuse_make_groups(q);
@@ -150,8 +150,9 @@ static void fuse_for(neo_module *m, neo_arena *a, const neo_fuse_options *o, con
   emit(&q, out);
 }
 
-neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
-                            const neo_fuse_options *o, neo_grouping *out) {
+/* Groups what the roots need: nothing is cached between calls, and no initial values are made. */
+static neo_status fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
+                               const neo_fuse_options *o, neo_grouping *out) {
   *out = (neo_grouping){.m = m};
   fuse_for(m, a, o, &(fuse_demand){.program = program}, out, NULL);
   return NEO_OK;
@@ -186,7 +187,7 @@ static void finish(const segments *x, neo_group *g, bool in_order) {
 static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, bool in_order) {
   neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n, s->when.at};
   neo_grouping all;
-  neo_status status = neo_fuse_program(x->m, x->a, &program, &x->options, &all);
+  neo_status status = fuse_program(x->m, x->a, &program, &x->options, &all);
   for (size_t k = 0; k < all.groups.n && !status; k++) {
     finish(x, &all.groups.at[k], in_order);
     NEO_PUSH(x->a, &s->groups, all.groups.at[k]);
@@ -229,8 +230,4 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
     if (neo_group_entry(m, &m->entries.at[k]))
       fuse_for(m, a, o, &(fuse_demand){.entry = (uint32_t)k + 1}, out, decisions);
   return fuse_segments(a, o, out);
-}
-
-neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_decisions *decisions) {
-  return neo_fuse_with(m, a, NULL, out, decisions);
 }

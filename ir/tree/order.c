@@ -52,7 +52,8 @@ static const neo_tree *band_of(grower *g, const neo_order_step *loop) {
   return neo_tree_of_band(g->a, band, neo_tree_sequence(g->a, &children));
 }
 
-const neo_tree *neo_tree_of_order(neo_module *m, neo_arena *a, const neo_order_step *loop) {
+/* The bands of an order, with a leaf for each definition. */
+static const neo_tree *tree_of_order(neo_module *m, neo_arena *a, const neo_order_step *loop) {
   grower g = {.m = m, .a = a};
   return band_of(&g, loop);
 }
@@ -64,7 +65,7 @@ const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_de
   bool found = neo_order_find(p, defs, n, a, &loop, NULL);
   neo_prover_free(p);
   if (found)
-    return neo_tree_of_order(m, a, &loop);
+    return tree_of_order(m, a, &loop);
   neo_tensor t = neo_def_out(m, defs[0], 0);
   neo_str_addf(why, "%s needs itself, in no order", neo_tensor_name(m, t));
   return NULL;

@@ -121,8 +121,6 @@ const neo_tree *neo_tree_mark(neo_arena *a, uint32_t mark, const neo_tree *child
 size_t neo_tree_defs(const neo_module *m, const neo_tree *t, neo_arena *a, neo_def **out);
 
 /* ---- trees as frontend and passes give them (order.c) */
-/* The bands of an order, with a leaf for each definition. */
-const neo_tree *neo_tree_of_order(neo_module *m, neo_arena *a, const neo_order_step *loop);
 /* The tree of the definitions, which are one recurrence, in an order that is found for them. Null,
  * with a reason in *why: they have no order. */
 const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,

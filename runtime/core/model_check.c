@@ -167,14 +167,15 @@ static bool kernel_ok(const checker *c, int32_t i) {
 static neo_rt_status check_step(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_step *s = &m->steps[i];
-  bool ok = s->first >= 0 && s->cached >= 0 && s->cached <= m->n_cached;
+  bool ok = neo_rti_step_kind(s) && !neo_rti_step_alien_flags(s) && s->first >= 0 &&
+            s->cached >= 0 && s->cached <= m->n_cached;
   int32_t n = neo_rti_step_args(s);
   if (ok && s->op == NEO_RT_STEP_RUN)
     ok = kernel_ok(c, i);
   else if (ok && s->op == NEO_RT_STEP_LOOP)
     ok = loop_ok(m, s, i);
   else if (ok)
-    ok = s->op == NEO_RT_STEP_COPY && program_ok(m, s->arg);
+    ok = program_ok(m, s->arg);
   for (int32_t k = 0; ok && k < n; k++)
     ok = m->args[s->first + k] >= 0 && m->args[s->first + k] < m->n_bufs;
   return ok ? NEO_OK : BROKEN(c, "%s: step %d is malformed", m->name, i);

@@ -61,9 +61,7 @@ void neo_rti_trace_event(neo_rti_trace *t, const neo_rti_event *e) {
 
 const char *neo_rti_step_name(const neo_rt_ctx *c, int32_t step) {
   const neo_rt_step *s = &c->model->steps[step];
-  if (s->op == NEO_RT_STEP_RUN)
-    return c->model->kernels[s->arg].name;
-  return s->op == NEO_RT_STEP_LOOP ? "loop" : "copy";
+  return s->op == NEO_RT_STEP_RUN ? c->model->kernels[s->arg].name : neo_rti_step_kind(s);
 }
 
 neo_rt_status neo_rti_trace_begin(neo_rt_ctx *c) {

@@ -13,6 +13,7 @@
  * `sleepers`. Both are sequentially consistent, so one of the two sees the other. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
 #include "runtime/pool.h"
+#include "base/machine.h"
 #include "runtime/files.h"
 #include "runtime/processor.h"
 #include <linux/futex.h>
@@ -26,10 +27,9 @@
 #include <unistd.h>
 
 enum { SPIN_PAUSES = 20000, CROWDED_PAUSES = 100, YIELD_AFTER = 500, YIELD_EVERY = 50 };
-enum { LINE = 64 };
 
 typedef struct { /* a word that threads wait on, alone in its cache line */
-  _Alignas(LINE) _Atomic uint32_t word;
+  _Alignas(NEO_PADDING_BYTES) _Atomic uint32_t word;
   _Atomic uint32_t sleepers;
 } waitable;
 
@@ -43,7 +43,7 @@ struct neo_rt_pool {
   waitable start;   /* number of the region; a change starts it */
   waitable left;    /* workers, except the caller, that have not finished the region */
   waitable barrier; /* generation of the barrier */
-  _Alignas(LINE) _Atomic uint32_t arrived;
+  _Alignas(NEO_PADDING_BYTES) _Atomic uint32_t arrived;
   neo_rti_job *job; /* null: stop. Written before `start` changes */
   void *user;
   int64_t waited_ns; /* caller's waiting time in this region, beyond short waits */
@@ -233,10 +233,11 @@ neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool 
   if (threads < 0 || threads > NEO_RTI_MAX_THREADS)
     return NEO_ARGUMENT;
   size_t bytes = sizeof(neo_rt_pool) + (size_t)threads * sizeof(worker);
-  void *raw = alloc.resize(alloc.ctx, NULL, bytes + LINE);
+  void *raw = alloc.resize(alloc.ctx, NULL, bytes + NEO_PADDING_BYTES);
   if (!raw)
     return NEO_MEMORY;
-  neo_rt_pool *p = (neo_rt_pool *)(((uintptr_t)raw + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  neo_rt_pool *p = (neo_rt_pool *)(((uintptr_t)raw + NEO_PADDING_BYTES - 1) &
+                                   ~(uintptr_t)(NEO_PADDING_BYTES - 1));
   __builtin_memset(p, 0, bytes);
   p->alloc = alloc;
   p->raw = raw;

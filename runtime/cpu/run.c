@@ -172,7 +172,7 @@ static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int
   return true;
 }
 
-/* The end of a loop whose end is an element. */
+/* The end of a loop, which may be an element. */
 static int64_t end_of(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_model *m = c->model;

@@ -105,14 +105,15 @@ static bool choose_rows(const neo_space *x, double longest, neo_schedule *out) {
   return lanes > 1 && neo_gpu_rows_legal(x, out, NULL);
 }
 
-/* Neighbouring threads cover at least 64 contiguous bytes, where there are as many columns. */
+/* Neighbouring threads cover at least a line, where there are as many columns. */
 static bool choose_columns(const neo_space *x, double longest, neo_schedule *out) {
-  enum { BLOCK = 256, FEW = 4, LINE = 16 };
+  enum { BLOCK = 256, FEW = 4 };
   neo_module *m = x->m;
   const neo_form *f = x->f;
   double points = neo_form_usual_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, false), lanes = 1;
-  double side = points < LINE ? points : LINE; /* elements */
+  double line = (double)x->machine->profile.line_bytes / neo_type_bytes(NEO_F32_T);
+  double side = points < line ? points : line; /* elements */
   while (lanes < BLOCK && (double)(lanes * FEW) <= longest &&
          points * (double)lanes < neo_machine_busy_threads(x->machine))
     lanes *= 2;

@@ -96,8 +96,9 @@ static double longest_sum(neo_module *m, const neo_form *f) {
   return most;
 }
 
-neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
-                                const neo_schedule *s) {
+/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if it is legal. */
+static neo_schedule staged(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s) {
   neo_machine small = *machine;
   neo_schedule y = *s;
   small.shared_bytes = neo_stages_budget(machine, s);
@@ -145,7 +146,7 @@ bool neo_gpu_tile_choose(neo_module *m, const neo_form *f, const neo_machine *ma
     s.block.column_axes = (int64_t)columns;
     if (found && cost >= best)
       continue;
-    s = neo_threads_staged(m, f, machine, &s);
+    s = staged(m, f, machine, &s);
     if (!neo_gpu_tile_legal(m, f, machine, &s, NULL))
       continue;
     *out = s;

@@ -50,9 +50,6 @@ bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c
 /* The model's choice. False: one thread per point is as good. */
 bool neo_gpu_tile_choose(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out);
-/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if it is legal. */
-neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
-                                const neo_schedule *s);
 
 /* Threads that share a tile: 1, a warp or a warpgroup. */
 int64_t neo_gpu_tile_sharers(const neo_block_params *p);

@@ -125,7 +125,8 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
   neo_warps kind = neo_warps_on(m, f, machine, c);
   if (!machine->warpgroups || !kind || kind == NEO_WARPS_3XTF32)
-    return reject(why, "warpgroups multiply two factors of tf32, bf16 or f16 on sm_90a");
+    return reject(why,
+                  "warpgroups multiply two factors of tf32, bf16 or f16, on a GPU that has them");
   if (tm < 1 || tn < 1 || tm % NEO_BLOCK_GROUP_ROWS || tn % NEO_BLOCK_GROUP_COLUMNS || tn > 256 ||
       bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
       bk != neo_warps_steps(kind) * NEO_BLOCK_GROUP_BYTES / 4 ||
@@ -143,7 +144,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t phases = PHASES_BYTES * (p->tma + p->producer);
   if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
     return reject(why, "the operands' blocks exceed shared memory");
-  return neo_producer_legal(s, why) && neo_persistent_legal(m, f, s, why) &&
+  return neo_producer_legal(machine, s, why) && neo_persistent_legal(m, f, s, why) &&
          warp_sides_legal(m, f, c, p, why);
 }
 

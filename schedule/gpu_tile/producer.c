@@ -10,7 +10,6 @@
 enum {
   GROUP = 128, /* threads of a warpgroup */
   GROUP_ROWS = 64,
-  LINE_BYTES = 128, /* bytes of an operand's row in a stage */
   MOST_THREADS = 1024,
   RESERVED = 1 << 10, /* shared memory that the system reserves for each block */
   EIGHT = 8,          /* registers are allocated in multiples of this */
@@ -20,16 +19,11 @@ enum {
   ALL_ELSE = 64    /* for all of its code */
 };
 
-/* Only sm_90a has warpgroups. */
-static const neo_multiprocessor *multiprocessor(void) {
-  return &neo_machine_named("sm_90a")->sm;
-}
-
-static int64_t blocks_by_memory(const neo_schedule *s) {
+static int64_t blocks_by_memory(const neo_multiprocessor *sm, const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   int64_t rows = p->block_m + p->block_n;
-  int64_t bytes = neo_stages_buffers(s) * LINE_BYTES * rows + RESERVED;
-  return (int64_t)multiprocessor()->shared_bytes / bytes;
+  int64_t bytes = neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * rows + RESERVED;
+  return (int64_t)sm->shared_bytes / bytes;
 }
 
 typedef struct {
@@ -38,9 +32,9 @@ typedef struct {
 } share;
 
 /* The share of each thread with this number of blocks on a multiprocessor. */
-static share share_of(int64_t consumers, int64_t blocks) {
+static share share_of(const neo_multiprocessor *sm, int64_t consumers, int64_t blocks) {
   int64_t threads = consumers + GROUP,
-          n = (int64_t)multiprocessor()->registers / (blocks * threads) / EIGHT * EIGHT;
+          n = (int64_t)sm->registers / (blocks * threads) / EIGHT * EIGHT;
   share x = {.first = n > MOST ? MOST : n, .blocks = blocks};
   n = (x.first * threads - OF_PRODUCER * GROUP) / consumers / EIGHT * EIGHT;
   x.consumer = n > MOST ? MOST : n;
@@ -49,37 +43,36 @@ static share share_of(int64_t consumers, int64_t blocks) {
 
 /* The share with the largest number of blocks whose registers suffice; all zeros: not even one
  * block has enough. */
-static share enough(const neo_schedule *s) {
+static share enough(const neo_multiprocessor *sm, const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   int64_t sums = p->tile_m / GROUP_ROWS * p->tile_n / 2;
-  int64_t blocks = (int64_t)multiprocessor()->threads / (p->threads + GROUP),
-          most = blocks_by_memory(s);
+  int64_t blocks = (int64_t)sm->threads / (p->threads + GROUP), most = blocks_by_memory(sm, s);
   for (blocks = blocks < most ? blocks : most; blocks > 0; blocks--) {
-    share x = share_of(p->threads, blocks);
+    share x = share_of(sm, p->threads, blocks);
     if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
       return x;
   }
   return (share){0};
 }
 
-int64_t neo_producer_blocks(const neo_schedule *s) {
-  return enough(s).blocks;
+int64_t neo_producer_blocks(const neo_machine *machine, const neo_schedule *s) {
+  return enough(&machine->sm, s).blocks;
 }
 
-neo_producer_registers neo_producer_share(const neo_schedule *s) {
-  share x = enough(s);
+neo_producer_registers neo_producer_share(const neo_machine *machine, const neo_schedule *s) {
+  share x = enough(&machine->sm, s);
   if (x.consumer <= x.first)
     return (neo_producer_registers){0, 0};
   return (neo_producer_registers){OF_PRODUCER, (uint32_t)x.consumer};
 }
 
-bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
+bool neo_producer_legal(const neo_machine *machine, const neo_schedule *s, neo_str *why) {
   const neo_block_params *p = &s->block;
   if (!p->producer)
     return true;
   if (p->producer != 1 || !p->tma)
     return reject(why, "producer is 0 or 1, and needs tma");
-  if (p->threads + GROUP > MOST_THREADS || !enough(s).first)
+  if (p->threads + GROUP > MOST_THREADS || !enough(&machine->sm, s).first)
     return reject(why, "a block with a producer needs too many threads or registers");
   return true;
 }
@@ -120,7 +113,8 @@ bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *
   const neo_multiprocessor *sm = &machine->sm;
   double processors = machine->profile.workers, products = sm->lanes * sm->halves;
   const neo_block_params *p = &s->block;
-  if (!p->producer || neo_producer_blocks(s) > 1) /* two resident blocks hide each other's start */
+  if (!p->producer ||
+      neo_producer_blocks(machine, s) > 1) /* two resident blocks hide each other's start */
     return false;
   double area = (double)(p->block_m * p->block_n);
   double rounds = ceil(tiles_of(m, f, s) / processors);

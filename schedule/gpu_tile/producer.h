@@ -24,11 +24,11 @@ typedef struct {
   uint32_t producer, consumer; /* 0, 0: the initial ones stay */
 } neo_producer_registers;
 /* The registers that a legal schedule with a producer moves. */
-neo_producer_registers neo_producer_share(const neo_schedule *s);
+neo_producer_registers neo_producer_share(const neo_machine *machine, const neo_schedule *s);
 /* The number of blocks that a multiprocessor holds, for a legal schedule with a producer. */
-int64_t neo_producer_blocks(const neo_schedule *s);
+int64_t neo_producer_blocks(const neo_machine *machine, const neo_schedule *s);
 /* Is the producer of a schedule legal, as far as registers and threads decide it? */
-bool neo_producer_legal(const neo_schedule *s, neo_str *why);
+bool neo_producer_legal(const neo_machine *machine, const neo_schedule *s, neo_str *why);
 /* The model's choice for a schedule that is complete except for its producer. A producer pays where
  * a multiprocessor holds one block and the block has many steps: no other block would multiply
  * while its warpgroups wait for each other. steps: of the sum. True: with a producer. */

@@ -50,7 +50,7 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
 
 /* ---- boxes */
 
-enum { LINE_BYTES = 128, MOST_SIDE = 64, STRIDE_BYTES = 16 };
+enum { MOST_SIDE = 64, STRIDE_BYTES = 16 };
 
 static bool is_one(uint64_t axes) {
   return axes && !(axes & (axes - 1));

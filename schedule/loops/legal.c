@@ -27,7 +27,7 @@ static bool vector_legal(const neo_form *f, const neo_machine *machine, const ne
 
 bool neo_schedule_is_in_order(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
-  bool loops = s->strategy == NEO_STRATEGY_LOOPS || s->strategy == NEO_STRATEGY_TILE;
+  bool loops = neo_strategy_body_of(s->strategy) == NEO_BODY_TILES;
   bool whole = loops && s->loops.partial == 1 && !s->loops.block_k &&
                s->loops.vector_axis < (int64_t)f->axes.n;
   return !neo_form_has_own_axes(f) || (whole && !neo_form_is_nested(f));
@@ -82,7 +82,7 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
 
 neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
-  bool rows = s->strategy == NEO_STRATEGY_LOOPS || s->strategy == NEO_STRATEGY_TILE;
+  bool rows = neo_strategy_body_of(s->strategy) == NEO_BODY_TILES;
   bool along = p->vector_axis == (int64_t)f->axes.n && p->tile_m == 1 && p->tile_n == 1 &&
                p->fused == 1 && !p->block_k && !p->pack;
   return rows && along ? neo_stash_find(m, f, false) : (neo_stash){.n = 0};
@@ -93,7 +93,7 @@ static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f
   const neo_loop_params *p = &s->loops;
   if (machine->gpu && p->nontemporal)
     return reject(why, "nontemporal is for the caches of a processor");
-  if (p->prefetch && s->strategy != NEO_STRATEGY_TILE)
+  if (p->prefetch && !neo_strategy_prefetches(s->strategy))
     return reject(why, "prefetch is for tiles of a contraction that read rows from memory");
   if (p->nontemporal && (p->nontemporal != 1 || !neo_nontemporal_any(m, g, s)))
     return reject(why, "nontemporal is for large results that lanes run along");

@@ -14,25 +14,26 @@
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
 
-enum { LINE = 64, STREAMS = 8, FAR = 1024, LEAST_BYTES = 32 << 10 };
+enum { STREAMS = 8, FAR = 1024, LEAST_BYTES = 32 << 10 };
 
 /* ---- transpositions */
 
 typedef struct {
   neo_module *m;
   const neo_form *f;
-  uint32_t v; /* the axis of lanes */
+  int64_t line; /* bytes of a cache line */
+  uint32_t v;   /* the axis of lanes */
   int64_t
       rows; /* the axis along which an access runs that has a line for each lane; -1: there is none */
 } line_look;
 
 static void look_lines(line_look *l, neo_expr at, uint32_t bytes) {
   int64_t stride, along;
-  if (l->rows >= 0 || !neo_flat_stride(l->m, l->f, at, l->v, &stride) || stride * bytes < LINE)
+  if (l->rows >= 0 || !neo_flat_stride(l->m, l->f, at, l->v, &stride) || stride * bytes < l->line)
     return;
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     if (k != l->v && neo_flat_stride(l->m, l->f, at, k, &along) && along == 1 &&
-        neo_axis_most(l->m, &l->f->axes.at[k]) * bytes >= LINE)
+        neo_axis_most(l->m, &l->f->axes.at[k]) * bytes >= l->line)
       l->rows = k;
 }
 
@@ -46,8 +47,8 @@ static void look_load(void *ctx, neo_expr e) {
 /* The axis of rows of the register tile with which a tile uses all of each line that it touches. Otherwise the caches
  * would have to hold a line for each lane until the next row, which fails if the distance of lines is a power of two.
  * -1: there is none. */
-static int64_t transposed(neo_module *m, const neo_form *f, uint32_t v) {
-  line_look l = {m, f, v, -1};
+static int64_t transposed(neo_module *m, const neo_form *f, int64_t line, uint32_t v) {
+  line_look l = {m, f, line, v, -1};
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
     if (s->accs.n)
@@ -60,9 +61,9 @@ static int64_t transposed(neo_module *m, const neo_form *f, uint32_t v) {
   return l.rows;
 }
 
-static void tile_transposed(neo_module *m, const neo_form *f, neo_schedule *s) {
+static void tile_transposed(neo_module *m, const neo_form *f, int64_t line, neo_schedule *s) {
   int64_t n = neo_axis_most(m, &f->axes.at[s->loops.vector_axis]);
-  s->loops.tile_m = LINE / neo_form_widest(m, f);
+  s->loops.tile_m = line / neo_form_widest(m, f);
   s->loops.tile_n = 1;
   s->loops.block_n = 0;
   int64_t rows = NEO_UNIT_WORK / n / s->loops.tile_m * s->loops.tile_m;
@@ -110,7 +111,7 @@ static bool is_far(const copied *c, neo_expr at, int64_t axis) {
 /* For a form that copies whole lines: the axis along which lines are contiguous where it reads and distant where it
  * writes, while the opposite is true along another axis. -1: the form does not copy lines, or copies them in the same
  * order, or copies few. */
-static int64_t interchanged(neo_module *m, const neo_form *f, uint32_t v) {
+static int64_t interchanged(neo_module *m, const neo_form *f, int64_t line, uint32_t v) {
   const neo_stage *s = f->stages.at;
   read_look r = {m, {0}, 0};
   if (f->stages.n != 1 || s->accs.n || s->axes.n || s->outs.n != 1)
@@ -122,7 +123,7 @@ static int64_t interchanged(neo_module *m, const neo_form *f, uint32_t v) {
   neo_expr to = s->outs.at[0].offset, from = neo_flat_at(m, r.load);
   int64_t in, out, bytes = neo_type_bytes(neo_expr_type(m, r.load));
   c.bytes = neo_type_bytes(neo_expr_type(m, s->outs.at[0].value));
-  if (c.line * bytes > 2 * LINE || !neo_flat_stride(m, f, to, v, &out) || out != 1 ||
+  if (c.line * bytes > 2 * line || !neo_flat_stride(m, f, to, v, &out) || out != 1 ||
       !neo_flat_stride(m, f, from, v, &in) || in != 1)
     return -1;
   int64_t rows = next_line(&c, from), other = next_line(&c, to);
@@ -144,12 +145,14 @@ static void tile_interchanged(neo_module *m, const neo_form *f, neo_schedule *s)
   s->loops.blocks_first = NEO_ROWS_FIRST;
 }
 
-bool neo_loops_tile_lines(neo_module *m, const neo_form *f, neo_schedule *s) {
+bool neo_loops_tile_lines(neo_module *m, const neo_form *f, const neo_machine *machine,
+                          neo_schedule *s) {
+  int64_t line = machine->profile.line_bytes;
   uint32_t v = (uint32_t)s->loops.vector_axis;
-  int64_t rows = transposed(m, f, v), lines = interchanged(m, f, v);
+  int64_t rows = transposed(m, f, line, v), lines = interchanged(m, f, line, v);
   s->loops.axis_m = rows >= 0 ? rows : lines;
   if (rows >= 0)
-    tile_transposed(m, f, s);
+    tile_transposed(m, f, line, s);
   else if (lines >= 0)
     tile_interchanged(m, f, s);
   return rows >= 0 || lines >= 0;

@@ -30,7 +30,8 @@ neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *
 enum { NEO_UNIT_WORK = 20000 };
 /* Chooses rows of the register tile for forms that read cache lines in another order than they write them. False: the
  * form does not. (loops/lines.c) */
-bool neo_loops_tile_lines(neo_module *m, const neo_form *f, neo_schedule *s);
+bool neo_loops_tile_lines(neo_module *m, const neo_form *f, const neo_machine *machine,
+                          neo_schedule *s);
 /* Adds nontemporal stores and a stash where they pay. */
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s);
 /* The cost by lanes alone. */

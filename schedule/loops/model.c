@@ -310,7 +310,7 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
       s.loops.tile_n = WIDE;
       s.loops.block_n = WIDE * w;
     }
-    if (neo_loops_tile_lines(m, f, &s)) {
+    if (neo_loops_tile_lines(m, f, machine, &s)) {
       neo_model_units(m, f, &s);
       return s;
     }

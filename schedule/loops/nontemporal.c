@@ -12,7 +12,6 @@ enum {
   LIKELY_BYTES = 2 << 20, /* in a usual call, of a result that may be as large as that */
   LONG_OPS = 8,           /* operations of a map, for each tensor */
   LONG_STEPS = 16,        /* steps of a sum */
-  LINE_BYTES = 64,
 };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t, neo_expr elements) {
@@ -72,8 +71,7 @@ static bool lanes_run_along(const neo_form *f, const neo_stage *s, int64_t v, ui
 
 bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
   const neo_form *f = neo_group_form(m, g);
-  if (s->loops.axis_n >= 0 || s->strategy == NEO_STRATEGY_SEGMENT ||
-      s->strategy == NEO_STRATEGY_KEYED_SCAN || s->strategy == NEO_STRATEGY_SCAN ||
+  if (s->loops.axis_n >= 0 || neo_strategy_body_of(s->strategy) == NEO_BODY_PASS ||
       s->loops.block_k || s->loops.pack)
     return false;
   if (in_place(m, g, t))
@@ -129,14 +127,16 @@ static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedul
 
 /* Does the kernel write whole lines at a time? A tile writes some adjacent vectors of a row, then those of other
  * rows. */
-static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
+static bool whole_lines(neo_module *m, const neo_group *g, const neo_machine *machine,
+                        const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));
-  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= LINE_BYTES;
+  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= machine->profile.line_bytes;
 }
 
-bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_machine *machine,
+                          const neo_schedule *s) {
   return fits_from(m, g, s, most_bytes, PAYS_BYTES) &&
          fits_from(m, g, s, likely_bytes, LIKELY_BYTES) && !computes_longer(m, g, s) &&
-         whole_lines(m, g, s);
+         whole_lines(m, g, machine, s);
 }

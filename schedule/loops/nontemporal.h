@@ -13,4 +13,5 @@ bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule 
 bool neo_nontemporal_any(neo_module *m, const neo_group *g, const neo_schedule *s);
 /* Is some root so large that it may pay; so large that it pays? */
 bool neo_nontemporal_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s);
-bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
+bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_machine *machine,
+                          const neo_schedule *s);

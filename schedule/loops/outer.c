@@ -9,7 +9,7 @@ uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_
   int64_t an = v >= 0 && v < all ? v : p->axis_n, first = an + 1 - p->fused;
   int64_t collapsed = an == v ? p->axis_n : -1;
   neo_outer_loop blocks[] = {{(int32_t)an, p->block_n}, {(int32_t)am, p->block_m}};
-  uint64_t inside = s->strategy == NEO_STRATEGY_SEGMENT ? f->keyed : 0;
+  uint64_t inside = neo_strategy_is_keyed(s->strategy) ? f->keyed : 0;
   uint32_t n = 0;
   for (int pass = 1; pass >= 0; pass--) {
     for (int k = 0; k < 2; k++)

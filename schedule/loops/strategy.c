@@ -7,7 +7,7 @@
 #include "schedule/model.h"
 
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s) {
-  s->loops.nontemporal = neo_nontemporal_pays(x->m, x->g, s);
+  s->loops.nontemporal = neo_nontemporal_pays(x->m, x->g, x->machine, s);
   s->loops.stash = neo_loops_stash(x->m, x->f, s).n > 0;
 }
 

@@ -242,6 +242,7 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->s = &q->f->stages.at[c->stage];
   q->points = q->steps = 1;
   q->bytes = neo_type_bytes((neo_type)q->s->accs.at[0].type);
+  q->line_bytes = (double)q->machine->profile.line_bytes;
   q->lanes = q->machine->vector_bytes / q->bytes;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     q->points *= (double)(q->shared[k] = neo_axis_usual(q->m, &q->f->axes.at[k]));

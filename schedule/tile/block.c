@@ -400,7 +400,7 @@ static int64_t partial_sums(const neo_tiles *q, const neo_schedule *s) {
 
 static bool can_prefetch(neo_tiles *q, const neo_schedule *s) {
   neo_prefetch any[NEO_PREFETCH_MOST];
-  return neo_prefetch_find(q->m, q->f, s, any);
+  return neo_prefetch_find(q->m, q->f, q->machine, s, any);
 }
 
 static double block_prefetching(merit_cache *cache, neo_schedule *s) {

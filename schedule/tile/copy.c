@@ -6,9 +6,9 @@
  * copy? */
 static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side,
                             const neo_tile_walk *w) {
-  double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;
-  reuse both =
-      neo_tile_strided_reuse(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);
+  double row = g->nb * (double)q->bytes, lines = row / q->line_bytes + 1;
+  reuse both = neo_tile_strided_reuse(q, 2 * g->steps * row, lines,
+                                      w->jumps ? w->jump : (int64_t)q->line_bytes);
   return g->prefetches && side == NEO_SIDE_COLUMNS && q->s->axes.n == 1 && g->am >= 0 &&
          g->mb == g->m && (g->kb > 1 || g->nb < g->n) &&
          both.bytes * both.conflicts[1] <= (double)q->machine->l2_bytes;
@@ -55,7 +55,7 @@ static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t 
  * each element that it takes. The elements between are read again for another tap or block. */
 static double stepped_over(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   uint64_t axes = side == NEO_SIDE_ROWS ? g->rows : g->columns, own = 1ULL << q->f->axes.n;
-  double line = LINE_BYTES / (double)q->bytes, over = 1, span = 1, stride = 0, n = 0;
+  double line = q->line_bytes / (double)q->bytes, over = 1, span = 1, stride = 0, n = 0;
   if (!g->s->loops.block_k)
     return 1;
   axes = (axes | ~(own - 1)) & q->c->factor[k].axes;
@@ -114,7 +114,7 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
   /* the part of a line that one block of the reduction skips is read again for the next */
   if (q->c->factor[k].axes >> q->f->axes.n & 1)
     tensor *= fmin(g->kb, over);
-  return line * over * bytes / LINE_BYTES * (tensor < lines ? tensor / lines : 1);
+  return line * over * bytes / q->line_bytes * (tensor < lines ? tensor / lines : 1);
 }
 
 enum { SHORT = 4 }; /* vectors of a run from which on edges have a loop of their own */
@@ -144,10 +144,10 @@ static double slide_source_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w
   const double near = 1, stream = 2.5, alone = 20;
   double count, span, bytes = (double)q->bytes;
   if (neo_tiles_elements(q, k) * bytes <= (double)q->machine->l2_bytes)
-    return near * bytes / LINE_BYTES;
+    return near * bytes / q->line_bytes;
   if (!slide_jumps(q, k, w, run, &count, &span))
-    return stream * bytes / LINE_BYTES;
-  return alone * (span * bytes / LINE_BYTES + 1) / count;
+    return stream * bytes / q->line_bytes;
+  return alone * (span * bytes / q->line_bytes + 1) / count;
 }
 
 /* Cycles per element of copying a sliding operand: vectors, and smaller ones for the rest of a run,
@@ -167,8 +167,8 @@ static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, 
  * is fetched again for the next step of the reduction. */
 static double lone_cycles(const neo_tiles *q, const geometry *g, const neo_axis_access *x) {
   int64_t stride = (x->stride < 0 ? -x->stride : x->stride) * q->bytes;
-  return 3 +
-         neo_tile_miss_cycles(q, neo_tile_strided_reuse(q, g->nb * LINE_BYTES, 1, stride), ALONE);
+  return 3 + neo_tile_miss_cycles(q, neo_tile_strided_reuse(q, g->nb * q->line_bytes, 1, stride),
+                                  ALONE);
 }
 
 /* Cycles per element of copying a packed operand. */
@@ -226,7 +226,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
 /* Cycles per element of writing scratch that exceeds half of L2. */
 static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   double bytes = neo_tile_packed(q, g, k, side, g->steps) * (double)q->bytes, line = 8;
-  return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
+  return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / q->line_bytes : 0;
 }
 
 /* The number of copies of an operand: codegen/lower/lower.c hoists a copy out of the loops of a unit that it does not

@@ -91,7 +91,7 @@ static double run_bytes(neo_tiles *q, const geometry *g, size_t k) {
  * consecutive tiles of the inner loop are adjacent in memory, else single lines. */
 static double written(neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
-  double cycles = 0, lines = g->lanes * (double)q->bytes / LINE_BYTES;
+  double cycles = 0, lines = g->lanes * (double)q->bytes / q->line_bytes;
   reuse all = neo_tile_reuse(q->points * (double)q->bytes);
   size_t result = 0;
   for (size_t k = 0; k < q->f->stages.n; k++)
@@ -125,7 +125,7 @@ static double updated(neo_tiles *q, const geometry *g, const neo_tile_end *end) 
   enum { HELD_BYTES = 8 << 20 };
   double piece = g->core->beyond[NEO_LINE_ALONE], alternating = g->core->line;
   double meanwhile = 2 * g->core->latency;
-  double lines = g->lanes * (double)q->bytes / LINE_BYTES;
+  double lines = g->lanes * (double)q->bytes / q->line_bytes;
   if (!end->rows || g->r <= 1 || q->points * (double)q->bytes <= HELD_BYTES ||
       rows_contiguous(q, g))
     return 0;
@@ -148,7 +148,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   neo_tile_end end = neo_tiles_end(q, g->v, g->fused, (int64_t)g->lanes);
   t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g) + q->after * g->product;
   t.end += end.far * t.lanes * g->core->line / (end.shared_along & g->rows ? g->r : 1);
-  bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
+  bool half = g->c * g->lanes * (double)q->bytes < q->line_bytes;
   if (half && !rows_contiguous(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);

@@ -9,8 +9,6 @@
 #pragma once
 #include "schedule/tile/model.h"
 
-enum { LINE_BYTES = 64 };
-
 typedef struct {
   const neo_schedule *s;
   const neo_core *core; /* the machine's core */

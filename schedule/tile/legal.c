@@ -47,7 +47,7 @@ static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_machine *
   int64_t n = s->loops.prefetch;
   if (n && machine->gpu)
     return reject(why, "prefetch is for the caches of a processor");
-  return !n || (n >= 1 && n <= NEO_PREFETCH_DISTANCE && neo_prefetch_find(m, f, s, any)) ||
+  return !n || (n >= 1 && n <= NEO_PREFETCH_DISTANCE && neo_prefetch_find(m, f, machine, s, any)) ||
          reject(why, "prefetch is for tiles of a contraction that read rows from memory");
 }
 

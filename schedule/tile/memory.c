@@ -124,17 +124,17 @@ reuse neo_tile_reuse(double bytes) {
 
 reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride) {
   enum { WAYS = 8 };
-  int64_t cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
+  int64_t line = (int64_t)q->line_bytes, cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
   reuse y = neo_tile_reuse(bytes);
   for (int k = 0; k < 2; k++) {
-    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = stride / LINE_BYTES, a = sets, b = step;
+    int64_t sets = cache[k] / (line * WAYS), step = stride / line, a = sets, b = step;
     while (b) {
       int64_t rest = a % b;
       a = b;
       b = rest;
     }
     double used = (double)(sets / (a ? a : 1)) * (lines < 1 ? 1 : lines);
-    if (stride % LINE_BYTES == 0 && used < (double)sets)
+    if (stride % line == 0 && used < (double)sets)
       y.conflicts[k] = (double)sets / used;
   }
   return y;
@@ -172,7 +172,7 @@ static neo_tile_walk walk_of(neo_tiles *q, uint32_t k) {
     }
     if (x.odd || stride > 2 * span) {
       w.jumps = true;
-      w.jump = x.odd ? LINE_BYTES : (int64_t)stride * q->bytes;
+      w.jump = x.odd ? (int64_t)q->line_bytes : (int64_t)stride * q->bytes;
       return w;
     }
     w.run *= (double)q->own[i];

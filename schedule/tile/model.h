@@ -53,6 +53,7 @@ typedef struct {
   double points, steps; /* points of the shared axes; steps of the reduction */
   double after;         /* additions of the epilogue of an element's sum */
   int64_t lanes, bytes; /* lanes of a register; bytes of an element */
+  double line_bytes;    /* a cache line */
   bool whole_sums;      /* the reduction is not blocked */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* cached accesses of factors along axes */

@@ -9,7 +9,7 @@ typedef struct {
   const neo_form *f;
   const neo_schedule *s;
   const neo_stage *stage; /* the stage of the sum */
-  int64_t distance;
+  int64_t line_bytes, distance;
   bool columns_first;
   bool at_end, copied;
   uint32_t index; /* number of that stage */
@@ -21,7 +21,7 @@ typedef struct {
 static bool moves(const finder *c, neo_expr load, uint32_t axis, int64_t by) {
   int64_t stride, bytes = neo_type_bytes(neo_expr_type(c->m, load));
   return neo_flat_stride(c->m, c->f, neo_flat_at(c->m, load), axis, &stride) &&
-         llabs(stride) * by * bytes >= NEO_PREFETCH_LINE;
+         llabs(stride) * by * bytes >= c->line_bytes;
 }
 
 /* Does the load read columns that are contiguous, so that the next tile's are adjacent? */
@@ -41,7 +41,7 @@ static bool is_shared(const finder *c, neo_expr load) {
   const neo_loop_params *p = &c->s->loops;
   int64_t wide = p->tile_n * p->vector_width;
   int64_t row = wide * neo_type_bytes(neo_expr_type(c->m, load));
-  int64_t lines = p->tile_m * ((row + NEO_PREFETCH_LINE - 1) / NEO_PREFETCH_LINE);
+  int64_t lines = p->tile_m * ((row + c->line_bytes - 1) / c->line_bytes);
   return c->copied || (c->at_end && c->stage->axes.n == 1 && lines > FEW_LINES &&
                        neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
 }
@@ -136,16 +136,16 @@ static void look_at_end(finder *c) {
       neo_expr_visit(c->m, c->f->stages.at[k].outs.at[i].value, look, c);
 }
 
-uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
-                           neo_prefetch *out) {
+uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s, neo_prefetch *out) {
   neo_contraction c;
   int64_t v = s->loops.vector_axis;
   if (v < 0 || v >= (int64_t)f->axes.n || s->loops.fused > 1 || s->loops.pairs ||
-      s->strategy == NEO_STRATEGY_SEGMENT || s->strategy == NEO_STRATEGY_KEYED_SCAN ||
-      s->strategy == NEO_STRATEGY_SCAN || neo_schedule_steps_first(s) ||
+      neo_strategy_body_of(s->strategy) == NEO_BODY_PASS || neo_schedule_steps_first(s) ||
       !neo_contraction_of(m, f, &c))
     return 0;
   finder x = {.m = m, .f = f, .s = s, .stage = &f->stages.at[c.stage], .out = out};
+  x.line_bytes = machine->profile.line_bytes;
   x.index = (uint32_t)c.stage;
   x.distance = s->loops.prefetch > 1 ? s->loops.prefetch : 1;
   x.columns_first = neo_schedule_columns_first(m, f, s);

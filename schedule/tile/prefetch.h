@@ -14,7 +14,7 @@
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-enum { NEO_PREFETCH_MOST = 8, NEO_PREFETCH_LINE = 64, NEO_PREFETCH_DISTANCE = 8 /* tiles */ };
+enum { NEO_PREFETCH_MOST = 8, NEO_PREFETCH_DISTANCE = 8 /* tiles */ };
 
 typedef struct {
   neo_expr load;
@@ -28,5 +28,5 @@ typedef struct {
 
 /* Writes the prefetches of the tiles of `s`; where its `prefetch` is 0, those that it would have
  * with 1. `out` has room for NEO_PREFETCH_MOST. Returns how many there are. */
-uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
-                           neo_prefetch *out);
+uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s, neo_prefetch *out);

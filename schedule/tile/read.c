@@ -39,8 +39,8 @@ typedef struct {
 
 /* Lines per step of a tile whose rows have a stride of `stride` bytes and are read in runs. */
 static double row_lines(const neo_tiles *q, double tile, const neo_tile_walk *w, double stride) {
-  double run = w->run * (double)q->bytes, together = stride * tile / LINE_BYTES + 1;
-  double each = tile * (run / LINE_BYTES + (w->jumps ? 1 : 0));
+  double run = w->run * (double)q->bytes, together = stride * tile / q->line_bytes + 1;
+  double each = tile * (run / q->line_bytes + (w->jumps ? 1 : 0));
   return (together < each ? together : each) / w->run;
 }
 
@@ -55,7 +55,7 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
   double rows = y->inner ? y->block : w.jumps ? y->tile : 0; /* before one is read again */
   double again = g->steps * rows * bytes;
   double lines = row_lines(q, y->tile, &w, stride);
-  reuse then = neo_tile_strided_reuse(q, again, stride * rows / LINE_BYTES + 1, w.jump);
+  reuse then = neo_tile_strided_reuse(q, again, stride * rows / q->line_bytes + 1, w.jump);
   line_access come = w.jumps ? ALONE : STREAMS;
   if (!w.jumps)
     then = neo_tile_reuse(again);
@@ -90,7 +90,7 @@ static bool is_prepacked(const neo_tiles *q, const geometry *g, const neo_axis_a
  * scattered parts of lines. */
 static line_access prepacked_access(neo_tiles *q, uint32_t k, const neo_axis_access *x) {
   uint32_t i = (uint32_t)q->s->axes.n - 1;
-  if (x->tile * q->bytes >= LINE_BYTES)
+  if ((double)(x->tile * q->bytes) >= q->line_bytes)
     return STREAM;
   while (i && !(q->c->factor[k].axes >> (q->f->axes.n + i) & 1))
     i--;
@@ -111,18 +111,18 @@ static double prepacked_read(neo_tiles *q, const geometry *g, uint32_t k,
                                           neo_tile_visits(q, g, k, NEO_SIDE_COLUMNS), as);
   double each = (from + (tiles - 1) * neo_tile_miss_cycles(q, neo_tile_reuse(then), as)) / tiles;
   double joined = 0.1 * (double)(neo_tiles_pieces(q, x->tile, (int64_t)g->lanes) - 1);
-  return wide * bytes / LINE_BYTES * each + (joined + x->ops) * g->c;
+  return wide * bytes / q->line_bytes * each + (joined + x->ops) * g->c;
 }
 
 /* Lines that a row of a tile touches on average, where tiles are adjacent. */
-static double tile_lines(double bytes) {
-  int64_t a = LINE_BYTES, b = (int64_t)bytes;
+static double tile_lines(const neo_tiles *q, double bytes) {
+  int64_t a = (int64_t)q->line_bytes, b = (int64_t)bytes;
   while (b) {
     int64_t rest = a % b;
     a = b;
     b = rest;
   }
-  return (bytes + LINE_BYTES - (double)a) / LINE_BYTES;
+  return (bytes + q->line_bytes - (double)a) / q->line_bytes;
 }
 
 bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles) {
@@ -154,14 +154,14 @@ static double one_row_read(const neo_tiles *q, double lines, double run_bytes, r
   double throughput = neo_tile_miss_cycles(q, all, THROUGHPUT);
   if (alternating && all.bytes > (double)q->machine->l2_bytes)
     throughput *= 1.4;
-  return lines * (throughput + run_start(q, all, jump) * LINE_BYTES / run_bytes);
+  return lines * (throughput + run_start(q, all, jump) * q->line_bytes / run_bytes);
 }
 
 /* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches those of many steps
  * ahead, so that they are as good as a stream. */
 static double near_read(const neo_tiles *q, const geometry *g) {
   double wide = g->c * g->lanes * (double)q->bytes;
-  return (wide + LINE_BYTES - (double)q->bytes) / LINE_BYTES * q->machine->core.near[STREAM];
+  return (wide + q->line_bytes - (double)q->bytes) / q->line_bytes * q->machine->core.near[STREAM];
 }
 
 /* Cycles per step of reading the column vectors of a tile in place. Reads for later tiles of rows
@@ -177,10 +177,10 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
     return t * g->c + near_read(q, g);
   neo_tile_walk w = neo_tiles_steps(q, k);
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
-  double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;
+  double lines = tile_lines(q, wide * bytes) + 0.15, row = g->nb * bytes;
   if (!w.jumps || x.odd || x.strided)
     return t * g->c;
-  double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / LINE_BYTES;
+  double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / q->line_bytes;
   reuse all = neo_tile_reuse(q->steps * g->n * bytes);
   reuse again =
       neo_tile_strided_reuse(q, g->steps * (g->columns_first ? wide : g->nb) * bytes, part, w.jump);
@@ -243,10 +243,10 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   double each = neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(then), times,
                                           rows ? STREAMS : STREAM);
   if (!rows)
-    *throughput += wide * bytes / LINE_BYTES *
+    *throughput += wide * bytes / q->line_bytes *
                    neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(then), times,
                                              THROUGHPUT);
-  return (rows ? g->r : wide) * bytes / LINE_BYTES * each + unaligned;
+  return (rows ? g->r : wide) * bytes / q->line_bytes * each + unaligned;
 }
 
 /* Does the stage have a condition that varies inside of the tile and that no packed operand applies
@@ -280,7 +280,7 @@ static double fresh_rows(neo_tiles *q, const geometry *g, uint32_t k, double *si
  * that are adjacent from step to step are a stream, which is bound by its throughput. */
 static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *throughput) {
   neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
-  double bytes = (double)q->bytes, wide = g->c * g->lanes * bytes, lines = wide / LINE_BYTES;
+  double bytes = (double)q->bytes, wide = g->c * g->lanes * bytes, lines = wide / q->line_bytes;
   double since, fresh = fresh_rows(q, g, k, &since);
   neo_tile_walk steps = neo_tiles_steps(q, k);
   bool stream = g->nb * bytes <= wide && steps.jumps && (int64_t)wide == steps.jump && !x.odd;

@@ -39,7 +39,7 @@ static void check_module(grad_world *w, const char *when, bool reads) {
 void grad_pass(grad_world *w) {
   check_module(w, "before", false);
   bool proved = reads_are_proved(w);
-  if (neo_pass_autodiff(w->m, &(neo_pass_target){0}))
+  if (neo_pass_call(w->m, &(neo_pass_target){0}, neo_pass_autodiff))
     fail_msg("%s", grad_messages(w));
   check_module(w, "after", proved);
 }

@@ -23,10 +23,12 @@ static void every_row_says_all_that_is_asked(void **state) {
       assert_true(!i || p->level[i].bytes_per_s <= p->level[i - 1].bytes_per_s);
     }
     assert_int_equal(m->gpu, m->isa == NEO_ISA_PTX);
+    assert_true(p->line_bytes >= 32 && !(p->line_bytes & (p->line_bytes - 1)));
     if (m->gpu)
       assert_true(p->threads > 0 && m->sm.lanes > 0 && m->sm.threads >= p->threads);
     else
-      assert_true(m->core.units > 0 && m->core.issue > 0 && m->l2_bytes > m->l1_bytes);
+      assert_true(m->core.units > 0 && m->core.issue > 0 && m->l2_bytes > m->l1_bytes &&
+                  p->line_bytes <= NEO_PADDING_BYTES);
   }
 }
 

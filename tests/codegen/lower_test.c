@@ -235,7 +235,7 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   neo_kernel *k = NULL;
   if (!neo_schedule_legal(c->m, g, machine, s, &why))
     report(c, g, s, NULL, neo_arena_printf(c->a, "not legal: %s", neo_str_text(&why)));
-  else if (neo_lower(c->m, g, s, c->a, &k, &why) != NEO_OK ||
+  else if (neo_lower(c->m, g, s, machine, c->a, &k, &why) != NEO_OK ||
            neo_kernel_verify(k, &why) != NEO_OK || neo_kernel_check_protocol(k, &why) != NEO_OK)
     report(c, g, s, k, neo_str_text(&why));
   else if (machine->gpu && neo_kernel_scratch_bytes(k) > machine->shared_bytes)
@@ -397,7 +397,7 @@ void lower_check(const char *text, const lower_options *o) {
   if (neo_module_check(m, &why) != NEO_OK)
     fail_msg("%s", neo_str_text(&why));
   m->math = o->narrow ? NEO_PRECISION_BF16 : o->split ? NEO_PRECISION_3XTF32 : m->math;
-  if (o->narrow && neo_pass_mixed_precision(m, &(neo_pass_target){0}) != NEO_OK)
+  if (o->narrow && neo_pass_call(m, &(neo_pass_target){0}, neo_pass_mixed_precision) != NEO_OK)
     fail();
   if (lower_check_module(&a, m, o, &why)) {
     fprintf(stderr, "%s\n", neo_str_text(&why)); /* cmocka cuts */

@@ -24,7 +24,7 @@ static size_t groups_of(const char *text, bool *runs) {
     neo_diags_print(diags, &s, false);
     fail_msg("%s\n%s", text, neo_str_text(&s));
   }
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   *runs = false;
   for (size_t k = 0; k < g.groups.n; k++)
     *runs = *runs || neo_form_row_block(neo_group_form(m, &g.groups.at[k]));
@@ -166,11 +166,12 @@ static void a_run_belongs_to_one_unit(void **state) {
     neo_kernel *made;
     int64_t n;
     assert_non_null(m);
-    assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+    assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
     neo_schedule s = neo_schedule_plain();
     s.loops.unit_axes = 1;
     assert_true(neo_form_row_block(neo_group_form(m, &g.groups.at[0])));
-    assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &made, &why), NEO_OK);
+    assert_int_equal(
+        neo_lower(m, &g.groups.at[0], &s, neo_machine_named("x86-64-v3"), &a, &made, &why), NEO_OK);
     assert_true(neo_lx_is_int(made->units, &n));
     assert_int_equal(n, units[k]);
     neo_arena_free(&a);

@@ -1,6 +1,6 @@
 /* Plans of dynamic storage allocation: against every plan of small random instances, by the
  * validator, and by what must not matter. */
-#include "base/random.h"
+#include "tests/pick.h"
 #include "tools/benchmarks/alloc/valid.h"
 
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* The kernels that order a graph by levels (codegen/lower/levels) beside the reference (ir/level_schedule.h), over graphs
  * of all sizes, lists, slots and kinds, and in whatever order the threads of a block run. */
-#include "base/random.h"
 #include "codegen/lower/levels/levels.h"
 #include "ir/level_schedule.h"
 #include "ir/print.h"
 #include "loop_support.h"
+#include "tests/pick.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -114,12 +114,13 @@ static char *kernel_of(const char *text, const char *schedule) {
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   assert_true(neo_schedule_parse(schedule, &s));
   neo_str why, out;
   neo_str_init(&why, &a);
   neo_str_init(&out, &a);
-  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &k, &why), NEO_OK);
+  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, neo_machine_named("x86-64-v3"), &a, &k, &why),
+                   NEO_OK);
   neo_kernel_print(k, &out);
   char *kernel = strdup(neo_str_text(&out));
   assert_non_null(kernel);
@@ -497,9 +498,9 @@ static void parts_of_factors_are_read_and_copied(void **state) {
 static void products_of_many_factors_are_right(void **state) {
   (void)state;
   static const char *const term[] = {
-      "a[i, k] * b[j, k] * s[k]", "s[k] * a[i, k] * a[i, k] * b[j, k]",
+      "a[i, k] * b[j, k] * s[k]",       "s[k] * a[i, k] * a[i, k] * b[j, k]",
       "w[i, j, k] * a[i, k] * b[j, k]", "-(s[k] * (b[j, k] * s[k]) * w[i, j, k])",
-      "a[i, k] * s[k] * a[i, k]", "b[j, k] * s[l] * b[j, k] * a[i, l]"};
+      "a[i, k] * s[k] * a[i, k]",       "b[j, k] * s[l] * b[j, k] * a[i, l]"};
   for (size_t k = 0; k < sizeof term / sizeof *term; k++) {
     char text[1000];
     snprintf(text, sizeof text,

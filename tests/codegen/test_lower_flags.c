@@ -43,12 +43,13 @@ static bool tests_blocks(int rows, const char *at) {
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", whole, strlen(whole));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &groups, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &groups, NULL), NEO_OK);
   for (size_t k = 0; k < groups.groups.n; k++) {
     const neo_group *g = &groups.groups.at[k];
     neo_schedule s = neo_schedule_default(m, g, neo_machine_named("x86-64-v4"));
     neo_kernel *kernel;
-    assert_int_equal(neo_lower(m, g, &s, &a, &kernel, &why), NEO_OK);
+    assert_int_equal(neo_lower(m, g, &s, neo_machine_named("x86-64-v4"), &a, &kernel, &why),
+                     NEO_OK);
     assert_int_equal(neo_kernel_verify(kernel, &why), NEO_OK);
     neo_kernel_print(kernel, &out);
   }

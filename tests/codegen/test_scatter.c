@@ -11,7 +11,7 @@ static neo_module *module_of(neo_arena *a, const char *text, neo_grouping *g) {
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, a, g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, a, NULL, g, NULL), NEO_OK);
   return m;
 }
 

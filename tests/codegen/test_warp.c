@@ -371,7 +371,7 @@ static void check_tile(const char *text, const char *shape, bool pairs) {
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   neo_str why;
   neo_str_init(&why, &a);
   neo_machine machine = *neo_machine_named("sm_80");
@@ -380,7 +380,7 @@ static void check_tile(const char *text, const char *shape, bool pairs) {
   s.block.block_k *= pairs ? 2 : 1;
   if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
     fail_msg("%s", neo_str_text(&why));
-  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &x.k, &why), NEO_OK);
+  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &machine, &a, &x.k, &why), NEO_OK);
   x.row = NEO_NEW_ARRAY(&a, const neo_lx *, x.k->regs.n);
   x.thread = NEO_NEW_ARRAY(&a, bool, x.k->vars.n);
   visit(&x, &x.k->body);

@@ -27,10 +27,10 @@ static neo_kernel *lower(loop_fix *f, const char *text, const char *schedule, co
       neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", whole, strlen(whole));
   neo_str_init(&why, &f->arena);
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &f->arena, NULL, &g, NULL), NEO_OK);
   assert_true(neo_schedule_parse(schedule, &s));
   if (neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
-    assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
+    assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &machine, &f->arena, &k, &why), NEO_OK);
   *said = neo_str_text(&why);
   return k;
 }

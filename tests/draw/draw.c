@@ -1,9 +1,9 @@
 /* See draw.h. */
 #include "tests/draw/draw.h"
-#include "base/random.h"
+#include "tests/pick.h"
 
 static bool (*const draws[])(const neo_space *x, uint64_t *seed, neo_schedule *out) = {
-#define X(id, name, family, gpu, meaning) draw_##name,
+#define X(id, name, family, body, keyed, prefetches, meaning) draw_##name,
 #include "schedule/strategy.def"
 #undef X
 };
@@ -12,7 +12,7 @@ static bool (*const draws[])(const neo_space *x, uint64_t *seed, neo_schedule *o
  * nothing more. */
 static bool small(const neo_schedule *s) {
   enum { LARGE = 6, MANY = 256 };
-  int64_t threads = neo_schedule_threads(s);
+  int64_t threads = neo_schedule_value(s, NEO_PARAM_THREADS);
   int64_t tile = neo_schedule_value(s, NEO_PARAM_TILE_M) * neo_schedule_value(s, NEO_PARAM_TILE_N) *
                  neo_schedule_value(s, NEO_PARAM_UNROLL);
   return threads ? threads <= MANY : tile <= LARGE;

@@ -1,9 +1,9 @@
 /* Random schedules of thread blocks at points, of nested reductions and of sums by keys. */
-#include "base/random.h"
 #include "schedule/gpu_nested/nested.h"
 #include "schedule/gpu_scatter/gpu_scatter.h"
 #include "schedule/gpu_tile/shape.h"
 #include "tests/draw/draw.h"
+#include "tests/pick.h"
 
 enum { WARP = 32 };
 

@@ -1,8 +1,8 @@
 /* Random tiles of thread blocks; they are small, since tests interpret them. */
 #include "schedule/gpu_tile/gpu_tile.h"
-#include "base/random.h"
 #include "schedule/gpu_tile/shape.h"
 #include "tests/draw/draw.h"
+#include "tests/pick.h"
 
 bool draw_gpu_tile(const neo_space *space, uint64_t *seed, neo_schedule *out) {
   neo_module *m = space->m;

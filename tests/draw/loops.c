@@ -1,9 +1,9 @@
 /* Random schedules of the family `loops`: first a register tile, then every other parameter where it is legal. */
-#include "base/random.h"
 #include "schedule/contract.h"
 #include "schedule/loops/collapse.h"
 #include "schedule/model.h"
 #include "tests/draw/draw.h"
+#include "tests/pick.h"
 
 /* ---- what strategies share */
 

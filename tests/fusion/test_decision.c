@@ -21,7 +21,7 @@ static world fuse(neo_arena *a, const char *text) {
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   w.m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(w.m);
-  assert_int_equal(neo_fuse(w.m, a, &groups, &w.all), NEO_OK);
+  assert_int_equal(neo_fuse_with(w.m, a, NULL, &groups, &w.all), NEO_OK);
   return w;
 }
 

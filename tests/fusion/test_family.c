@@ -35,7 +35,7 @@ static made make(const char *text) {
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, a, &groups, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, a, NULL, &groups, NULL), NEO_OK);
   const neo_group *g = writer_of(m, &groups, "Y");
   assert_non_null(g);
   neo_group_form(m, g);

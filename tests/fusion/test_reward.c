@@ -234,7 +234,7 @@ static void a_group_says_what_its_cost_is_made_of(void **state) {
                      "def y[i: 4096, j: 64] = x[i, j] / s[i]\nentry forward forward: y = y\n";
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "t.ir", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   assert_int_equal(g.groups.n, 1);
   neo_group_cost c = g.groups.at[0].cost;
   assert_true(c.read_bytes == 4 * 4096 * 64 && c.written_bytes == 4 * 4096 * 64);

@@ -10,60 +10,66 @@ static void add_tensor(neo_module *m, const char *name) {
                                            .name = neo_name_of(m->names, name)});
 }
 
-static neo_status adds_one(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status adds_one(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   add_tensor(m, "one");
   return NEO_OK;
 }
 
-static neo_status adds_two(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status adds_two(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   add_tensor(m, "two");
   return NEO_OK;
 }
 
-static neo_status does_nothing(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  (void)m;
+static neo_status does_nothing(const neo_pass_context *pass) {
+  (void)pass;
   return NEO_OK;
 }
 
-static neo_status breaks(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status breaks(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   m->tensors.at[1].role = 99;
   return NEO_OK;
 }
 
-static neo_status complains(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status complains(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_diag(m->diags, 0, NEO_D_INTERNAL, "the program is wrong");
   return NEO_OK;
 }
 
-static neo_status fails(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  (void)m;
+static neo_status fails(const neo_pass_context *pass) {
+  (void)pass;
   return NEO_UNSUPPORTED;
 }
 
 /* Takes more memory than there is. */
-static neo_status eats(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status eats(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   for (int k = 0; k < 100; k++)
     (void)neo_arena_printf(m->arena, "%*s", 1 << 20, "");
   return NEO_OK;
 }
 
 /* As a pass that finds something of its own that is not as it must be. */
-static neo_status is_broken(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status is_broken(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   return neo_pass_broken(m, (neo_def){0}, "a sum of products has no products");
 }
 
 /* Writes what it is told of the machine into the module's name. */
-static neo_status tells(neo_module *m, const neo_pass_target *target) {
-  m->name = neo_name_of(m->names, neo_arena_printf(m->arena, "%u %d", (unsigned)target->gpu_threads,
-                                                   target->bf16_pairs));
+static neo_status tells(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
+  m->name =
+      neo_name_of(m->names, neo_arena_printf(m->arena, "%u %d", (unsigned)pass->target->gpu_threads,
+                                             pass->target->bf16_pairs));
+  return NEO_OK;
+}
+
+static neo_status runs_in_chunks(const neo_pass_context *pass) {
+  neo_def_rec r = {.chunk_loop = 1};
+  NEO_PUSH(pass->m->arena, &pass->m->defs, r);
   return NEO_OK;
 }
 
@@ -80,9 +86,9 @@ static void note(void *ctx, const char *pass, const neo_module *m, bool changed)
 
 static const neo_pass_target processor = {0};
 
-static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false, NEO_WHEN_ALL},
-                                  {"idle", does_nothing, "does nothing", false, NEO_WHEN_ALL},
-                                  {"two", adds_two, "adds another", true, NEO_WHEN_ALL}};
+static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false, NEO_WHEN_ALL, 0, 0},
+                                  {"idle", does_nothing, "does nothing", false, NEO_WHEN_ALL, 0, 0},
+                                  {"two", adds_two, "adds another", true, NEO_WHEN_ALL, 0, 0}};
 
 static void passes_run_in_order_and_say_what_changed(void **state) {
   neo_module *m = *state;
@@ -103,9 +109,33 @@ static void a_pass_is_switched_off_unless_required(void **state) {
   assert_int_equal(neo_tensor_find(m, "one").i, 0);
 }
 
+static void says(neo_module *m, const char *part) {
+  neo_str s = neo_str_in(m->arena);
+  neo_diags_print(m->diags, &s, false);
+  assert_non_null(strstr(neo_str_text(&s), part));
+}
+
+static void a_pass_may_break_only_the_properties_of_its_row(void **state) {
+  neo_module *m = *state;
+  neo_pass chunks = {"chunks", runs_in_chunks, "", false, NEO_WHEN_ALL, 0, 0};
+  neo_pass_options o = {.verify = true};
+  assert_int_equal(neo_passes_run(m, &processor, &chunks, 1, &o), NEO_INTERNAL);
+  says(m, "pass chunks breaks: no definition runs in chunks of a loop");
+}
+
+static void a_pass_does_not_run_without_the_properties_that_it_needs(void **state) {
+  neo_module *m = *state;
+  neo_pass late[] = {{"chunks", runs_in_chunks, "", false, NEO_WHEN_ALL, 0, NEO_HAS_UNCHUNKED},
+                     {"late", adds_one, "", false, NEO_WHEN_ALL, NEO_HAS_UNCHUNKED, 0}};
+  neo_pass_options o = {0};
+  assert_int_equal(neo_passes_run(m, &processor, late, 2, &o), NEO_INTERNAL);
+  assert_int_equal(neo_tensor_find(m, "one").i, 0);
+  says(m, "pass late needs: no definition runs in chunks of a loop");
+}
+
 static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) {
   neo_module *m = *state;
-  neo_pass bad[] = {passes[0], {"bad", breaks, "", false, NEO_WHEN_ALL}, passes[2]};
+  neo_pass bad[] = {passes[0], {"bad", breaks, "", false, NEO_WHEN_ALL, 0, 0}, passes[2]};
   neo_pass_options o = {.verify = true};
   assert_int_equal(neo_passes_run(m, &processor, bad, 3, &o), NEO_INTERNAL);
   assert_int_equal(neo_tensor_find(m, "two").i, 0);
@@ -118,9 +148,9 @@ static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) 
 static void errors_and_failures_stop_the_run(void **state) {
   neo_module *m = *state;
   neo_pass_options o = {.verify = true};
-  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}, passes[0]};
+  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL, 0, 0}, passes[0]};
   assert_int_equal(neo_passes_run(m, &processor, failing, 2, &o), NEO_UNSUPPORTED);
-  neo_pass complaining[] = {{"complains", complains, "", false, NEO_WHEN_ALL}, passes[0]};
+  neo_pass complaining[] = {{"complains", complains, "", false, NEO_WHEN_ALL, 0, 0}, passes[0]};
   assert_int_equal(neo_passes_run(m, &processor, complaining, 2, &o), NEO_INPUT);
   assert_int_equal(neo_tensor_find(m, "one").i, 0);
 }
@@ -128,7 +158,7 @@ static void errors_and_failures_stop_the_run(void **state) {
 static void a_pass_that_fails_without_a_word_is_named(void **state) {
   neo_module *m = *state;
   neo_pass_options o = {0};
-  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}};
+  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL, 0, 0}};
   assert_int_equal(neo_passes_run(m, &processor, failing, 1, &o), NEO_UNSUPPORTED);
   neo_str s;
   neo_str_init(&s, m->arena);
@@ -140,7 +170,7 @@ static void what_a_pass_finds_broken_is_told_as_an_internal_error(void **state) 
   neo_module *m = *state;
   const char *failed = NULL;
   neo_pass_options o = {.verify = true, .failed = &failed};
-  neo_pass broken[] = {passes[0], {"broken", is_broken, "", false, NEO_WHEN_ALL}, passes[2]};
+  neo_pass broken[] = {passes[0], {"broken", is_broken, "", false, NEO_WHEN_ALL, 0, 0}, passes[2]};
   assert_int_equal(neo_passes_run(m, &processor, broken, 3, &o), NEO_INTERNAL);
   assert_string_equal(failed, "broken");
   neo_str s;
@@ -159,7 +189,7 @@ static void the_end_of_memory_in_a_pass_is_its_failure(void **state) {
   neo_module *m = neo_module_new(&a, names, neo_diags_new(&a, neo_sources_new(&a)), "test");
   const char *failed = NULL;
   neo_pass_options o = {.verify = true, .failed = &failed};
-  neo_pass eating[] = {passes[0], {"eats", eats, "", false, NEO_WHEN_ALL}, passes[2]};
+  neo_pass eating[] = {passes[0], {"eats", eats, "", false, NEO_WHEN_ALL, 0, 0}, passes[2]};
   assert_int_equal(neo_passes_run(m, &processor, eating, 3, &o), NEO_MEMORY);
   assert_string_equal(failed, "eats");
   assert_null(a.on_fail);
@@ -169,7 +199,7 @@ static void the_end_of_memory_in_a_pass_is_its_failure(void **state) {
 
 static void each_pass_is_told_the_target(void **state) {
   neo_module *m = *state;
-  neo_pass one[] = {{"tells", tells, "", false, NEO_WHEN_ALL}};
+  neo_pass one[] = {{"tells", tells, "", false, NEO_WHEN_ALL, 0, 0}};
   neo_pass_options o = {.verify = true};
   neo_pass_target gpu = {.gpu_threads = 1024, .bf16_pairs = true};
   assert_int_equal(neo_passes_run(m, &gpu, one, 1, &o), NEO_OK);
@@ -182,6 +212,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(passes_run_in_order_and_say_what_changed),
       TEST(a_pass_is_switched_off_unless_required),
+      TEST(a_pass_may_break_only_the_properties_of_its_row),
+      TEST(a_pass_does_not_run_without_the_properties_that_it_needs),
       TEST(a_broken_module_is_found_after_the_pass_that_broke_it),
       TEST(errors_and_failures_stop_the_run),
       TEST(a_pass_that_fails_without_a_word_is_named),

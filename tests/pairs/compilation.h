@@ -7,7 +7,7 @@
 
 enum {
   PAIRS_PASSES = 0
-#define X(name, function, required, when, meaning) +1
+#define X(name, function, required, when, needs, breaks, meaning) +1
 #include "tools/pipeline/passes.def"
 #undef X
 };

@@ -1,6 +1,6 @@
 /* See edges.h. */
 #include "tests/pairs/edges.h"
-#include "base/random.h"
+#include "tests/pick.h"
 #include <string.h>
 
 typedef struct {
@@ -9,7 +9,8 @@ typedef struct {
   pairs_program *p;
   const char *type;
   bool typed, places; /* edges of another type; places for children */
-  bool down; /* the function at hand: gradients of products from parents take the interpreter minutes */
+  bool
+      down; /* the function at hand: gradients of products from parents take the interpreter minutes */
 } drawn;
 
 static int64_t pick(drawn *k, int64_t lo, int64_t hi) {

@@ -1,6 +1,6 @@
 /* See keyed.h. */
 #include "tests/pairs/keyed.h"
-#include "base/random.h"
+#include "tests/pick.h"
 
 enum { MOST_STATEMENTS = 3 };
 

@@ -1,9 +1,9 @@
 /* See gradient_oracle.h. */
 #include "tests/pipeline/gradient_oracle.h"
 #include "autodiff/autodiff.h"
+#include "ir/order.h"
 #include "ir/print.h"
 #include "ir/prove.h"
-#include "ir/order.h"
 #include "tests/random/maps.h"
 #include "tests/random/scatter.h"
 #include "tools/pipeline/compile.h"
@@ -205,7 +205,7 @@ static void look(job *j) {
 }
 
 static bool applied(job *j, neo_pass_fn *f, const char *name) {
-  if (f(j->m, &(neo_pass_target){0})) {
+  if (neo_pass_call(j->m, &(neo_pass_target){0}, f)) {
     neo_str text;
     neo_str_init(&text, &j->arena);
     neo_diags_print(j->m->diags, &text, false);

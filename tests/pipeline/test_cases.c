@@ -1,8 +1,8 @@
 /* Random programs of run-time cases, by integers and bools, nested, in the forward and the
  * backward pass, beside the interpreter. A kernel of a branch that is not taken writes nothing:
  * the paths to products are known, and what values the conditions had. */
-#include "base/random.h"
 #include "tests/effort.h"
+#include "tests/pick.h"
 #include "tests/pipeline/plan_world.h"
 #include <string.h>
 

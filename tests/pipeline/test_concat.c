@@ -1,8 +1,8 @@
 /* Concatenations without copies (fusion/concat.h): which kernels are left, where parts lie, and that results are
  * those of the reference interpreter, of plans with kernels that are interpreted and compiled, and with all facts
  * checked. Programs are written by hand, and drawn. */
-#include "base/random.h"
 #include "ir/store.h"
+#include "tests/pick.h"
 #include "tests/pipeline/plan_world.h"
 #include <string.h>
 

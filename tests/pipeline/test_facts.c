@@ -13,14 +13,14 @@
   HEAD "input x : f32 [8]\ntemp y : f32 [8]\ndef @1 y[i: 8] = x[i] * x[i]\n" \
        "entry forward forward: y = y\n"
 
-static neo_status drops_a_term(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status drops_a_term(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_axis(m, &m->defs.at[1], 0)->hi = neo_const_int(m, NEO_I64_T, 3);
   return NEO_OK;
 }
 
-static neo_status reads_too_far(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status reads_too_far(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_axis(m, &m->defs.at[1], 0)->hi = neo_const_int(m, NEO_I64_T, 5);
   return NEO_OK;
 }
@@ -33,15 +33,16 @@ static neo_expr next_element(void *ctx, neo_module *m, neo_expr e) {
               : e;
 }
 
-static neo_status rotates(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status rotates(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
   return NEO_OK;
 }
 
-static neo_status rotates_before_autodiff(neo_module *m, const neo_pass_target *target) {
+static neo_status rotates_before_autodiff(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
-  return neo_pass_autodiff(m, target);
+  return neo_pass_autodiff(pass);
 }
 
 static neo_expr swapped_products(void *ctx, neo_module *m, neo_expr e) {
@@ -52,8 +53,8 @@ static neo_expr swapped_products(void *ctx, neo_module *m, neo_expr e) {
   return neo_op2(m, NEO_OP_MUL, neo_op2(m, NEO_OP_MUL, one, x), x);
 }
 
-static neo_status rewrites_well(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status rewrites_well(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_rewrite(m, (neo_def){1}, swapped_products, NULL);
   return NEO_OK;
 }
@@ -62,14 +63,14 @@ static void bounds_too_low(neo_module *m, int64_t bound) {
   neo_tensor_at(m, neo_tensor_find(m, "h"))->bound = neo_const_int(m, NEO_I64_T, bound);
 }
 
-static neo_status derives_a_false_bound(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status derives_a_false_bound(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   bounds_too_low(m, 5);
   return NEO_OK;
 }
 
-static neo_status derives_a_bound(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status derives_a_bound(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   bounds_too_low(m, 11);
   return NEO_OK;
 }
@@ -80,7 +81,7 @@ static const char *told(plan_world *w, const char *text, neo_pass_fn *run) {
   world_open(w);
   world_parse(w, text);
   neo_module *m = w->c.module;
-  neo_pass pass = {"guilty", run, "a pass of a test", false, NEO_WHEN_ALL};
+  neo_pass pass = {"guilty", run, "a pass of a test", false, NEO_WHEN_ALL, 0, 0};
   neo_pass_target target = {0};
   neo_pass_options o = {.check = neo_fact_check_run, .check_ctx = neo_fact_check_new(m->arena)};
   neo_status s = neo_fact_check_run(o.check_ctx, m, NULL);
@@ -130,9 +131,9 @@ static void a_pass_that_changes_what_autodiff_makes_is_found(void **state) {
   expect(text, neo_pass_autodiff, NULL);
 }
 
-static neo_status makes_gradients(neo_module *m, const neo_pass_target *target) {
-  neo_status s = neo_pass_wrapping(m, target);
-  return s ? s : neo_pass_autodiff(m, target);
+static neo_status makes_gradients(const neo_pass_context *pass) {
+  neo_status s = neo_pass_wrapping(pass);
+  return s ? s : neo_pass_autodiff(pass);
 }
 
 static void gradients_at_subscripts_that_wrap_are_known(void **state) {
@@ -156,8 +157,8 @@ static void a_false_bound_of_the_program_is_the_frontends(void **state) {
          rewrites_well, "the frontend breaks a fact: h: element 5 is 5");
 }
 
-static neo_status starts_later(neo_module *m, const neo_pass_target *target) {
-  (void)target;
+static neo_status starts_later(const neo_pass_context *pass) {
+  neo_module *m = pass->m;
   neo_def_axis(m, &m->defs.at[1], 0)->lo = neo_const_int(m, NEO_I64_T, 1);
   return NEO_OK;
 }

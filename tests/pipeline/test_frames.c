@@ -4,10 +4,10 @@
  * at a page that nobody may touch, and holds NaN before each call: a buffer that is too short,
  * or is read where nothing was written, is seen. */
 #define _GNU_SOURCE /* mmap */
-#include "base/random.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "tests/effort.h"
+#include "tests/pick.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
 #include "tests/random/seeds.h"

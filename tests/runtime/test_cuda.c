@@ -213,7 +213,8 @@ static unsigned early_edges(uint8_t flags, unsigned *graphs) {
   float loss;
   make_model(&d);
   for (int32_t k = 0; k < toy_model.n_steps; k++)
-    d.step[k].flags = (uint8_t)(toy_model.steps[k].flags | flags);
+    d.step[k].flags = (uint8_t)(toy_model.steps[k].flags |
+                                (toy_model.steps[k].op == NEO_RT_STEP_RUN ? flags : 0));
   must(NULL, neo_rt_create(&d.model, &config, &c));
   for (int k = 0; k < 2; k++)
     test_on(c, 7, &loss);

@@ -56,7 +56,7 @@ static made make(const char *text) {
   neo_group own;
   neo_arena_init(&x.arena, neo_alloc_default, NULL);
   neo_module *m = parse(&x.arena, text);
-  assert_int_equal(neo_fuse(m, &x.arena, &groups, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &x.arena, NULL, &groups, NULL), NEO_OK);
   const neo_group *g = writer_of(m, &groups, "Y");
   assert_non_null(g);
   neo_group_form(m, g);

@@ -30,7 +30,7 @@ static void load(world *w, const char *text) {
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   w->m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(w->m);
-  assert_int_equal(neo_fuse(w->m, a, &all, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(w->m, a, NULL, &all, NULL), NEO_OK);
   w->g = &all.groups.at[all.groups.n - 1];
   w->f = neo_group_form(w->m, w->g);
 }

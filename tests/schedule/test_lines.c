@@ -19,7 +19,7 @@ static neo_schedule choose(const char *mcpu, const char *text) {
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", whole, strlen(whole));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
   const neo_machine *machine = neo_machine_named(mcpu);
   neo_schedule s = neo_schedule_default(m, &g.groups.at[0], machine);
   assert_true(neo_schedule_legal(m, &g.groups.at[0], machine, &s, NULL));

@@ -27,7 +27,7 @@ static void load(world *w, const char *text) {
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   w->m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(w->m);
-  assert_int_equal(neo_fuse(w->m, a, &all, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(w->m, a, NULL, &all, NULL), NEO_OK);
   w->f = neo_group_form(w->m, &all.groups.at[all.groups.n - 1]);
 }
 
@@ -230,7 +230,7 @@ static void threads_keep_no_more_than_their_registers_hold(void **state) {
     neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
     neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
     assert_non_null(m);
-    assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+    assert_int_equal(neo_fuse_with(m, &a, NULL, &g, NULL), NEO_OK);
     assert_true(neo_schedule_parse(schedule, &s));
     bool legal =
         neo_schedule_legal(m, &g.groups.at[g.groups.n - 1], neo_machine_named("sm_90a"), &s, &why);

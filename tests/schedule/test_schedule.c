@@ -168,7 +168,8 @@ static uint32_t fetches_of(const char *text, const char *schedule, neo_prefetch 
   size_t k = 0;
   while (k + 1 < g.groups.n && strcmp(g.groups.at[k].name, "y") != 0)
     k++;
-  uint32_t n = neo_prefetch_find(m, neo_group_form(m, &g.groups.at[k]), &s, out);
+  uint32_t n = neo_prefetch_find(m, neo_group_form(m, &g.groups.at[k]),
+                                 neo_machine_named("x86-64-v3"), &s, out);
   neo_arena_free(&a);
   return n;
 }

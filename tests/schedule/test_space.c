@@ -43,7 +43,7 @@ static neo_space space_on(neo_arena *a, const char *text, const neo_machine *mac
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse(m, a, g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, a, NULL, g, NULL), NEO_OK);
   return neo_space_of(m, &g->groups.at[0], machine);
 }
 
@@ -244,7 +244,7 @@ static void chance_is_legal_on(const neo_machine *machine) {
     neo_grouping g;
     neo_arena_init(&a, neo_alloc_default, NULL);
     neo_gen_program p = neo_gen_make(&a, seed, &neo_gen_default);
-    assert_int_equal(neo_fuse(p.m, &a, &g, NULL), NEO_OK);
+    assert_int_equal(neo_fuse_with(p.m, &a, NULL, &g, NULL), NEO_OK);
     for (size_t k = 0; k < g.groups.n; k++) {
       neo_space x = neo_space_of(p.m, &g.groups.at[k], machine);
       neo_schedule s[2] = {neo_schedule_default(p.m, x.g, machine), neo_schedule_plain()}, again;

@@ -215,8 +215,8 @@ static void a_tensor_of_fifteen_dimensions_is_left_alone(void **state) {
   neo_str_init(&why, &w.arena);
   w.m->math = NEO_PRECISION_BF16;
   w.target.bf16_pairs = true;
-  assert_int_equal(neo_pass_mixed_precision(w.m, &w.target), NEO_OK);
-  assert_int_equal(neo_pass_prepack(w.m, &w.target), NEO_OK);
+  assert_int_equal(neo_pass_call(w.m, &w.target, neo_pass_mixed_precision), NEO_OK);
+  assert_int_equal(neo_pass_call(w.m, &w.target, neo_pass_prepack), NEO_OK);
   assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   assert_null(strstr(text_of(&w), "packed.W"));
   neo_arena_free(&w.arena);

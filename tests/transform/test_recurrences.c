@@ -5,9 +5,8 @@
 #include "tests/transform/world.h"
 #include "transform/winograd.h"
 
-static neo_status filter_always(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  return neo_winograd(m, true);
+static neo_status filter_always(const neo_pass_context *pass) {
+  return neo_winograd(pass, true);
 }
 
 static void stays(neo_pass_fn *pass, const char *text) {

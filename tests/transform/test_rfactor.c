@@ -83,9 +83,10 @@ static void winners_and_means_under_conditions_stay(void **state) {
 
 /* ---- of a GPU */
 
-static neo_status split_for_gpu(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  return neo_pass_rfactor(m, &(neo_pass_target){.gpu_threads = 132 * 1024});
+static neo_status split_for_gpu(const neo_pass_context *pass) {
+  neo_pass_context gpu = *pass;
+  gpu.target = &(neo_pass_target){.gpu_threads = 132 * 1024};
+  return neo_pass_rfactor(&gpu);
 }
 
 #define GPU_HEAD                                                                            \

@@ -164,9 +164,8 @@ static void make(world *w, const char *def) {
   neo_arena_free(&a);
 }
 
-static neo_status always(neo_module *m, const neo_pass_target *target) {
-  (void)target;
-  return neo_winograd(m, true);
+static neo_status always(const neo_pass_context *pass) {
+  return neo_winograd(pass, true);
 }
 
 static void has(world *w, const char *what) {
@@ -384,7 +383,7 @@ static uint32_t check_seed(uint64_t seed) {
   neo_str_init(&why, &a);
   neo_gen_program g = neo_gen_make(&a, seed, &o), h = neo_gen_make(&a, seed, &o);
   size_t n = h.m->defs.n;
-  assert_int_equal(neo_winograd(h.m, true), NEO_OK);
+  assert_int_equal(neo_pass_call(h.m, &(neo_pass_target){0}, always), NEO_OK);
   bool filtered = h.m->defs.n > n;
   uint32_t directions = directions_of(h.m);
   if (neo_module_check(h.m, &why))

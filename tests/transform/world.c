@@ -30,7 +30,7 @@ void apply(world *w, neo_pass_fn *pass) {
   neo_str_init(&why, &w->arena);
   bool proved = neo_reads_verify(w->m, &why) == NEO_OK;
   neo_str_init(&why, &w->arena);
-  assert_int_equal(pass(w->m, &w->target), NEO_OK);
+  assert_int_equal(neo_pass_call(w->m, &w->target, pass), NEO_OK);
   if (proved ? neo_module_check_reads(w->m, &why) : neo_module_check(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
 }

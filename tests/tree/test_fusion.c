@@ -114,10 +114,9 @@ static void check_program(pairs_drawer *draw, uint64_t seed, const neo_fuse_opti
 static void check_programs(pairs_drawer *draw) {
   uint32_t n_trees = 0, n_stores = 0;
   uint64_t n = neo_test_count(COUNT);
-  neo_fuse_options ways[] = {
-      {0},
-      {.consumers_join = true, .recurrences = {.tile_rounds = 3}},
-      {.consumers_join = true, .recurrences = {.blocks_only = true}}};
+  neo_fuse_options ways[] = {{0},
+                             {.consumers_join = true, .recurrences = {.tile_rounds = 3}},
+                             {.consumers_join = true, .recurrences = {.blocks_only = true}}};
   for (uint64_t seed = 1; seed <= n; seed++)
     check_program(draw, seed, &ways[seed % 3], &n_trees, &n_stores);
   assert_true(n_trees > n / 2);
@@ -189,7 +188,7 @@ static const neo_schedule_tree *tree_of_fusion(neo_module *m) {
   neo_str why;
   neo_str_init(&why, m->arena);
   m->recurrent = true;
-  assert_int_equal(neo_fuse(m, m->arena, &all, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, m->arena, NULL, &all, NULL), NEO_OK);
   for (size_t k = 0; k < all.groups.n; k++)
     t = all.groups.at[k].recurrence ? &all.groups.at[k].recurrence->tree : t;
   assert_non_null(t);

@@ -39,7 +39,7 @@ static void make(world *w, int m, int n, int k) {
   neo_module *module = neo_module_parse(a, neo_names_new(a), neo_diags_new(a, neo_sources_new(a)),
                                         "test", text, strlen(text));
   assert_non_null(module);
-  assert_int_equal(neo_fuse(module, a, &w->g, NULL), NEO_OK);
+  assert_int_equal(neo_fuse_with(module, a, NULL, &w->g, NULL), NEO_OK);
   w->space = neo_space_of(module, &w->g.groups.at[0], avx2());
 }
 
@@ -135,8 +135,7 @@ static int64_t needed_by(const processor *p, const int *shape, uint64_t whim, in
   size_t n = neo_survey_space(&w.space, &all);
   for (size_t i = 0; i < n; i++)
     all[i].time_ns = cycles(p, &all[i].schedule, shape[0], shape[1], shape[2], whim);
-  int64_t needed =
-      neo_survey_median(&w.space, &w.arena, all, n, best_of(all, n) / 0.99, seeds);
+  int64_t needed = neo_survey_median(&w.space, &w.arena, all, n, best_of(all, n) / 0.99, seeds);
   print_message("%4d x %4d x %4d: %4zu schedules, %3lld measurements to 99%%\n", shape[0], shape[1],
                 shape[2], n, (long long)needed);
   neo_arena_free(&w.arena);

@@ -4,6 +4,7 @@
  * parent sees from what they wrote how large a share that is. A race runs all units. The parent
  * checks the answer of one run before any time is measured. Then the same units run until there are
  * enough samples, and the last answer is compared with the first. */
+#include "base/machine.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 #include "tools/measure/measure.h"
@@ -188,12 +189,11 @@ static void run_plain(child *c) {
  * results of its own last run. Each worker reads a part of that memory. */
 
 static void read_part(void *user, int32_t worker, int32_t n) {
-  enum { LINE = 64 };
   const measure_job *j = ((const child *)user)->j;
-  size_t lines = j->between_bytes / LINE;
+  size_t lines = j->between_bytes / NEO_PADDING_BYTES;
   size_t lo = lines * (size_t)worker / (size_t)n, hi = lines * (size_t)(worker + 1) / (size_t)n;
   for (size_t k = lo; k < hi; k++)
-    (void)*(const volatile char *)(j->between + k * LINE);
+    (void)*(const volatile char *)(j->between + k * NEO_PADDING_BYTES);
 }
 
 /* Returns the time in nanoseconds. */

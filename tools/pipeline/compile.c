@@ -109,7 +109,8 @@ static const char *source_hash(neo_compilation *c) {
                           (unsigned long long)h[1]);
 }
 
-neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
+/* The options of fusion, with the machine's prices. */
+static neo_fuse_options fusion_options(const neo_compilation *c) {
   neo_fuse_options o = c->options.fusion;
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
   o.recurrences.tile_rounds = c->options.tile_rounds;
@@ -135,7 +136,7 @@ static bool has_recurrences(neo_compilation *c) {
 static neo_status fuse(neo_compilation *c) {
   /* transformations that save memory of a backward pass apply only if there is one */
   c->module->recurrent = has_recurrences(c) || c->options.fusion.memory != NEO_FUSE_FAST;
-  neo_fuse_options o = neo_compile_fusion(c);
+  neo_fuse_options o = fusion_options(c);
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
   if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
     neo_grouping_coalesce(c->module, &c->arena, o.profile, &c->grouping);

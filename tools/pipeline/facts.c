@@ -229,8 +229,8 @@ static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
   neo_diags *d = neo_diags_new(&scratch, neo_sources_new(&scratch));
   neo_module *copy =
       neo_module_parse(&scratch, m->names, d, "facts.ir", neo_str_text(&text), text.n);
-  if (copy && !neo_diags_errors(d) && !neo_pass_wrapping(copy, &target) &&
-      !neo_pass_autodiff(copy, &target) && !neo_diags_errors(d))
+  if (copy && !neo_diags_errors(d) && !neo_pass_call(copy, &target, neo_pass_wrapping) &&
+      !neo_pass_call(copy, &target, neo_pass_autodiff) && !neo_diags_errors(d))
     s = check_rounds(f, copy, NULL, true);
   neo_arena_free(&scratch);
   return s;

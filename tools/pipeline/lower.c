@@ -12,7 +12,7 @@
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
   neo_str text = neo_str_in(&c->arena);
-  neo_status status = neo_kernel_make(c->module, g, s, c->target.sm != 0, &c->arena, out, &text);
+  neo_status status = neo_kernel_make(c->module, g, s, &c->machine, &c->arena, out, &text);
   if (status)
     *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
   return status;

@@ -5,8 +5,20 @@
 #include "tools/pipeline/stages.h"
 #include "transform/transform.h"
 
+/* The columns `needs` and `breaks`. */
+enum {
+  NONE = 0,
+  DERIVED = NEO_HAS_DERIVED,
+  WRITTEN = NEO_HAS_UNORDERED | NEO_HAS_UNCHUNKED,
+  UNCHUNKED = NEO_HAS_DERIVED | NEO_HAS_UNCHUNKED,
+  PLAIN = NEO_HAS_DERIVED | WRITTEN,
+  ORDER = NEO_HAS_UNORDERED,
+  CHUNKS = NEO_HAS_UNCHUNKED
+};
+
 static const neo_pass passes[] = {
-#define X(name, fn, required, when, meaning) {name, fn, meaning, required, NEO_WHEN_##when},
+#define X(name, fn, required, when, needs, breaks, meaning) \
+  {name, fn, meaning, required, NEO_WHEN_##when, needs, breaks},
 #include "tools/pipeline/passes.def"
 #undef X
 };

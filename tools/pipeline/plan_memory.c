@@ -71,9 +71,7 @@ neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan 
   x.region = NEO_NEW_ARRAY(a, neo_plan_region *, plan->bufs.n + 1);
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &plan->steps.at[i];
-    bool blocks = s->op == NEO_RT_STEP_LOOP && s->flags & NEO_RT_STEP_BLOCKS;
-    int32_t n = s->op == NEO_RT_STEP_LOOP ? blocks : s->n;
-    for (int32_t k = s->first; k < s->first + n; k++)
+    for (int32_t k = s->first; k < s->first + neo_rti_step_args(s); k++)
       neo_plan_memory_reach(&x, plan->args.at[k], plan->arg_tensors.at[k]);
   }
   find_shares(&x);

@@ -183,7 +183,7 @@ static neo_status ask(neo_plan_run *x, const neo_rt_step *s, bool *more) {
   return NEO_INTERNAL;
 }
 
-/* The end of a loop that ends at an element. */
+/* The end of a loop that is an element. */
 static neo_status end_of(neo_plan_run *x, const neo_rt_step *s, int64_t lo, int64_t *hi) {
   int64_t shift, at = neo_rt_eval(&x->model, x->model.loops[s->arg].element, x->size);
   const neo_plan_region *r = neo_plan_region_of(&x->memory, x->model.args[s->first], &shift);

@@ -15,8 +15,6 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c);
 neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) NEO_MUST_CHECK;
 
 /* ---- compile.c */
-/* The options of fusion, with the machine's prices. */
-neo_fuse_options neo_compile_fusion(const neo_compilation *c);
 
 /* ---- pure.c */
 void neo_module_make_pure(neo_module *m);

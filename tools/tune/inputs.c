@@ -82,10 +82,12 @@ typedef struct {
   bool failed;
 } watcher;
 
+static const char *path_of(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);
+
 static void copy_buffer(watcher *w, const neo_task *x, size_t b, const void *from,
                         const int64_t *sizes) {
   const neo_kbuf *buf = &w->t->c->kernels.at[x->kernel].kernel->bufs.at[b];
-  FILE *f = fopen(neo_inputs_path(w->t, w->run, x->kernel, b), "wb");
+  FILE *f = fopen(path_of(w->t, w->run, x->kernel, b), "wb");
   size_t n = (size_t)neo_job_elements(w->t->c, buf, sizes);
   size_t size = (size_t)neo_type_bytes((neo_type)buf->type);
   w->failed = w->failed || !f || fwrite(from, size, n, f) != n;
@@ -243,7 +245,8 @@ static const neo_inputs *inputs_at(neo_tune *t, const int64_t *sizes) {
   return &t->inputs.at[t->inputs.n - 1];
 }
 
-const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer) {
+/* The file of a kernel's buffer in a run. */
+static const char *path_of(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer) {
   return neo_arena_printf(&t->c->arena, "%s/%zu-%u-%zu.input", t->inputs_folder, x->number,
                           (unsigned)kernel, buffer);
 }
@@ -263,7 +266,7 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x) {
   x->input = NEO_NEW_ARRAY(&c->arena, const char *, k->bufs.n + 1);
   for (size_t b = 0; b < k->bufs.n; b++)
     if (is_made(c, &k->bufs.at[b], x->sizes))
-      x->input[b] = neo_inputs_path(t, all, x->kernel, b);
+      x->input[b] = path_of(t, all, x->kernel, b);
   x->numbers = in->number;
   x->in_round = in_round(t, x->sizes, in->number);
   x->rounds = in->rounds;

@@ -36,7 +36,8 @@ static double extent(const neo_tune *t, const neo_axis_rec *x, const int64_t *si
   return n < 1 ? 1 : n;
 }
 
-double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes) {
+/* Iterations of all loops of a task's kernel at these sizes. */
+static double iterations_of(const neo_tune *t, const neo_task *x, const int64_t *sizes) {
   const neo_form *f = neo_group_form(t->c->module, x->g);
   double shared = 1, all = 0;
   for (size_t k = 0; k < f->axes.n; k++)
@@ -62,8 +63,8 @@ static uint32_t largest(const neo_module *m, const int64_t *sizes) {
 
 bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor) {
   const neo_module *m = t->c->module;
-  double whole = neo_task_iterations(t, x, t->o.sizes);
-  double before = neo_task_iterations(t, x, x->sizes), now = before;
+  double whole = iterations_of(t, x, t->o.sizes);
+  double before = iterations_of(t, x, x->sizes), now = before;
   int64_t *sizes = NEO_NEW_ARRAY(&t->c->arena, int64_t, m->sizes.n + 1);
   memcpy(sizes, x->sizes, m->sizes.n * sizeof *sizes);
   while (now > before * factor) {
@@ -72,7 +73,7 @@ bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor) {
       break;
     int64_t half = sizes[k] / 2;
     sizes[k] = half < m->sizes.at[k].lo ? m->sizes.at[k].lo : half;
-    now = neo_task_iterations(t, x, sizes);
+    now = iterations_of(t, x, sizes);
   }
   if (now >= before)
     return false;

@@ -170,8 +170,10 @@ static void list_best(neo_search *s, const table *t) {
   }
 }
 
-int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double goal_ns, uint64_t seed) {
+/* How many measurements the search needs, restricted to these schedules, until one is at most the
+ * goal; -1: it ends before. */
+static int64_t replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
+                      double goal_ns, uint64_t seed) {
   table t = {all, n, NEO_NEW_ARRAY(a, bool, n + 1)};
   neo_search s;
   size_t trial[BATCH];
@@ -204,7 +206,7 @@ int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *
   int64_t needed[SEEDS];
   int n_seeds = seeds < SEEDS ? seeds : SEEDS;
   for (int k = 0; k < n_seeds; k++) {
-    needed[k] = neo_survey_replay(x, a, all, n, goal_ns, (uint64_t)k + 1);
+    needed[k] = replay(x, a, all, n, goal_ns, (uint64_t)k + 1);
     if (needed[k] < 0)
       needed[k] = (int64_t)n;
   }

@@ -11,10 +11,6 @@ typedef struct {
 /* Writes all combinations of register tiles, packs and blocks around the model's choice that are
  * legal and sensible, some hundreds, the choice first. They are in the module's arena. */
 size_t neo_survey_space(const neo_space *x, neo_surveyed **out);
-/* How many measurements the search needs, restricted to these schedules, until one is at most the
- * goal; -1: it ends before. */
-int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double goal_ns, uint64_t seed);
 /* The median of that number over seeds 1 to `seeds`; a search that ended early counts as n. */
 int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double goal_ns, int seeds);

@@ -43,8 +43,6 @@ double neo_task_base_ratio(const neo_task *x);
 const char *neo_tune_device_text(neo_arena *a, const neo_target *t);
 
 /* ---- shrink.c */
-/* Iterations of all loops of a task's kernel at these sizes. */
-double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes);
 /* Halves run-time sizes until the iterations are at most `factor` of what they were. False: they
  * depend on no size that may shrink. */
 bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
@@ -68,9 +66,6 @@ bool neo_tune_can_run(const neo_tune *t);
 const char *neo_task_inputs(neo_tune *t, neo_task *x);
 /* Counts how often kernels run in a step, and how long they take, if a run is needed. */
 void neo_tune_look_at_run(neo_tune *t);
-/* The file of a kernel's buffer in a run. */
-const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);
-/* Frees all inputs. */
 void neo_inputs_free(neo_tune *t);
 
 /* ---- task.c */

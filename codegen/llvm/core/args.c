@@ -54,7 +54,6 @@ static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
 
 /* Scratch begins half a page after the first nontemporal buffer (loop.h says why). */
 static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
-  enum { LINE_BYTES = 64 };
   LLVMBuilderRef b = g->l->entry;
   uint32_t first = 0;
   while (!g->k->bufs.at[first].nontemporal)
@@ -62,7 +61,8 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
   LLVMValueRef to = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, first), neo_ll_i64(g->l), "");
   LLVMValueRef by = LLVMBuildSub(b, to, LLVMBuildPtrToInt(b, at, neo_ll_i64(g->l), ""), "");
   by = LLVMBuildAdd(b, by, neo_ll_int64(g->l, NEO_PAGE_BYTES / 2), "");
-  by = LLVMBuildAnd(b, by, neo_ll_int64(g->l, NEO_PAGE_BYTES - LINE_BYTES), "");
+  by = LLVMBuildAnd(
+      b, by, neo_ll_int64(g->l, NEO_PAGE_BYTES - g->l->target.machine.profile.line_bytes), "");
   return LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), at, &by, 1, "");
 }
 

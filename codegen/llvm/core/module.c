@@ -123,16 +123,14 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
   LLVMSetValueName2(made, symbol, strlen(symbol));
 }
 
-/* The alignment of functions. A loop of a kernel then has the same position in the lines of the instruction cache for
+/* Functions begin at a cache line. A loop of a kernel then has the same position in the lines of the instruction cache for
  * any kernels before its own: a move by half a line changed the time of a convolution by 10 %. */
-enum { LINE_BYTES = 64 };
-
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
   LLVMValueRef fn = LLVMAddFunction(l->mod, "", type);
   neo_ll_define(l, symbol, fn);
   LLVMSetVisibility(fn, exported ? LLVMDefaultVisibility : LLVMHiddenVisibility);
   if (!l->target.sm)
-    LLVMSetAlignment(fn, LINE_BYTES);
+    LLVMSetAlignment(fn, (unsigned)l->target.machine.profile.line_bytes);
   target_attributes(l, fn);
   return fn;
 }

@@ -232,7 +232,8 @@ static LLVMValueRef float_clamp(neo_llvm *l, LLVMValueRef *x) {
 static LLVMValueRef float_tf32(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef f32 = neo_ll_float_type(l, 32, neo_ll_width(x));
   LLVMTypeRef bits = neo_ll_int_type(l, 32, neo_ll_width(x));
-  if (l->target.sm >= 80 && !l->target.emulated && LLVMTypeOf(x) == f32 && neo_ll_width(x) == 1) {
+  if ((l->target.gpu_has & NEO_GPU_ASYNC) && !l->target.emulated && LLVMTypeOf(x) == f32 &&
+      neo_ll_width(x) == 1) {
     LLVMValueRef own = neo_ll_call(l, "llvm.nvvm.f2tf32.rna", NULL, &x, 1);
     own = LLVMBuildAnd(l->b, own, neo_ll_int(bits, -(1 << 13)), "");
     return LLVMBuildBitCast(l->b, own, f32, "");

@@ -180,8 +180,8 @@ neo_machine neo_target_machine(const neo_target *t) {
   m.matrix = neo_target_pairs(t);
   m.gpu = t->sm != 0;
   m.warps = t->sm;
-  m.warpgroups = t->sm == 90 && t->sm_own;
-  m.async = t->sm >= 80;
+  m.warpgroups = t->gpu_has & NEO_GPU_WARPGROUPS;
+  m.async = t->gpu_has & NEO_GPU_ASYNC;
   m.shared_bytes = t->shared_bytes;
   return m;
 }
@@ -250,6 +250,7 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
                       .matrix_needs = "",
                       .sm = (uint32_t)x.level->capability,
                       .sm_own = x.level->own,
+                      .gpu_has = x.level->has,
                       .shared_bytes = x.shared_bytes};
   take_row(out, neo_machine_named(x.device));
   return emulated ? emulate(a, out, why) : NEO_OK;
@@ -261,7 +262,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 bool neo_target_waits(const neo_target *t) {
-  return t->sm >= 90;
+  return t->gpu_has & NEO_GPU_WAITS;
 }
 
 bool neo_target_has_ptx(const char *target) {

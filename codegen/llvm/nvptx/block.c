@@ -76,6 +76,8 @@ static LLVMValueRef emulated_vote(neo_ll_gen *g, LLVMValueRef *arg, LLVMValueRef
   return LLVMBuildICmp(g->l->b, LLVMIntNE, x, neo_ll_int32(g->l, 0), "");
 }
 
+static void voted(neo_ll_gen *g);
+
 void neo_ll_vote(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef arg[3], any, *at = g->reg[s->vote.of].at;
   LLVMTypeRef type = neo_ll_type(g->l, NEO_BOOL_T, 1);
@@ -91,7 +93,7 @@ void neo_ll_vote(neo_ll_gen *g, const neo_ls *s) {
     any = neo_ll_call(g->l, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, arg, 2);
   }
   LLVMBuildStore(g->l->b, any, g->reg[s->vote.any].at[0]);
-  neo_ll_gpu_voted(g);
+  voted(g);
 }
 
 /* The alignment of shared memory: factors of warpgroups need a larger one than other buffers. */
@@ -155,6 +157,6 @@ int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g) {
   return g->threads / NEO_WARP;
 }
 
-void neo_ll_gpu_voted(neo_ll_gen *g) {
+static void voted(neo_ll_gen *g) {
   memset(g->open, 0, g->k->bufs.n);
 }

@@ -71,7 +71,6 @@ void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s);
  * of a loop around loops of threads; the open accesses from here on: the union of both. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_gpu_arrived(neo_ll_gen *g);
-void neo_ll_gpu_voted(neo_ll_gen *g);
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
 void neo_ll_gpu_loop_end(neo_ll_gen *g);
 void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);

@@ -11,10 +11,10 @@
  * first: their product is the same in all steps of inner loops. The language defines no order of the factors of a
  * product (docs/language.md). The order depends on the schedule alone and not on the tile, so that all elements of a
  * tensor are rounded in the same way. */
-#include "codegen/lower/common/acc.h"
 #include "ir/product.h"
+#include "codegen/lower/common/acc.h"
+#include "ir/limits.h"
 
-enum { MOST_FACTORS = 8 };
 enum { NEITHER = 0, ROWS = 1, COLUMNS = 2, BOTH = ROWS | COLUMNS, SIDES };
 
 typedef struct {
@@ -88,10 +88,10 @@ static uint32_t join_sides(lowering *l, products *p, uint32_t *side) {
 }
 
 bool neo_acc_operands(lowering *l, neo_expr product, const neo_lx *out[2]) {
-  neo_expr at[MOST_FACTORS];
-  factor x[MOST_FACTORS];
+  neo_expr at[NEO_PRODUCT_FACTORS];
+  factor x[NEO_PRODUCT_FACTORS];
   uint32_t n = 0, side[SIDES];
-  if (!neo_product_factors(l->m, product, at, &n, MOST_FACTORS) || n < 3)
+  if (!neo_product_factors(l->m, product, at, &n, NEO_PRODUCT_FACTORS) || n < 3)
     return false;
   for (uint32_t k = 0; k < n; k++)
     x[k] = factor_of(l, at[k], k);

@@ -76,14 +76,13 @@ static void plan_row_starts(lowering *l) {
 
 /* The first element of the current row in scratch; bytes: of an element. */
 static const neo_lx *row_start(lowering *l, int64_t bytes) {
-  enum { LINE_BYTES = 64 };
   int64_t size = bytes_of(l, l->stash_pages_of);
   lower_terms t = {.n = 0};
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     neo_lower_add_axis(l, &t, k, l->stash_stride[k]);
   const neo_lx *page = lx_int(l, NEO_PAGE_BYTES / size);
   const neo_lx *in_page = neo_lx_op2(l->k, NEO_OP_MOD, neo_lower_sum(l, &t, 0), page);
-  return lx_mul(l, lx_div(l, in_page, LINE_BYTES / size), LINE_BYTES / bytes);
+  return lx_mul(l, lx_div(l, in_page, l->line_bytes / size), l->line_bytes / bytes);
 }
 
 void neo_lower_plan_row_stash(lowering *l, int64_t threads) {

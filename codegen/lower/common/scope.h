@@ -146,6 +146,8 @@ typedef struct lowering {
   const neo_group *g;
   const neo_form *f;
   const neo_schedule *s;
+  const neo_machine *machine;
+  int64_t line_bytes; /* a cache line of it */
   lane_axes lanes;
   neo_prover *p;
   neo_str *why;
@@ -198,6 +200,11 @@ typedef struct lowering {
   uint32_t sums;          /* buffer of a tile's sums, if the reduction has no blocks */
   const neo_lx *acc_value; /* the value of ACC 0, if it is in no register; else null */
 } lowering;
+
+/* Lowers what is inside of all leading loops of a kernel with loops, for rows [range[0], range[1])
+ * and columns [range[2], range[3]). level: the number of these loops. */
+typedef void neo_lower_inside(lowering *l, neo_block *in, int32_t level,
+                              const neo_lx *const *range);
 
 /* ---- lower/common/index.c */
 /* Records a failure; neo_lower returns the first one. */

@@ -12,12 +12,11 @@ static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
  * between (write combining). So if several results are nontemporal, each is stored a whole line at a
  * time. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
-  enum { LINE_BYTES = 64 };
   int64_t most = 1;
   uint32_t n = 0;
   for (size_t k = 0; k < s->outs.n; k++) {
     const neo_kbuf *b = &l->k->bufs.at[out_buf(l, &s->outs.at[k])];
-    int64_t vectors = LINE_BYTES / (width * neo_type_bytes((neo_type)b->type));
+    int64_t vectors = l->line_bytes / (width * neo_type_bytes((neo_type)b->type));
     most = b->nontemporal && vectors > most ? vectors : most;
     n += b->nontemporal;
   }

@@ -59,7 +59,7 @@ static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
 
 neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  neo_producer_registers count = neo_producer_share(l->s);
+  neo_producer_registers count = neo_producer_share(l->machine, l->s);
   x->specialized = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
   x->produced = neo_btile_first_stage(x, &x->specialized->specialize.arm[NEO_PRODUCER]);
   return &x->specialized->specialize.arm[NEO_PRODUCER];

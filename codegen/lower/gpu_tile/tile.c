@@ -134,7 +134,7 @@ void neo_lower_gpu_tile(lowering *l) {
     make_operand(&x, &x.p.o[k], of_operands);
   take_conditions(&x);
   x.persistent = s->persistent;
-  l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
+  l->k->persistent = x.persistent ? neo_producer_blocks(l->machine, l->s) : 0;
   neo_block *in = &l->k->body;
   neo_block *body =
       neo_btile_open_units(&x, x.persistent ? neo_btile_open_specialized(&x, in) : in);

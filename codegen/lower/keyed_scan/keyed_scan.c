@@ -42,7 +42,8 @@ static void put(lowering *l, neo_block *in, const neo_keyed_scan *x, uint32_t ta
   neo_ls_store(l->k, in, table, at, next, NULL);
 }
 
-void neo_lower_keyed_scan(lowering *l, neo_block *in) {
+void neo_lower_keyed_scan(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  (void)level, (void)range;
   neo_keyed_scan x;
   if (!neo_keyed_scan_of(l->m, l->g, &x)) {
     neo_lower_fail(l, "the schedule runs a reduction by keys that has none");

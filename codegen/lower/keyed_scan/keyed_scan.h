@@ -2,5 +2,4 @@
 #pragma once
 #include "codegen/lower/common/scope.h"
 
-/* Appends the loops of a keyed scan to block `in`; a group that is none fails the lowering. */
-void neo_lower_keyed_scan(lowering *l, neo_block *in);
+neo_lower_inside neo_lower_keyed_scan;

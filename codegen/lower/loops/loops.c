@@ -145,6 +145,17 @@ static void close_loop(lowering *l, const outer_loops *c, const outer_loop *o) {
     neo_lower_close(l);
 }
 
+/* The code inside of all leading loops, by strategy. */
+#define OF_TILES(name) neo_lower_blocks
+#define OF_PAIRS(name) neo_lower_blocks
+#define OF_PASS(name) neo_lower_##name
+#define OF_THREADS(name) NULL
+static neo_lower_inside *const inside[] = {
+#define X(id, name, family, body, keyed, prefetches, meaning) OF_##body(name),
+#include "schedule/strategy.def"
+#undef X
+};
+
 static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) {
   k_block around = l->block;
   if (neo_schedule_steps_first(l->s) && !around.on) {
@@ -157,14 +168,8 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
     for (int i = 0; i < 2; i++)
       if (c->asked[i].i)
         in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->asked[i]))->branch.then;
-    if (l->s->strategy == NEO_STRATEGY_SEGMENT)
-      neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
-    else if (l->s->strategy == NEO_STRATEGY_SCAN)
-      neo_lower_scan(l, in, c->n_lo, c->n_hi);
-    else if (l->s->strategy == NEO_STRATEGY_KEYED_SCAN)
-      neo_lower_keyed_scan(l, in);
-    else
-      neo_lower_blocks(l, in, (int32_t)k, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
+    inside[l->s->strategy](l, in, (int32_t)k,
+                           (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
     return;
   }
   const neo_lx *v;
@@ -283,7 +288,7 @@ static void plan(lowering *l) {
     choose_nontemporal(l);
   fuse_axes(l);
   neo_lower_bounds(l);
-  if (l->s->strategy == NEO_STRATEGY_PAIRS)
+  if (neo_strategy_body_of(l->s->strategy) == NEO_BODY_PAIRS)
     neo_lower_matrix_plan(l);
   else
     neo_lower_plan_packs(l);

@@ -26,7 +26,7 @@ void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_l
 neo_block *neo_lower_open_steps(lowering *l, neo_block *in);
 void neo_lower_close_steps(lowering *l);
 /* For each block of the reduction: packs the innermost level's operands, then lowers the tiles. */
-void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
+neo_lower_inside neo_lower_blocks;
 
 /* ---- lower/loops/block.c: tiles of the block of rows [range[0], range[1]) and columns
  * [range[2], range[3]) */

@@ -11,7 +11,6 @@
 enum {
   DISTANCE_BYTES =
       8 << 10, /* bytes of rows between two iterations; a processor has time to fetch them */
-  LINE_BYTES = 64,
   LEAST_BYTES = 1 << 20, /* size of a tensor; smaller ones stay in a cache */
 };
 
@@ -106,7 +105,7 @@ void neo_lower_prefetch_gathered(lowering *l, neo_block *in, const neo_stage *s,
   const neo_lx *later = lx_add(l, step.at[0].e, lx_int(l, distance));
   neo_map_get(&l->buf_of, neo_expr_node(l->m, x.load)->attr, &buf);
   neo_lower_set_axis(l, x.step, lx_min(l, later, lx_sub(l, end, lx_int(l, 1))), l->depth);
-  for (int64_t i = 0; i < n; i += LINE_BYTES / bytes) {
+  for (int64_t i = 0; i < n; i += l->line_bytes / bytes) {
     neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
     neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x.load)), true);
   }

@@ -14,7 +14,6 @@
 #include "schedule/extent.h"
 
 enum {
-  LINE_BYTES = 64,
   LEAST_BYTES = 4 << 20, /* size of a tensor; smaller ones stay in a cache */
   LEAST_ROW = 64,
   MOST_ROW = 256 << 10, /* elements */
@@ -70,8 +69,7 @@ static void find_in(finder *c, const neo_stage *s) {
 
 static bool is_plain(const lowering *l) {
   return !l->n_packs && !l->n_prefetches && !l->matrix.on && l->s->loops.tile_m == 1 &&
-         l->s->loops.fused == 1 &&
-         (l->s->strategy == NEO_STRATEGY_LOOPS || l->s->strategy == NEO_STRATEGY_TILE) &&
+         l->s->loops.fused == 1 && neo_strategy_body_of(l->s->strategy) == NEO_BODY_TILES &&
          !l->s->loops.block_k;
 }
 
@@ -178,7 +176,7 @@ void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, 
       continue;
     neo_map_get(&l->buf_of, all[k].tensor.i, &buf);
     neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, PREFETCH_DISTANCE)), l->depth);
-    for (int64_t i = 0; i < t->cols * t->width; i += LINE_BYTES / bytes) {
+    for (int64_t i = 0; i < t->cols * t->width; i += l->line_bytes / bytes) {
       neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
       neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);
     }

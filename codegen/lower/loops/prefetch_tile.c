@@ -16,14 +16,15 @@
 #include "codegen/lower/loops/loops.h"
 
 void neo_lower_plan_tile_prefetch(lowering *l) {
-  l->n_prefetches = l->s->loops.prefetch ? neo_prefetch_find(l->m, l->f, l->s, l->prefetches) : 0;
+  l->n_prefetches =
+      l->s->loops.prefetch ? neo_prefetch_find(l->m, l->f, l->machine, l->s, l->prefetches) : 0;
 }
 
 /* The tile with one column for each cache line. */
-static tile lines_of(const tile *t, int64_t bytes, bool rows) {
+static tile lines_of(const lowering *l, const tile *t, int64_t bytes, bool rows) {
   tile y = *t;
-  y.width = NEO_PREFETCH_LINE / bytes;
-  y.cols = (t->cols * t->width * bytes + NEO_PREFETCH_LINE - 1) / NEO_PREFETCH_LINE;
+  y.width = l->line_bytes / bytes;
+  y.cols = (t->cols * t->width * bytes + l->line_bytes - 1) / l->line_bytes;
   y.rows = rows ? t->rows : 1;
   y.n_end = NULL;
   return y;
@@ -33,7 +34,7 @@ static tile lines_of(const tile *t, int64_t bytes, bool rows) {
 static void prefetch_lines(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x) {
   uint64_t buf = 0, axes = neo_form_axes(l->m, l->f, x->load);
   bool rows = t->m_axis >= 0 && axes >> t->m_axis & 1;
-  tile lines = lines_of(t, neo_type_bytes(neo_expr_type(l->m, x->load)), rows);
+  tile lines = lines_of(l, t, neo_type_bytes(neo_expr_type(l->m, x->load)), rows);
   in = neo_lower_open_tile(l, in, &lines, false);
   axis_value here = l->axis[x->axis], there = here;
   there.at[there.n++] = (axis_part){lx_int(l, 1), x->by, 0};
@@ -109,7 +110,7 @@ static void prefetch_line(lowering *l, neo_block *in, const tile *t, const neo_p
 static void prefetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
                           const area *a, iteration of_tile, iteration of_step) {
   int64_t bytes = neo_type_bytes(neo_expr_type(l->m, x->load));
-  const neo_lx *line = lx_int(l, NEO_PREFETCH_LINE / bytes), *v;
+  const neo_lx *line = lx_int(l, l->line_bytes / bytes), *v;
   const neo_lx *row = ceil_div(l, lx_sub(l, a->n_hi, a->n_lo), line);
   const neo_lx *part = ceil_div(l, times(l, a->most, row), of_tile.n);
   const neo_lx *from = times(l, of_tile.at, part), *to = lx_add(l, from, part);
@@ -149,7 +150,7 @@ int64_t neo_lower_prefetch_steps(lowering *l, const tile *t, size_t stage) {
       continue;
     if (!x->at_end)
       return -1;
-    int64_t line = NEO_PREFETCH_LINE / neo_type_bytes(neo_expr_type(l->m, x->load));
+    int64_t line = l->line_bytes / neo_type_bytes(neo_expr_type(l->m, x->load));
     int64_t lines = t->rows * ((t->cols * t->width + line - 1) / line);
     steps = lines > steps ? lines : steps;
   }

@@ -160,7 +160,9 @@ static void along(scan_loop *c, neo_block *in) {
   neo_lower_close(l);
 }
 
-void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi) {
+void neo_lower_scan(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  const neo_lx *n_lo = range[2], *n_hi = range[3];
+  (void)level;
   scan_loop c = {.l = l};
   int64_t axis = l->s->loops.vector_axis, a, b;
   tile t = {

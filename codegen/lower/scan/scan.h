@@ -1,8 +1,7 @@
-/* Lowering of scans, reductions whose domain grows with a shared axis (schedule/scan/scan.h), for columns
- * [n_lo, n_hi).
+/* Lowering of scans, reductions whose domain grows with a shared axis (schedule/scan/scan.h).
  *
  * Private to codegen/lower. */
 #pragma once
 #include "codegen/lower/common/scope.h"
 
-void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
+neo_lower_inside neo_lower_scan;

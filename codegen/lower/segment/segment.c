@@ -357,9 +357,9 @@ static void finish(segment *c, neo_block *in) {
     over_rows(c, in, 0, f);
 }
 
-void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
-                       const neo_lx *n_lo, const neo_lx *n_hi) {
-  segment c = {.t = {.l = l, .m_lo = m_lo, .m_hi = m_hi, .n_lo = n_lo, .n_hi = n_hi}};
+void neo_lower_segment(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  segment c = {.t = {l, .m_lo = range[0], .m_hi = range[1], .n_lo = range[2], .n_hi = range[3]}};
+  (void)level;
   int64_t v = l->s->loops.vector_axis;
   if (!neo_segment_of(l->m, l->g, &c.t.seg)) {
     neo_lower_fail(l, "the schedule runs a reduction over its source that has none");

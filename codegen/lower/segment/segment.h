@@ -1,12 +1,11 @@
-/* Lowering of segmented reductions (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
+/* Lowering of segmented reductions (schedule/segment/segment.h).
  *
  * Private to codegen/lower. */
 #pragma once
 #include "codegen/lower/common/scope.h"
 #include "schedule/segment/segment.h"
 
-void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
-                       const neo_lx *n_lo, const neo_lx *n_hi);
+neo_lower_inside neo_lower_segment;
 /* Opens the block for terms whose row is in [lo, hi): the term at the current own axes, with the axis of the equation
  * at its row. seg: of one equation (neo_segment_is_sum). */
 neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment *seg,

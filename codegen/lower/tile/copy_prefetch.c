@@ -3,7 +3,7 @@
  * prefetches the row of some steps later. A prefetch changes no result. */
 #include "codegen/lower/tile/copy.h"
 
-enum { STEPS = 12, LINE_BYTES = 64, MOST_LINES = 16 };
+enum { STEPS = 12, MOST_LINES = 16 };
 
 typedef struct {
   copier *c;
@@ -58,7 +58,8 @@ void neo_copy_prefetch(copier *c, neo_block *in, uint32_t k) {
   if (!y.load.i)
     return;
   uint64_t buf = 0;
-  int64_t n = row_elements(c, k), line = LINE_BYTES / neo_type_bytes(neo_expr_type(l->m, y.load));
+  int64_t n = row_elements(c, k),
+          line = l->line_bytes / neo_type_bytes(neo_expr_type(l->m, y.load));
   neo_map_get(&l->buf_of, neo_expr_node(l->m, y.load)->attr, &buf);
   axis_value step = l->axis[y.step], row = l->axis[y.row];
   const neo_lx *last = lx_sub(l, c->end_step, lx_int(l, 1)), *first = c->at[k + 1].lo;

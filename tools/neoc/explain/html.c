@@ -30,7 +30,7 @@ void neoc_html_textn(neo_str *out, const char *text, size_t n) {
   neo_str_addn(out, text + from, n - from);
 }
 
-void neoc_html_text(neo_str *out, const char *text) {
+static void html_text(neo_str *out, const char *text) {
   neoc_html_textn(out, text, strlen(text));
 }
 
@@ -42,7 +42,7 @@ static void begin(neo_str *out, const char *tag, va_list ap) {
     if (!value)
       continue;
     neo_str_addf(out, " %s=\"", name);
-    neoc_html_text(out, value);
+    html_text(out, value);
     neo_str_addc(out, '"');
   }
 }
@@ -73,7 +73,7 @@ void neoc_html_leaf(neo_str *out, const char *tag, const char *text, ...) {
   begin(out, tag, ap);
   va_end(ap);
   neo_str_addc(out, '>');
-  neoc_html_text(out, text);
+  html_text(out, text);
   neoc_html_close(out, tag);
 }
 

@@ -4,7 +4,6 @@
 #include "base/str.h"
 
 /* Escaped text; control characters that a page cannot hold become U+FFFD. */
-void neoc_html_text(neo_str *out, const char *text);
 void neoc_html_textn(neo_str *out, const char *text, size_t n);
 
 /* Elements: open (content follows), empty, leaf (with a text). Attributes are pairs of a name and a

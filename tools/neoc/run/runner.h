@@ -77,9 +77,6 @@ neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed);
 neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out);
 
 /* ---- sizes that satisfy the model's assertions (sizes.c) */
-/* The first violated assertion, among those over used sizes alone (used null: all); null: none. */
-const neo_assert_rec *neoc_sizes_broken(const neo_module *m, const bool *used,
-                                        const int64_t *sizes);
 /* Moves sizes to near ones that satisfy the assertions; those with fixed[id] >= 0 stay. */
 void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes);
 /* Reports a violated assertion, as libneort does. */

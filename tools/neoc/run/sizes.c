@@ -17,8 +17,9 @@ static void look_size(void *ctx, neo_expr e) {
     l->inside = l->inside && (!l->used || l->used[n->attr]);
 }
 
-const neo_assert_rec *neoc_sizes_broken(const neo_module *m, const bool *used,
-                                        const int64_t *sizes) {
+/* The first violated assertion, among those over used sizes alone (used null: all); null: none. */
+static const neo_assert_rec *sizes_broken(const neo_module *m, const bool *used,
+                                          const int64_t *sizes) {
   for (size_t k = 0; k < m->asserts.n; k++) {
     size_look l = {.m = m, .used = used, .inside = true};
     neo_expr_visit(m, m->asserts.at[k].holds, look_size, &l);
@@ -61,7 +62,7 @@ void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes
 
 neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used) {
   const neo_module *m = r->c.module;
-  const neo_assert_rec *broken = neoc_sizes_broken(m, used, neoc_runner_sizes(r));
+  const neo_assert_rec *broken = sizes_broken(m, used, neoc_runner_sizes(r));
   if (!broken)
     return NEOC_OK;
   neo_str text = neo_str_in(r->cli->arena);
