@@ -70,7 +70,8 @@ neo_status neo_module_check_orders(neo_module *m, neo_str *why,
                                    neo_order_failure *failure) NEO_MUST_CHECK;
 
 /* Also checks that every read is shown to be inside of its tensor (ir/verify_reads.c). For tests: a
- * pass may drop a guard by a fact that the prover does not find again. */
+ * pass may drop a guard by a fact that the prover does not find again. NEO_INTERNAL has a text in
+ * *why. */
 neo_status neo_module_check_reads(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 
 /* The iterations of a loop, [*lo, *hi), over all its members, as expressions over sizes. */

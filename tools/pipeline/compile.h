@@ -212,6 +212,7 @@ typedef struct neo_compilation {
 
 /* The compilation must not move afterwards. */
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
+/* Ends the compilation: its threads, its files that were not published, and its arena. */
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
@@ -228,7 +229,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* The kernel that contains the segment, with another schedule for it, all else as in the
  * compilation. Loops are divided into kernels as there. Fails if a loop over single rows would be
- * lost, except for a `reference`, whose sums may have any order. (lower.c) */
+ * lost, except for a `reference`, whose sums may have any order. A failure has its text in *why.
+ * The kernel is in the compilation's arena. (lower.c) */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
@@ -261,7 +263,7 @@ neo_summary neo_compile_summary(neo_compilation *c);
 /* The bit of a kind of output, by its name ("so", "ll") of n bytes; 0: there is no such kind.
  * (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);
-/* The table of passes. */
+/* The table of passes, *n rows in their order; it lives as long as the program. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
 /* The model's record as the generated library will have it, except that its kernels only fail. For
@@ -280,6 +282,7 @@ neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK
  * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
+/* Closes a library; an empty one is allowed. */
 void neo_library_close(neo_library *l);
 
 /* Turns all floats of the module into f64; constants keep their values. Call it before the passes.
@@ -321,7 +324,7 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
 /* Versions of LLVM and isl. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
-/* An address inside of each of these libraries. */
+/* An address inside of each of these libraries, never null. */
 const void *neo_llvm_place(void);
 const void *neo_isl_place(void);
 
