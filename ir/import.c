@@ -33,7 +33,7 @@ static void copy_node(void *ctx, neo_expr e) {
   neo_map_set(&x->exprs, e.i, made.i);
 }
 
-neo_expr neo_import_expr(neo_import *x, neo_expr e) {
+static neo_expr import_expr(neo_import *x, neo_expr e) {
   uint64_t copy = 0;
   if (!e.i)
     return e;
@@ -45,7 +45,7 @@ neo_expr neo_import_expr(neo_import *x, neo_expr e) {
 static neo_list import_exprs(neo_import *x, neo_list l) {
   uint32_t *id = NEO_NEW_ARRAY(x->arena, uint32_t, l.n + 1);
   for (uint32_t k = 0; k < l.n; k++)
-    id[k] = neo_import_expr(x, neo_list_expr(x->from, l, k)).i;
+    id[k] = import_expr(x, neo_list_expr(x->from, l, k)).i;
   return neo_list_new(x->to, id, l.n);
 }
 
@@ -67,9 +67,9 @@ neo_tensor neo_import_like(neo_import *x, neo_tensor t, neo_role role, const cha
   assert(!old.rows.i && !old.within.i && !old.in.i && "nothing is fused or ordered yet");
   neo_tensor_rec r = {.role = (uint8_t)role, .type = old.type, .span = old.span};
   r.name = name_of(x, old.name, prefix);
-  r.bound = neo_import_expr(x, old.bound);
-  r.least = neo_import_expr(x, old.least);
-  r.below = neo_import_expr(x, old.below);
+  r.bound = import_expr(x, old.bound);
+  r.least = import_expr(x, old.least);
+  r.below = import_expr(x, old.below);
   r.extent = import_exprs(x, old.extent);
   return neo_tensor_add(x->to, r);
 }
@@ -117,8 +117,8 @@ static neo_list import_axes(neo_import *x, neo_list l) {
   uint32_t *id = NEO_NEW_ARRAY(x->arena, uint32_t, l.n + 1);
   for (uint32_t k = 0; k < l.n; k++) {
     neo_axis_rec a = *neo_axis_at(x->from, (neo_axis){neo_list_at(x->from, l, k)});
-    a.lo = neo_import_expr(x, a.lo);
-    a.hi = neo_import_expr(x, a.hi);
+    a.lo = import_expr(x, a.lo);
+    a.hi = import_expr(x, a.hi);
     id[k] = neo_axis_add(x->to, a).i;
   }
   return neo_list_new(x->to, id, l.n);
@@ -135,7 +135,7 @@ static neo_def import_def(neo_import *x, neo_def d, bool piece) {
   neo_def_rec r = *neo_def_at(x->from, d);
   assert(!neo_def_is_levels(&r) && !r.after.i && !r.chunk_loop && "passes run after the import");
   r.axes = import_axes(x, r.axes);
-  r.where = neo_import_expr(x, r.where);
+  r.where = import_expr(x, r.where);
   r.body = import_exprs(x, r.body);
   r.finish = import_exprs(x, r.finish);
   r.out = neo_import_tensors(x, r.out);
@@ -174,12 +174,12 @@ void neo_import_frame(neo_import *x) {
   assert(m->sizes.n == 1 && "the module is empty");
   for (uint32_t k = 1; k < from->sizes.n; k++) {
     neo_size_rec s = from->sizes.at[k];
-    s.value = neo_import_expr(x, s.value);
+    s.value = import_expr(x, s.value);
     (void)neo_size_add(m, s);
   }
   for (size_t k = 0; k < from->asserts.n; k++) {
     neo_assert_rec a = from->asserts.at[k];
-    a.holds = neo_import_expr(x, a.holds);
+    a.holds = import_expr(x, a.holds);
     NEO_PUSH(m->arena, &m->asserts, a);
   }
   m->n_sites = from->n_sites;

@@ -23,11 +23,12 @@ typedef struct neo_import {
   size_t next;
 } neo_import;
 
+/* An import into module `to`, which `scratch` must outlive. `kept`: the import that copies parameters,
+ * states, settings and constants; null: this one. */
 neo_import neo_import_begin(const neo_module *from, neo_module *to, neo_import *kept,
                             neo_arena *scratch);
 /* Copies sizes, assertions, the count of rand() and the options into an empty module. */
 void neo_import_frame(neo_import *x);
-neo_expr neo_import_expr(neo_import *x, neo_expr e);
 neo_tensor neo_import_tensor(neo_import *x, neo_tensor t);
 /* The same of each tensor of a list; 0 stays 0. */
 neo_list neo_import_tensors(neo_import *x, neo_list l);

@@ -21,7 +21,7 @@ neo_tensor neo_list_run(neo_module *m, const neo_axis_rec *x, neo_expr *row) {
   return next ? t : (neo_tensor){0};
 }
 
-bool neo_is_owner(const neo_module *m, neo_tensor t) {
+static bool is_owner(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   return r->offsets.i && r->offsets.i != t.i && r->role == NEO_ROLE_TEMP &&
          r->row_role != NEO_ROW_CHILD;
@@ -29,14 +29,14 @@ bool neo_is_owner(const neo_module *m, neo_tensor t) {
 
 neo_tensor neo_owner_of(const neo_module *m, neo_expr extent) {
   for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (neo_is_owner(m, (neo_tensor){t}) && neo_tensor_extent(m, (neo_tensor){t}, 0).i == extent.i)
+    if (is_owner(m, (neo_tensor){t}) && neo_tensor_extent(m, (neo_tensor){t}, 0).i == extent.i)
       return (neo_tensor){t};
   return (neo_tensor){0};
 }
 
 neo_tensor neo_owner_by(const neo_module *m, neo_tensor begin) {
   for (uint32_t t = 1; t < m->tensors.n && begin.i; t++)
-    if (neo_is_owner(m, (neo_tensor){t}) && neo_tensor_at(m, (neo_tensor){t})->offsets.i == begin.i)
+    if (is_owner(m, (neo_tensor){t}) && neo_tensor_at(m, (neo_tensor){t})->offsets.i == begin.i)
       return (neo_tensor){t};
   return (neo_tensor){0};
 }
@@ -45,7 +45,7 @@ neo_tensor neo_child_of(const neo_module *m, neo_tensor owner) {
   neo_tensor begin = neo_tensor_at(m, owner)->offsets;
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (neo_tensor_at(m, (neo_tensor){t})->offsets.i == begin.i && t != begin.i &&
-        !neo_is_owner(m, (neo_tensor){t}))
+        !is_owner(m, (neo_tensor){t}))
       return (neo_tensor){t};
   return (neo_tensor){0};
 }

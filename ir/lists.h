@@ -9,8 +9,6 @@
 /* The offsets, if the axis runs through one of the lists that they cut out; *row is the number of
  * the list. 0: it does not. */
 neo_tensor neo_list_run(neo_module *m, const neo_axis_rec *x, neo_expr *row);
-/* Whether element e of the tensor is the number of the list that position e is in. */
-bool neo_is_owner(const neo_module *m, neo_tensor t);
 /* The tensor of owners of `extent` positions; 0: there is none. */
 neo_tensor neo_owner_of(const neo_module *m, neo_expr extent);
 /* The same, of positions that these offsets cut. */

@@ -403,7 +403,7 @@ static neo_net_classes result_of(cutter *c) {
   return r;
 }
 
-neo_net_classes neo_net_classes_of(const neo_net_step *s, uint32_t most) {
+static neo_net_classes classes_of(const neo_net_step *s, uint32_t most) {
   cutter c = {.s = s, .a = s->a};
   find_reads(&c);
   link_pieces(&c);
@@ -424,7 +424,7 @@ neo_network *neo_network_cut(const neo_module *m, uint32_t entry, const neo_net_
   assert(m->entries.at[entry].kind == NEO_ENTRY_TRAIN);
   *n = (neo_network){.arena = a, .name = m->name, .entry = m->entries.at[entry].name};
   neo_net_step s = neo_net_step_of(m, entry, &scratch);
-  neo_net_classes c = neo_net_classes_of(&s, o->nodes);
+  neo_net_classes c = classes_of(&s, o->nodes);
   neo_net_owners owners = neo_net_owners_of(&s, &c);
   n->whole = s.whole;
   neo_net_connect(&s, &c, &owners, n);

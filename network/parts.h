@@ -48,7 +48,6 @@ typedef struct {
   double *additions; /* by class */
   uint32_t loss;     /* the class with the loss */
 } neo_net_classes;
-neo_net_classes neo_net_classes_of(const neo_net_step *s, uint32_t most);
 
 /* The price of a definition in additions, at usual sizes. (price.c) */
 double neo_net_price(const neo_module *m, neo_def d);

@@ -65,8 +65,7 @@ typedef struct {       /* a tensor with an element for each vertex */
   levels_graph *graph; /* null: not in an order */
   uint32_t dim;        /* dimension of the vertices */
   neo_tensor to;       /* the tensor in the order */
-  const levels_index *
-      edges; /* of a tensor with an element for each edge, of which dim is the dimension; null: of none */
+  const levels_index *edges; /* list whose edges dimension dim is; null: it is of vertices */
 } levels_tensor;
 
 typedef struct {

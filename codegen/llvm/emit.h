@@ -50,7 +50,7 @@ typedef struct {
       /* a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: another loop */
       end;
   bool down;
-  bool whole; /* of a loop over blocks of rows: one iteration, with the rows of all of them */
+  bool whole; /* loop over blocks of rows: one iteration, with the rows of all of them */
   bool meets; /* there is a grid barrier between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,

@@ -13,7 +13,8 @@
  *     split.c      parts of them
  *     rows.c       what is known of them in a block of rows
  *     needed.c     in which iterations somebody needs them
- *     lists.c      positions of lists, as the edges of rows, in the iterations of these
+ *     lists.c      positions of lists, as the edges of rows, in the iterations of these;
+ *                  list_reads.c: which of them are read
  *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
  *   early_exit.c where loops end early (early_exit.h)
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
@@ -213,7 +214,7 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
 /* ---- lists.c: the same of a definition that runs by owner: in a band of the lists of the iteration
  * at hand, or of those of a block. False: it does not run by owner, or is in such a band. */
 bool outline_add_lists(outliner *o, neo_trees *to, neo_def d);
-/* Is position `at` of what the member makes one of a list of row `own` of the reader, or of a list of a row
+/* list_reads.c: is position `at` of what the member makes one of a list of row `own` of the reader, or of a list of a row
  * that is apart? `reader` is by owner, too, or reads along an axis of a reduction. */
 bool outline_reads_list(const outliner *o, const neo_order_member *reader,
                         const neo_order_member *made, neo_expr at);
