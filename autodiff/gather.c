@@ -88,6 +88,7 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
     out->where = (neo_expr){0};
   out->value = simplify(s->env, out, out->value, true);
   take_equation(m, out);
+  ad_run_lists(m, out);
 }
 
 /* Sets up the system of equations for a read at index[]. False: it has too many axes. */

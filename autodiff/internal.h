@@ -62,6 +62,9 @@ typedef struct {
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
+/* ---- lists.c: sums over the edges of a graph run along its lists */
+void ad_run_lists(neo_module *m, ad_term *t);
+
 /* ---- define.c: new tensors and definitions */
 /* The value where the condition holds (0: everywhere), 0 elsewhere, as an expression. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);

@@ -47,6 +47,7 @@ neo_facts ad_system_facts(ad_system *s);
 bool ad_system_is_positive(ad_system *s, neo_expr k);
 /* The least (sign < 0) or largest value of e over the allowed axes; false: it has none. */
 bool ad_system_hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
+/* Adds the equation lhs == rhs; with too many equations the system fails. */
 void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs);
 /* e with the solved axes substituted; 0 stays 0. */
 neo_expr ad_system_apply(ad_system *s, neo_expr e);
@@ -54,4 +55,6 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e);
 neo_expr ad_guard_reads(neo_module *m, neo_expr e);
 
 /* ---- solve.c */
+/* Takes the equations out of the system's condition, and solves them for the axes as far as the
+ * rules of solve.c go. */
 void ad_system_solve(ad_system *s);

@@ -21,6 +21,8 @@ typedef struct neo_arena {
   jmp_buf *on_fail; /* null: abort with a message (tests and tools that need no recovery) */
 } neo_arena;
 
+/* Makes an empty arena in memory of the caller, which ends it with neo_arena_free. on_fail (may be
+ * null) must outlive the arena. */
 void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
 /* An empty arena for what ends before `of` does: it allocates, and fails, as that one. */
 neo_arena neo_arena_scratch(const neo_arena *of);
@@ -35,6 +37,7 @@ struct neo_arena_cleanup {
   void (*run)(void *object);
   void *object;
 };
+/* Adds a cleanup, without an object (null), to the arena, which owns it. */
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
 /* Does what a failed allocation of the arena does, for callers whose other memory ran out. */
@@ -44,6 +47,8 @@ _Noreturn void neo_arena_fail(neo_arena *a);
 void *neo_arena_alloc(neo_arena *a, size_t size_bytes);
 /* n*size zeroed, checked multiplication. */
 void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes);
+/* Copies in the arena: size_bytes bytes; a text; n bytes as a text, NUL added; a text formatted as
+ * by printf. Never null. */
 void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes);
 char *neo_arena_strdup(neo_arena *a, const char *s);
 char *neo_arena_strndup(neo_arena *a, const char *s, size_t n);

@@ -1,4 +1,6 @@
-/* The parts of diagnostics: diag.c collects records, diag_print.c prints them. */
+/* The parts of diagnostics: diag.c collects records, diag_print.c prints them.
+ *
+ * Memory: texts of the tables are constant; lists are in the arena of the diagnostics. */
 #pragma once
 #include "base/diag.h"
 #include "base/map.h"
@@ -37,10 +39,14 @@ typedef struct {
   uint32_t from, to; /* to may lie beyond the line */
   uint32_t offset;   /* position of the span in the file */
 } neo_line;
+/* The line of text in which a span begins; span > 0. */
 neo_line neo_span_line(const neo_sources *s, neo_span span);
 
+/* The code of a diagnostic as users see it: "E0203". */
 const char *neo_diag_code(neo_diag_id id);
+/* The severity of a diagnostic, from its row in diag.def. */
 neo_severity neo_diag_severity(neo_diag_id id);
+/* The word for a severity in messages: "error", "warning", "remark". */
 const char *neo_severity_text(neo_severity severity);
 /* All diagnostics in the order of printing: by file, offset, code; those without a position
  * last. */

@@ -47,20 +47,28 @@ typedef struct neo_file_writer {
 } neo_file_writer;
 neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path,
                           mode_t mode) NEO_MUST_CHECK;
+/* Appends size_bytes bytes at p; after a failure it does nothing, and neo_file_commit returns the
+ * status. */
 void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes);
 neo_status neo_file_commit(neo_file_writer *w) NEO_MUST_CHECK;
+/* Gives up a file that was begun: closes it and removes its temporary file. Nothing happens after a
+ * commit. */
 void neo_file_abandon(neo_file_writer *w);
+/* Writes a file of size_bytes bytes, whole or not at all; the status of the first call that
+ * failed. */
 neo_status neo_file_write(const neo_io *io, const char *path, const void *p,
                           size_t size_bytes) NEO_MUST_CHECK;
 
-bool neo_path_exists(const char *path);
-bool neo_path_is_folder(const char *path);
+bool neo_path_exists(const char *path);    /* false also where the caller may not look */
+bool neo_path_is_folder(const char *path); /* false also if there is no such path */
 /* Creates a folder and its parents (mode 0777 & ~umask). NEO_OK if it is already there. */
 neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
 /* The path, or "./path" for one that a program would take for an option, as "-x", or for a file of
  * options, as "@x". */
 const char *neo_path_plain(neo_arena *a, const char *path);
+/* "folder/name"; the name alone if it is absolute or the folder is "". */
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);
 char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */
-const char *neo_path_name(const char *path);           /* "a/b.expr" -> "b.expr" */
-char *neo_path_stem(neo_arena *a, const char *path);   /* "a/b.expr" -> "b" */
+/* "a/b.expr" -> "b.expr". Points into the path. */
+const char *neo_path_name(const char *path);
+char *neo_path_stem(neo_arena *a, const char *path); /* "a/b.expr" -> "b" */

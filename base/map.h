@@ -11,9 +11,12 @@ typedef struct neo_map {
   size_t n, cap, n_slots;
 } neo_map;
 
+/* Makes an empty map whose tables are in the arena. */
 void neo_map_init(neo_map *m, neo_arena *arena);
 static inline neo_map neo_map_in(neo_arena *arena) {
   return (neo_map){.arena = arena};
 }
-bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value); /* value may be null */
-void neo_map_set(neo_map *m, uint64_t key, uint64_t value);        /* inserts or replaces */
+/* Finds a key; *value (may be null) gets its value. False: the key is absent, *value is
+ * unchanged. */
+bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value);
+void neo_map_set(neo_map *m, uint64_t key, uint64_t value); /* inserts or replaces */

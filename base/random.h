@@ -4,6 +4,7 @@
 #pragma once
 #include <stdint.h>
 
+/* Four random words of 32 bits for a key and a counter: out is a function of both alone. */
 void neo_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 
 /* rand() of the language: uniform in [0, 1), a multiple of 2^-24, so exact in f32.

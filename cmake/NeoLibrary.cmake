@@ -3,7 +3,8 @@
 # neo_, too, so the linker is given the list. The same list is the table in which loaded code finds
 # the runtime.
 
-set(library_headers include/neo/neo.h include/neo/neo_rt.h include/neo/neo_graph.h)
+set(library_headers include/neo/neo.h include/neo/neo_rt.h include/neo/neo_graph.h
+    include/neo/neo_net.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${library_headers})
 set(exported "")
 set(runtime_table "")

@@ -1,7 +1,7 @@
 # neo_pipeline: what the driver and its tests share (tools/pipeline).
 
 file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
-neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neo_cache;neort_static")
+neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neo_network;neo_cache;neort_static")
 
 # neo_cache: records of schedules, on base alone. neo-cache: the program; neoc answers `neoc cache`
 # with the same code.

@@ -23,10 +23,10 @@ typedef struct {
   made;                  /* groups' kernels; leaves have their numbers until kernels are joined */
   uint32_t n_blocks;     /* loops over blocks of rows around the current segment */
   neo_block_range range; /* the innermost one's */
-  neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* [range] the order in which kernels add up */
-  NEO_VEC(neo_expr) asked; /* conditions that the current kernel tests, on a GPU */
-  int64_t *sizes;          /* [size] its largest value; for a loop's index, one in the middle */
-  neo_map uses;            /* tensor -> kernels of segments that have a buffer of it */
+  neo_sum_order order[NEO_BLOCKS_RANGES]; /* [range] the order in which kernels add up */
+  NEO_VEC(neo_expr) asked;                /* conditions that the current kernel tests, on a GPU */
+  int64_t *sizes; /* [size] its largest value; for a loop's index, one in the middle */
+  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
   /* While several kernels are combined into one: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */
@@ -158,7 +158,8 @@ static void lower_band(maker *x, neo_trees *to, const neo_tree *t) {
   neo_trees in = {0};
   neo_block_range around = x->range;
   x->n_blocks += rows->first.i != 0;
-  x->range = rows->first.i ? rows->range : around;
+  if (rows->first.i && !(rows->range == NEO_BLOCKS_WHOLE && x->n_blocks > 1))
+    x->range = rows->range; /* lists of a block's rows are as these */
   lower_tree(x, &in, t->children.at[0]);
   x->n_blocks -= rows->first.i != 0;
   x->range = around;
@@ -553,6 +554,14 @@ static void clone_serial(maker *x, neo_block *in, const neo_tree *t) {
   clone_tree(x, clone_rows(x, body, &l->rows, at, end), t->children.at[0]);
 }
 
+/* All blocks as one. */
+static void clone_whole(maker *x, neo_block *in, const neo_tree *t) {
+  const neo_tree_band *l = &t->band;
+  const neo_lx *lo = number_of(x, x->k, l->lo), *hi = number_of(x, x->k, l->hi);
+  neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)lo);
+  clone_tree(x, clone_rows(x, in, &l->rows, lo, hi), t->children.at[0]);
+}
+
 static void clone_loop(maker *x, neo_block *in, const neo_tree *t) {
   neo_kernel *k = x->k;
   const neo_tree_band *l = &t->band;
@@ -587,6 +596,8 @@ static void clone_tree(maker *x, neo_block *in, const neo_tree *t) {
     clone_kernel(x, in, kernel_at(x, t)->kernel);
   else if (is_band(t) && t->band.rows.range == NEO_BLOCKS_SERIAL)
     clone_serial(x, in, t);
+  else if (is_band(t) && t->band.rows.range == NEO_BLOCKS_WHOLE)
+    clone_whole(x, in, t);
   else if (is_band(t))
     clone_loop(x, in, t);
   else if (t->kind == NEO_TREE_GUARD)

@@ -83,7 +83,8 @@ const neo_form *neo_group_form(neo_module *m, const neo_group *g);
 
 /* Axes of a stage in position order (shared, then own) and how many. */
 uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out);
-/* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. */
+/* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. False: it has too many
+ * terms, or coefficients overflow. */
 bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
 /* Coefficient of AXIS k in an offset of the form; false: it is not constant, or another term varies
  * along the axis too. */
@@ -102,6 +103,7 @@ void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ct
                      void *ctx);
 /* Replaces each expression of a stage by value(), those of its stores' offsets by offset(). */
 typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
+/* Rewrites the expressions of a stage: offsets of elements by `offset`, all others by `value`. */
 void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
 /* Has the form inner sums? */
@@ -142,4 +144,6 @@ typedef struct {
   neo_expr load;
   uint32_t axis;
 } neo_form_flags;
+/* The flags of the elements that a form changes; false: its condition is none that flags can
+ * tell. */
 bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out);

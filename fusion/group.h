@@ -68,6 +68,7 @@ typedef enum {
 #undef X
   NEO_FUSE_KINDS
 } neo_fuse_kind;
+/* The name of a kind of fusion, as in kinds.def. Constant text. */
 const char *neo_fuse_kind_text(neo_fuse_kind k);
 
 /* Options of loops of recurrences; all 0: by cost. */
@@ -93,7 +94,7 @@ typedef struct {
 /* May results of groups be cached between calls under these options (null: the defaults)? */
 bool neo_fuse_caches(const neo_fuse_options *o);
 /* The place of the first result of member k: "memory", "inline" (in its readers), "registers", or
- * "slices" (memory for a few iterations of a recurrence). */
+ * "slices" (memory for a few iterations of a recurrence). Constant text. */
 const char *neo_group_place_text(const neo_module *m, const neo_group *g, size_t k);
 
 /* Training entries have their own groups, which compute nothing for others alone (the gradients);

@@ -16,4 +16,5 @@ typedef struct {
  * need. included[k]: the k-th entry is one of these. The result is in arena a. */
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
                                            const bool *included, neo_arena *a);
+/* Whether the tensor's elements are the same in each call of the entries. */
 bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t);

@@ -19,6 +19,7 @@ bool neo_is_uniform(const neo_module *m, neo_expr e);
 /* The canonical form of a condition: comparisons by ==, < and elements, or the negation of one.
  * `x != y` becomes `not (x == y)`. */
 neo_expr neo_condition_of(neo_module *m, neo_expr e);
+/* The canonical form of the negation. */
 neo_expr neo_condition_not(neo_module *m, neo_expr e);
 /* Lists the parts of a conjunction, each in canonical form; false: they are more than `most`. */
 bool neo_condition_parts(neo_module *m, neo_expr e, neo_expr *at, uint32_t *n,

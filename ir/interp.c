@@ -260,7 +260,7 @@ static neo_status check_reads(run *r, neo_def d, const neo_def *defs, size_t n_d
     }
     neo_status s = is_computed(role_of(r->p, t)) ? NEO_OK : check_bound(r, t);
     neo_tensor begin = neo_tensor_at(r->p->m, read[k])->offsets;
-    if (!s && begin.i && r->p->store[begin.i].v.known)
+    if (!s && begin.i && !is_computed(role_of(r->p, t)) && r->p->store[begin.i].v.known)
       s = check_lists(r, read[k]);
     if (s)
       return s;
@@ -495,6 +495,10 @@ neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, ui
 void neo_interp_resize(neo_interp *p, const int64_t *sizes) {
   set_sizes(p, sizes);
   shape_all(p);
+}
+
+void neo_interp_set_step(neo_interp *p, uint64_t step) {
+  p->step = step;
 }
 
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t) {

@@ -24,18 +24,22 @@ typedef struct neo_interp neo_interp;
  * (sizes[0] unused). */
 neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, uint64_t seed);
 /* The elements of a tensor, to set or to get: inputs before a run; params, states and settings at
- * any time; computed tensors after a run. */
+ * any time; computed tensors after a run. Owned by the interpreter. */
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
 /* Changes run-time sizes between runs; parameters and states keep their values. */
 void neo_interp_resize(neo_interp *p, const int64_t *sizes);
+/* From now on `step`, and the numbers that rand() draws in training, are those of this step. */
+void neo_interp_set_step(neo_interp *p, uint64_t step);
 /* Evaluates the tensors that the entry needs; afterwards its outputs are known. TRAIN entries then
  * commit updates and count the step. `training` is true in TRAIN and GRAD entries. NEO_RANGE, with
  * a message in *why: an input breaks its bound, or a read is out of range (the frontend proves that
  * none is, so this tests the proofs). */
 neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) NEO_MUST_CHECK;
-/* The k-th output of the last run, with the value before updates took effect. */
+/* The k-th output of the last run, with the value before updates took effect. Owned by the
+ * interpreter. */
 const neo_values *neo_interp_output(neo_interp *p, uint32_t k);
-/* Evaluates single tensors outside of any entry; the step and the count of calls stay. */
+/* Evaluates single tensors outside of any entry; the step and the count of calls stay. A failure
+ * has a text in *why. */
 neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training,
                            neo_str *why) NEO_MUST_CHECK;
 /* Evaluates the tensors that a schedule tree computes, in its order and in its memory
@@ -72,6 +76,7 @@ neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value
 /* x % y with the sign of y, also of a zero. The remainder is exact; adding y where the signs differ
  * rounds in the type. x % inf is x where the signs agree, else inf; x % 0 is NaN. */
 double neo_float_mod(neo_type t, double x, double y);
+/* The value x of type `from`, converted to type `to` as the language converts. */
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
 double neo_value_round(neo_type t,
                        double x); /* to nearest even in f32; f16 and bf16 by way of f32 */

@@ -76,11 +76,13 @@ typedef struct neo_interp_frame {
 } neo_interp_frame;
 
 /* ---- interp_expr.c */
+/* The value of a node at the present position of the axes. */
 neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node);
 double neo_interp_frame_error(const neo_interp_frame *f,
                               uint32_t node); /* error of the last evaluation */
 /* Moves axis k to x: values that depend on it, or on axes inside of it, become stale. */
 void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
+/* Sets the status and the message, formatted as by printf, unless an earlier failure did. */
 void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -99,10 +101,13 @@ int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, co
  * its tensor. An index that is not certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
-/* ---- interp_def.c: evaluates a definition into the stores of its results, whole (run), or the
- * part whose output axes are in `from` .. `to` (prepare, then run_part) */
+/* ---- interp_def.c: a definition at once (run), or the part whose output axes are in `from` ..
+ * `to` (prepare, then run_part) */
+/* Evaluates a definition; the status of the first failure, whose text is in *why of the frame. */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
+/* Compiles a definition to the frame's table of nodes. */
 void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
+/* Evaluates the frame's definition at the points of the frame's part. */
 void neo_interp_frame_run_part(neo_interp_frame *f);
 /* Prepares a frame for expressions alone, over AXIS k up to NEO_INTERP_AXES. */
 void neo_interp_frame_prepare_exprs(neo_interp_frame *f);
@@ -130,11 +135,13 @@ typedef struct {
   bool unsure;
   uint64_t *noise; /* null: none */
 } neo_accu;
+/* An accumulator without terms, of a reducer and a type; track: error bounds are needed, too. */
 void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
 /* Takes body[0] with its error. True: the caller has to store body[1] of this element in
  * `picked`. */
 bool neo_accu_take(neo_accu *a, neo_value x, double error);
 void neo_accu_sum(neo_accu *a, double x, double error); /* neo_accu_take for a sum of floats */
+/* The results: ACC 0 and 1 with their errors. */
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 
 /* ---- interp_product.c */

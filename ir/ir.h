@@ -122,7 +122,8 @@ typedef enum {
   NEO_ROW_FIRST,   /* [block]: the block's first row */
   NEO_ROW_CHILD,   /* [row, ..]: a row in an earlier block than this row */
   NEO_ROW_PARENTS, /* a row in a later block, times the slots of its list, plus a slot */
-  NEO_ROW_KIND     /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_KIND,    /* [row]: the row's kind; the rows of block b have kind b % kinds */
+  NEO_ROW_LISTED   /* a position in the list of a row in a later block */
 } neo_row_role;
 enum { NEO_SATURATED = 64 };
 
@@ -152,7 +153,8 @@ typedef struct {
   /* INPUT of rank 1. If it names the tensor itself: the elements begin with 0, are nondecreasing,
    * and end with the tensor's bound - 1, the number of positions; they cut the positions into lists,
    * list v being the positions [v] .. [v + 1] - 1. If it names another tensor t:
-   * the elements have these positions, and each is below the number of the list that it is in. */
+   * the elements have these positions, and each is below the number of the list that it is in.
+   * TEMP: the same, of a table in the order of a graph; or, with lists.h, the number of that list. */
   neo_tensor offsets;
   neo_region in; /* reserved for regions; 0: outside of all */
   /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at of
@@ -334,6 +336,7 @@ typedef enum {
   NEO_RULE_NUM,
   NEO_RULE_RAND
 } neo_rule;
+/* The typing rule of an operator, from its row in ops.def. */
 neo_rule neo_op_rule(neo_op op);
 /* The cost of an operator on a processor, as a class of ir/cost.def: the one price that passes,
  * fusion, schedules and code generation use. */
@@ -346,28 +349,40 @@ typedef enum {
 neo_cost_class neo_op_cost(neo_op op);
 /* The cost of the operator on floats, in additions of one lane. */
 double neo_op_additions(neo_op op);
+/* The name of a type; its size in bytes. Constant text. */
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
+/* Whether the type is f64, f32, f16 or bf16. */
 bool neo_type_is_float(neo_type t);
-bool neo_type_is_int(neo_type t); /* i64 i32 i8 u8 */
+/* Whether the type is i64, i32, i8 or u8. */
+bool neo_type_is_int(neo_type t);
 bool neo_type_of_text(const char *text, neo_type *t) NEO_MUST_CHECK;
+/* The name of an operator, and the number of its arguments. Constant text. */
 const char *neo_op_text(neo_op op);
 int neo_op_arity(neo_op op);
-bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK; /* elementwise rows */
-bool neo_op_is_elementwise(neo_op op);                            /* all but leaves and loads */
+/* The elementwise operator of this name; false: there is none. */
+bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK;
+/* Whether the operator takes elements to an element: all but leaves, loads and random numbers. */
+bool neo_op_is_elementwise(neo_op op);
+/* The name of a reducer. Constant text. */
 const char *neo_reducer_text(neo_reducer r);
+/* The reducer of this name; false: there is none. */
 bool neo_reducer_of_text(const char *text, neo_reducer *r) NEO_MUST_CHECK;
 /* The largest number of body expressions. The smallest is one, except for NONE. */
 uint32_t neo_reducer_bodies(neo_reducer r);
+/* The number of accumulators, ACC 0 and on, that finish may use. */
 uint32_t neo_reducer_accs(neo_reducer r);
 /* The type of ACC k if body[0] has type t: t itself for k = 0, i64 for k = 1. */
 neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
+/* The word for a role in the text of the IR. Constant text. */
 const char *neo_role_text(neo_role r);
 
 /* ---- building (ir/node.c, ir/build.c). Ids are stable; records may move when a table grows, so
  * copy a record before adding to its table. */
+/* An empty module in arena `a`; names and diagnostics are the caller's and must outlive it. */
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
+/* A slice of the pool with these n ids, or with one. */
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
 neo_list neo_list_one(neo_module *m, uint32_t id);
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
@@ -423,13 +438,17 @@ static inline neo_type neo_expr_type(const neo_module *m, neo_expr e) {
 static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k) {
   return neo_list_expr(m, m->nodes.at[e.i].arg, k);
 }
-bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x); /* an integer or bool constant */
-bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float constant */
+/* Whether e is an integer or bool constant; *x is then its value, and else unchanged. */
+bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x);
+/* Whether e is a float constant; *x is then its value, and else unchanged. */
+bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x);
 /* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a sum as it is, and
  * select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
 bool neo_expr_is_zero(const neo_module *m, neo_expr e);
+/* Is it the constant 0 of any type, but not -0.0? */
 bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
+/* Add a size, an axis, or n axes (at most 64) to the tables; return the id, or the list of ids. */
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
@@ -503,6 +522,7 @@ static inline const char *neo_tensor_name(const neo_module *m, neo_tensor t) {
 static inline neo_def neo_tensor_piece(const neo_module *m, neo_tensor t, uint32_t k) {
   return neo_list_def(m, m->tensors.at[t.i].pieces, k);
 }
+/* The number of a tensor's dimensions, and the extent of one of them. */
 uint32_t neo_tensor_rank(const neo_module *m, neo_tensor t);
 neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim);
 neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none */
@@ -512,6 +532,7 @@ neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none 
 void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* Does `is` hold for a node of e? x is its own. */
 typedef bool neo_expr_is(const neo_module *m, neo_expr e, const void *x);
+/* Whether `is` holds for a node of e; it gets x with each node. */
 bool neo_expr_any(const neo_module *m, neo_expr e, neo_expr_is *is, const void *x);
 /* Rebuilds e bottom-up: f gets each node with its arguments already rewritten and returns its
  * replacement (or itself). Shared nodes are rewritten once. */
@@ -531,8 +552,10 @@ neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to)
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e);
 /* Bit k: e uses ACC k (bit 63: any number >= 63). */
 uint64_t neo_expr_accs(const neo_module *m, neo_expr e);
+/* Whether a node of e has this operator. */
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
-bool neo_expr_has_loads(const neo_module *m, neo_expr e); /* with an `else`, or without */
+/* Whether e reads a tensor, with an `else` or without. */
+bool neo_expr_has_loads(const neo_module *m, neo_expr e);
 /* Rewrites every expression of a definition: axis bounds, where, body, finish. */
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
@@ -550,10 +573,15 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
 /* The same for what the entry returns and updates, and for what all entries do; with `inits`, also
  * for what the first values of tensors are computed of. */
 size_t neo_entry_defs(const neo_module *m, const neo_entry_rec *e, neo_arena *a, neo_def **out);
+/* The definitions that all entries need, in order (producers first); returns their number. *out is
+ * in arena `a`. */
 size_t neo_needed_defs(const neo_module *m, bool inits, neo_arena *a, neo_def **out);
 /* Adds the tensors of the list, without those of 0; and all that an entry returns and updates. */
 typedef NEO_VEC(neo_tensor) neo_tensors;
+/* Appends the tensors of a list of ids, without those of id 0, to *to in arena `a`. */
 void neo_tensors_add(const neo_module *m, neo_arena *a, neo_tensors *to, neo_list l);
+/* Appends the tensors that an entry computes for its caller or for later calls: outputs and
+ * updates. */
 void neo_entry_roots(const neo_module *m, neo_arena *a, neo_tensors *to, const neo_entry_rec *e);
 /* Whether t is a state whose initial value depends on parameters. */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
@@ -571,14 +599,16 @@ typedef struct {
 } neo_linear;
 bool neo_linear_of(neo_module *m, neo_expr e,
                    neo_linear *out) NEO_MUST_CHECK; /* false: overflow or more than 32 terms */
+/* The sum as an expression of type i64. */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 neo_expr neo_linear_form(neo_module *m, neo_expr e); /* e, in linear form if it has one */
+/* The coefficient of an atom; 0: the sum lacks it. */
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
 /* Whether the form is so far within i64 that a comparison may be moved around it (from
  * a + c < x to a < x - c), also at indices a little outside of their ranges. Its atoms are indices, sizes, numbers
  * of narrower types and data with declared bounds. Other data of i64 may be anything: x - c may
  * wrap where a + c does not. */
 bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
-/* a + k*b */
+/* a + k*b; false: overflow or too many terms. */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;

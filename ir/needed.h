@@ -15,6 +15,7 @@ typedef struct { /* a conjunction; n == 0: always; one that is the constant fals
                          order */
 } neo_conditions;
 
+/* Whether both are the same conditions in the same order. */
 bool neo_conditions_same(const neo_conditions *a, const neo_conditions *b);
 /* Whether both never hold at the same time. */
 bool neo_conditions_exclude(neo_module *m, const neo_conditions *a, const neo_conditions *other);

@@ -1,5 +1,6 @@
 /* The layers that make an expression, from the bottom up: node.c interns nodes, fold.c finds a
- * known equal of a node, build.c makes expressions from both. Private to these. */
+ * known equal of a node, build.c makes expressions from both, import.c copies nodes of another
+ * module. Private to these. */
 #pragma once
 #include "ir/ir.h"
 

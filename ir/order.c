@@ -7,11 +7,13 @@
 #include "ir/order.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
+#include "ir/lists.h"
 #include "ir/out_map.h"
 #include "ir/verify.h"
 #include <string.h>
 
 enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
+enum { MOST_DIMS = 16 };
 enum { TRIES_EACH = 16 }; /* additional tries for each definition */
 
 typedef struct { /* a read; definitions by their number in the component */
@@ -34,6 +36,7 @@ typedef struct {
   uint32_t *first, *incident; /* edges of definition d: incident[first[d]] to before first[d + 1] */
   neo_order_failure *why;
   bool tells; /* the caller asks for the reason of a failure, which takes a few more proofs */
+  bool lists; /* definitions of positions of lists run by owner */
 } search;
 
 typedef struct { /* a level under trial; arrays are by definition */
@@ -112,7 +115,20 @@ static neo_def_rec def_of(const search *s, uint32_t k) {
   return *neo_def_at(s->m, s->def[k]);
 }
 
-/* The position along the producer's axis `axis` that computes the element read; 0: its out map has
+/* The owners of the axis' positions, if the definition runs by owner along it; 0: it does not. */
+static neo_tensor owner_of(const search *s, uint32_t d, uint32_t axis) {
+  neo_def_rec r = def_of(s, d);
+  return s->lists && !r.out_map.n ? neo_owner_of(s->m, neo_def_axis(s->m, &r, axis)->hi)
+                                  : (neo_tensor){0};
+}
+
+/* The coordinate of definition d where its axis is at `at`. */
+static neo_expr coordinate(const search *s, uint32_t d, uint32_t axis, neo_expr at) {
+  neo_tensor owner = owner_of(s, d, axis);
+  return owner.i ? neo_list_element(s->m, owner, at) : at;
+}
+
+/* The coordinate along the producer's axis `axis` that computes the element read; 0: its out map has
  * a stride. */
 static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_def_rec p = def_of(s, e->producer);
@@ -120,13 +136,15 @@ static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_expr index = neo_expr_arg(s->m, e->read.read, axis);
   if (map.stride != 1)
     return (neo_expr){0};
-  return neo_op2(s->m, NEO_OP_SUB, index, neo_const_i64(s->m, map.offset));
+  neo_expr at = neo_op2(s->m, NEO_OP_SUB, index, neo_const_i64(s->m, map.offset));
+  return coordinate(s, e->producer, axis, at);
 }
 
 /* The producer's coordinate minus the reader's, in the direction of the loop. It has to be
  * small. */
 static neo_expr distance(const search *s, const edge *e, uint32_t from, uint32_t to, bool down) {
-  neo_expr at = position(s, e, from), here = neo_axis_ref(s->m, to);
+  neo_expr at = position(s, e, from);
+  neo_expr here = coordinate(s, e->reader, to, neo_axis_ref(s->m, to));
   if (!at.i)
     return at;
   return down ? neo_op2(s->m, NEO_OP_SUB, here, at) : neo_op2(s->m, NEO_OP_SUB, at, here);
@@ -152,9 +170,27 @@ static void fail(const search *s, const edge *e, uint32_t axis, bool down, const
                                   .at = at ? *at : (neo_witness){0}};
 }
 
+/* Adds what the reader's axes, and the read, say of lists. */
+static neo_facts with_lists(const search *s, const edge *e, neo_facts f) {
+  neo_expr *all = NEO_NEW_ARRAY(s->arena, neo_expr, f.n_assume + 2 * f.n_axes + MOST_DIMS);
+  uint32_t rank = neo_tensor_rank(s->m, (neo_tensor){neo_expr_node(s->m, e->read.read)->attr});
+  for (uint32_t k = 0; k < f.n_assume; k++)
+    all[k] = f.assume[k];
+  for (uint32_t k = 0; k < f.n_axes; k++)
+    neo_list_facts(s->m, &f.axes[k], neo_axis_ref(s->m, k), all, &f.n_assume);
+  for (uint32_t k = 0; k < rank && k < MOST_DIMS; k++) {
+    neo_expr fact = neo_listed_fact(s->m, neo_expr_arg(s->m, e->read.read, k));
+    if (fact.i)
+      all[f.n_assume++] = fact;
+  }
+  f.assume = all;
+  return f;
+}
+
 static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
   neo_axis_rec axes[64];
   neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
+  facts = s->lists ? with_lists(s, e, facts) : facts;
   neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_i64(s->m, most));
   return neo_prove(s->p, &facts, goal, w);
 }
@@ -309,7 +345,8 @@ static void fill_members(search *s, const members *c, const level *l, neo_order_
   out->member = NEO_NEW_ARRAY(s->arena, neo_order_member, c->n);
   for (uint32_t k = 0; k < c->n; k++) {
     uint32_t d = c->at[k];
-    out->member[k] = (neo_order_member){s->def[d], l->axis[d], sign * l->delay[d]};
+    out->member[k] =
+        (neo_order_member){s->def[d], l->axis[d], sign * l->delay[d], owner_of(s, d, l->axis[d])};
   }
 }
 
@@ -318,10 +355,22 @@ static void use_axes(search *s, const members *c, const level *l) {
     s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
 }
 
+/* Whether lists have iterations of their own: where a member is delayed, there are more iterations
+ * than lists. */
+static bool lists_fit(const search *s, const members *c, const level *l) {
+  bool by_owner = false, delayed = false;
+  for (uint32_t k = 0; k < c->n && s->lists; k++) {
+    uint32_t d = c->at[k];
+    by_owner = by_owner || owner_of(s, d, l->axis[d]).i;
+    delayed = delayed || l->delay[d];
+  }
+  return !by_owner || !delayed;
+}
+
 /* Whether the members can be ordered with the axes of the level; all members have one. */
 static bool has_order(search *s, const members *c, level *l, neo_order_step *out) {
   memset(l->delay, 0, s->n * sizeof *l->delay);
-  if (!bound_edges(s, c, l) || !find_delays(s, c, l))
+  if (!bound_edges(s, c, l) || !find_delays(s, c, l) || !lists_fit(s, c, l))
     return false;
   bool *before = NEO_NEW_ARRAY(s->arena, bool, s->edges.n);
   for (size_t k = 0; k < s->edges.n; k++)
@@ -539,12 +588,14 @@ static bool find_steps(search *s, const members *c, neo_order_step *out) {
   return find_steps_of(s, c, &left, true, out);
 }
 
-uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
-                         neo_order_step *out, uint32_t most, neo_order_failure *why) {
+static uint32_t find_orders(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                            neo_order_step *out, uint32_t most, bool lists,
+                            neo_order_failure *why) {
   neo_order_failure unused = {0};
   search s = {.p = p, .m = neo_prover_module(p), .arena = arena, .def = defs, .n = (uint32_t)n};
   s.why = why ? why : &unused;
   s.tells = why != NULL;
+  s.lists = lists;
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
   find_edges(&s);
@@ -569,9 +620,49 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   return found;
 }
 
+uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, uint32_t most, neo_order_failure *why) {
+  return find_orders(p, defs, n, arena, out, most, false, why);
+}
+
 bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
                     neo_order_step *out, neo_order_failure *why) {
   return neo_orders_find(p, defs, n, arena, out, 1, why) == 1;
+}
+
+/* ---- by owner */
+
+/* Whether a definition has an axis of positions of lists. */
+static bool may_run_by_owner(const neo_module *m, const neo_def *defs, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    neo_def_rec d = *neo_def_at(m, defs[k]);
+    for (uint32_t i = 0; i < d.n_out; i++)
+      if (neo_owner_of(m, neo_def_axis(m, &d, i)->hi).i)
+        return true;
+  }
+  return false;
+}
+
+uint32_t neo_list_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                              neo_order_step *out, uint32_t most, neo_order_failure *why) {
+  uint32_t found = 0;
+  if (may_run_by_owner(neo_prover_module(p), defs, n))
+    found = find_orders(p, defs, n, arena, out, most, true, why);
+  return found ? found : neo_orders_find(p, defs, n, arena, out, most, why);
+}
+
+bool neo_list_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, neo_order_failure *why) {
+  return neo_list_orders_find(p, defs, n, arena, out, 1, why) == 1;
+}
+
+bool neo_order_has_lists(const neo_order_step *loop) {
+  bool has = false;
+  for (uint32_t k = 0; k < loop->n_members; k++)
+    has = has || loop->member[k].owner.i;
+  for (uint32_t k = 0; k < loop->n_steps; k++)
+    has = has || (!loop->step[k].def.i && neo_order_has_lists(&loop->step[k]));
+  return has;
 }
 
 /* ---- a module */
@@ -596,7 +687,7 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
   for (uint32_t number = 1; number <= n_found && !status; number++) {
     size_t n;
     const neo_def *own = neo_recurrence_members(numbers, (uint32_t)m->defs.n, number, a, &n);
-    if (neo_order_find(p, own, n, a, &loop, failure))
+    if (neo_list_order_find(p, own, n, a, &loop, failure))
       continue;
     tell(m, failure, why);
     status = NEO_INTERNAL;
@@ -639,7 +730,8 @@ void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, n
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];
     neo_expr delay = neo_const_i64(m, x.delay);
-    neo_expr end = neo_def_axis(m, neo_def_at(m, x.def), x.axis)->hi;
+    neo_expr end = x.owner.i ? neo_tensor_at(m, x.owner)->bound
+                             : neo_def_axis(m, neo_def_at(m, x.def), x.axis)->hi;
     end = neo_op2(m, NEO_OP_ADD, end, delay);
     *lo = lo->i ? neo_op2(m, NEO_OP_MIN, *lo, delay) : delay;
     *hi = hi->i ? neo_op2(m, NEO_OP_MAX, *hi, end) : end;

@@ -15,6 +15,9 @@ typedef struct { /* a definition in a loop */
   neo_def def;
   uint32_t axis; /* an output axis: in iteration r it is at r - delay */
   int64_t delay;
+  /* 0, or the owners of the axis' positions (ir/lists.h): in iteration r are those of list r - delay,
+   * as many as there are. */
+  neo_tensor owner;
 } neo_order_member;
 
 typedef struct neo_order_step { /* one definition, or a loop */
@@ -43,6 +46,15 @@ typedef struct {
 bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
                     neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
 
+/* The same, in which a definition of the positions of lists, as edges of a graph, may run by owner:
+ * all positions of a list in the iteration of that list (neo_order_member.owner). */
+bool neo_list_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
+uint32_t neo_list_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                              neo_order_step *out, uint32_t most, neo_order_failure *why);
+/* Whether a member of the loop runs by owner. */
+bool neo_order_has_lists(const neo_order_step *loop);
+
 /* Finds up to `most` orders with different outermost loops, that of neo_order_find first. Returns
  * their number. */
 uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
@@ -58,7 +70,8 @@ neo_status neo_module_check_orders(neo_module *m, neo_str *why,
                                    neo_order_failure *failure) NEO_MUST_CHECK;
 
 /* Also checks that every read is shown to be inside of its tensor (ir/verify_reads.c). For tests: a
- * pass may drop a guard by a fact that the prover does not find again. */
+ * pass may drop a guard by a fact that the prover does not find again. NEO_INTERNAL has a text in
+ * *why. */
 neo_status neo_module_check_reads(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 
 /* The iterations of a loop, [*lo, *hi), over all its members, as expressions over sizes. */

@@ -33,13 +33,20 @@ typedef struct neo_ir_parser {
   neo_type acc[2];
 } neo_ir_parser;
 
+/* Splits the text from an offset (bytes) on into tokens, which it appends to p->tokens. */
 void neo_parse_lex(neo_ir_parser *p, uint32_t from);
 
 /* ---- tokens (parse_lex.c) */
+/* The token so many positions ahead (0: the current one) without taking it; the end token behind
+ * the statement and after an error. */
 token neo_parse_peek(const neo_ir_parser *p, size_t lookahead);
+/* Takes the current token; at the end of the statement it stays. */
 token neo_parse_next(neo_ir_parser *p);
-bool neo_parse_is(const neo_ir_parser *p, const char *text); /* punctuation or an unquoted word */
+/* Whether the current token is this punctuation or unquoted word. */
+bool neo_parse_is(const neo_ir_parser *p, const char *text);
+/* Takes the current token if it is this one; false: it is another, and stays. */
 bool neo_parse_accept(neo_ir_parser *p, const char *text);
+/* The same where no other token may be: another one is reported, and ends the statement. */
 void neo_parse_expect(neo_ir_parser *p, const char *text);
 void neo_parse_expected(neo_ir_parser *p, const char *what);  /* reports */
 uint32_t neo_parse_text_name(neo_ir_parser *p, token t);      /* for a T_NAME or T_STRING */
@@ -50,16 +57,21 @@ neo_span neo_parse_span_from(neo_ir_parser *p, size_t first); /* to the last tok
 const char *neo_parse_word(const neo_ir_parser *p, token t);  /* as text, in the arena */
 /* Reports where t is, once a statement. */
 void neo_parse_fail(neo_ir_parser *p, token t, neo_diag_id id, const char *a, const char *b);
+/* Reports, once a statement, that there are more than `limit` of `what`. */
 void neo_parse_limit(neo_ir_parser *p, int limit, const char *what);
 
 /* ---- expressions (parse_expr.c); 0 when it failed */
+/* Parses an expression; errors are reported. */
 neo_expr neo_parse_expr(neo_ir_parser *p);
 neo_expr neo_parse_sum(neo_ir_parser *p); /* without comparisons and logic */
 neo_expr neo_parse_number(neo_ir_parser *p,
                           const neo_type *hint); /* with sign; hint: type if not written */
+/* Parses the name or number of a tensor that is declared; errors are reported. */
 neo_tensor neo_parse_tensor(neo_ir_parser *p);
 void neo_parse_named(neo_ir_parser *p, neo_expr e); /* e has a name now */
 
 /* ---- definitions (parse_def.c) */
+/* Parses the rest of a definition after its keyword, and adds it; init: of a tensor's initial
+ * value. */
 void neo_parse_def(neo_ir_parser *p, bool init);
 int64_t neo_parse_integer(neo_ir_parser *p); /* with sign; 0 when it failed */

@@ -2,7 +2,9 @@
 #pragma once
 #include "ir/ir.h"
 
+/* Appends the whole module. */
 void neo_module_print(const neo_module *m, neo_str *out);
+/* Appends one definition. */
 void neo_def_print(const neo_module *m, neo_def d, neo_str *out);
 void neo_expr_print(const neo_module *m, const neo_def_rec *d, neo_expr e,
                     neo_str *out); /* d names the axes; may be null */

@@ -30,6 +30,7 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
  * not called before. One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
+/* The module that the prover was made for; never null. */
 neo_module *neo_prover_module(const neo_prover *p);
 /* Sets the source position of the questions from here on: a proof given up for its quota is
  * reported there, as a remark. Returns the position before. */
@@ -55,6 +56,7 @@ typedef struct {
   neo_span slowest;                         /* the question that isl worked longest on */
   double slowest_seconds;
 } neo_prover_stats;
+/* The statistics of this prover so far. */
 neo_prover_stats neo_prover_statistics(const neo_prover *p);
 
 /* State that the provers of a module share: the memory of integer sets, the quota of operations per
@@ -62,6 +64,7 @@ neo_prover_stats neo_prover_statistics(const neo_prover *p);
 enum { NEO_PROOF_QUOTA = 300000 };
 void neo_proofs_limit(neo_module *m, uint64_t max_operations); /* 0: NEO_PROOF_QUOTA */
 uint64_t neo_proofs_most(const neo_module *m);                 /* the quota */
+/* The same for all provers of a module so far. */
 neo_prover_stats neo_proofs_total(const neo_module *m);
 void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 

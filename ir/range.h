@@ -11,9 +11,11 @@ typedef struct {
   int64_t lo, hi; /* lo <= hi */
 } neo_range;
 
+/* The range of an integer of which nothing is known. */
 neo_range neo_range_all(void);
 neo_range neo_range_of(int64_t lo, int64_t hi); /* everything if lo > hi */
 neo_range neo_range_below(int64_t end);         /* x < end; everything if end is INT64_MAX */
+/* The range of all values of an integer type. */
 neo_range neo_type_range(neo_type t);
 /* Whether the type has every value of the range. For i64, both ends must be known. */
 bool neo_range_fits(neo_range r, neo_type t);
@@ -25,6 +27,7 @@ static inline bool neo_range_is_known(neo_range r) {
 neo_range neo_range_meet(neo_range a, neo_range b);
 neo_range neo_range_join(neo_range a, neo_range b); /* one or the other */
 
+/* Ranges of a + b, a*b, min(a, b) and max(a, b) for all values in both ranges. */
 neo_range neo_range_add(neo_range a, neo_range b);
 neo_range neo_range_mul(neo_range a, neo_range b);
 neo_range neo_range_square(neo_range a); /* x*x of one x */

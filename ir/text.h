@@ -63,8 +63,10 @@ typedef struct {
   void *ctx;
   size_t limit; /* stop with ... when the text is longer; 0: no limit */
 } neo_text_expr;
+/* Appends an expression, in parentheses if it binds less tightly than `level`. */
 void neo_text_add_expr(const neo_text_expr *t, neo_expr e, int level);
 void neo_text_add_number(neo_str *out, neo_type t, double f, int64_t i); /* without its type */
+/* Append the name of a tensor or size, or its number if it has none. */
 void neo_text_add_tensor(const neo_module *m, neo_str *out, neo_tensor t);
 void neo_text_add_size(const neo_module *m, neo_str *out, neo_size s);
 /* Names of a definition's axes, each different and different from the sizes'; from the arena. */

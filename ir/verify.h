@@ -1,5 +1,7 @@
 /* Checks of the invariants in ir.h. A violation is a bug of a pass (or bad IR text): *why gets a
- * message that names the definition or tensor. */
+ * message that names the definition or tensor.
+ *
+ * A violation has the status NEO_INTERNAL. */
 #pragma once
 #include "base/status.h"
 #include "ir/prove.h"

@@ -15,6 +15,7 @@ typedef struct {
 } neo_verifier;
 
 /* ---- verify_expr.c */
+/* Writes *why, formatted as by printf and after the place of the check; returns false. */
 bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The leaves that an expression may use. */
 typedef struct {
@@ -25,24 +26,31 @@ typedef struct {
 /* Whether e exists, has this type, and all its nodes obey the type rules and the scope. */
 bool neo_verify_expr(neo_verifier *v, const neo_verify_scope *in, neo_expr e, neo_type type,
                      const char *what) NEO_MUST_CHECK;
-/* The same for an expression over constants and sizes. */
+/* The same for an expression over constants and sizes. False: *why says what is wrong. */
 bool neo_verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) NEO_MUST_CHECK;
 /* The value of an expression over constants and sizes, at the sizes of a sample. */
 int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e);
 
 /* ---- verify_tables.c */
-bool neo_verify_sizes(neo_verifier *v) NEO_MUST_CHECK; /* also takes the samples */
+/* Checks of the module's tables; a false one has written *why. The first one takes the samples as
+ * well. */
+bool neo_verify_sizes(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_tensors(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_entries(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_gradients(neo_verifier *v) NEO_MUST_CHECK;
 bool neo_verify_customs(neo_verifier *v) NEO_MUST_CHECK;
+/* The tensor as messages name it: "tensor 'x.h'", "tensor 7". In the verifier's arena. */
 const char *neo_verify_tensor_name(neo_verifier *v, neo_tensor t);
-bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK; /* in range and not none */
+/* Checks that the id is in range and not 0; false: *why says so. */
+bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK;
+/* Checks that the extents of both tensors are equal for all samples; false: they differ. */
 bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST_CHECK;
 
 /* ---- verify_levels.c */
+/* Checks a definition over the levels of a graph; false: *why says what is wrong. */
 bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) NEO_MUST_CHECK;
 
-/* ---- verify_cover.c: the images of a tensor's pieces are disjoint and cover it. Decided for the
- * sampled sizes, exactly for each of them. */
+/* ---- verify_cover.c */
+/* Checks that the images of a tensor's pieces are disjoint and cover it, exactly for each sampled
+ * size. False: *why says what is wrong. */
 bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;

@@ -195,13 +195,14 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
 }
 
 /* A tensor with offsets, and the offsets themselves (whose own `offsets` field is themselves), must
- * be inputs of integers of one dimension. */
+ * have integers, be of one dimension, and be inputs or tables. */
 static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
   if (!neo_verify_id(v, r->offsets.i))
     return false;
-  bool good = r->role == NEO_ROLE_INPUT && r->extent.n == 1 && r->bound.i &&
-              neo_tensor_at(v->m, r->offsets)->offsets.i == r->offsets.i;
-  return good || neo_verify_fail(v, "offsets are of inputs of one dimension that have a bound");
+  bool good = (r->role == NEO_ROLE_INPUT || r->role == NEO_ROLE_TEMP) && r->extent.n == 1 &&
+              r->bound.i && neo_tensor_at(v->m, r->offsets)->offsets.i == r->offsets.i;
+  return good ||
+         neo_verify_fail(v, "offsets are of inputs and tables of one dimension that have a bound");
 }
 
 static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {

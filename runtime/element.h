@@ -8,9 +8,11 @@
 
 enum { NEO_RTI_MAX_RANK = 16 };
 
-size_t neo_rti_type_bytes(uint8_t type);     /* 0 for an unknown type */
-const char *neo_rti_type_name(uint8_t type); /* "f32" */
-bool neo_rti_type_is_int(uint8_t type);      /* i64 i32 i8 u8 */
+size_t neo_rti_type_bytes(uint8_t type); /* 0 for an unknown type */
+/* The name of a type ("f32"), or "?". Constant text. */
+const char *neo_rti_type_name(uint8_t type);
+/* Whether the type is i64, i32, i8 or u8. */
+bool neo_rti_type_is_int(uint8_t type);
 
 /* Types that only files have, after those of enum neo_rt_type. */
 enum neo_rti_file_type {
@@ -22,6 +24,7 @@ enum neo_rti_file_type {
 };
 /* The same for all types in files. */
 size_t neo_rti_file_type_bytes(uint8_t type);
+/* The same for all types in files. Constant text. */
 const char *neo_rti_file_type_name(uint8_t type);
 
 /* Element i of n at p, of an integer type or bool. */
@@ -33,6 +36,7 @@ int64_t neo_rti_scan(uint8_t type, const void *p, int64_t n, int64_t bound);
 /* Converts n elements. Between floats: to nearest, ties to even; float to integer truncates and
  * saturates, NaN gives 0; integers wrap; to bool: "not zero". */
 void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64_t n);
+/* Conversions between f64 and the bits of f16 and bf16, to nearest, ties to even. */
 uint16_t neo_rti_f16_of(double x);
 double neo_rti_f16_to(uint16_t h);
 uint16_t neo_rti_bf16_of(double x);

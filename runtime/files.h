@@ -57,6 +57,7 @@ typedef struct { /* a file's tensors; text and tables are owned, data are the fi
   const unsigned char *data;
   size_t data_bytes;
 } neo_rti_file_tensors;
+/* Frees the list of a file's tensors, with its metadata and text. */
 void neo_rti_file_tensors_free(neo_rti_file_tensors *t);
 
 /* ------------------------------------------------------------ formats */
@@ -104,10 +105,10 @@ typedef struct {      /* a null function: the format does not support it */
 const neo_rti_format *neo_rti_format_at(size_t k);
 /* The row of this name; null if there is none. */
 const neo_rti_format *neo_rti_format_named(const char *name);
-/* The format that checkpoints are written in. */
+/* The format that checkpoints are written in. Never null; it lives as long as the program. */
 const neo_rti_format *neo_rti_checkpoint_format(void);
 
-/* As neo_rt_array_load. The first bytes determine the format, not the name. */
+/* As neo_rt_array_load, with its status. The first bytes determine the format, not the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
 /* Finds the array that neo_rti_array_load would read, and writes the path of its file to `file`
@@ -122,6 +123,6 @@ uint32_t neo_rti_crc(uint32_t crc, const void *p, size_t n);
 /* Whether the file begins like an array of a known format, whole or damaged. */
 bool neo_rti_is_array(const char *path);
 /* Reads the tensors of a file in memory. The caller sets `alloc`, `p`, `n` and the buffer for
- * messages. */
+ * messages. The status of the format's reader; its message is in the source's buffer. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;

@@ -37,7 +37,7 @@ int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, co
  * there is no such kind. */
 int32_t neo_rti_step_args(const neo_rt_step *s);
 bool neo_rti_step_writes(const neo_rt_step *s, int32_t k);
-uint8_t neo_rti_step_alien_flags(const neo_rt_step *s);
+uint16_t neo_rti_step_alien_flags(const neo_rt_step *s);
 const char *neo_rti_step_kind(const neo_rt_step *s);
 /* The number of sizes that calls give, which come first; the others are indices of loops. */
 int32_t neo_rti_call_sizes(const neo_rt_model *model);

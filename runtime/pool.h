@@ -10,7 +10,7 @@ enum { NEO_RTI_MAX_THREADS = 1024 };
 typedef void neo_rti_job(void *user, int32_t worker, int32_t n);
 
 /* Makes a pool of `threads` workers, the calling thread among them; 0: one per core. The caller
- * destroys it (neo_rt_pool_destroy). NEO_ARGUMENT, NEO_MEMORY. */
+ * destroys it (neo_rt_pool_destroy). NEO_ARGUMENT, NEO_MEMORY. *out is then null. */
 neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc,
                                   neo_rt_pool **out) NEO_MUST_CHECK;
 typedef struct { /* times of a region, by the monotonic clock */

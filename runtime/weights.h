@@ -42,7 +42,8 @@ typedef struct {
 
 /* `optimizer`: the tensor is a state of an optimizer, or an entry's own count of steps. */
 neo_rti_slot_kind neo_rti_slot_kind_of(uint8_t role, bool optimizer);
-/* Finds the moves, and checks everything but values. The caller sets `arena`, `file` and slots. */
+/* Finds the moves, and checks everything but values. The caller sets `arena`, `file` and slots. A
+ * status that is no NEO_OK has its message in w->error. */
 neo_rt_status neo_rti_weights_match(neo_rti_weights *w,
                                     const neo_rt_weights *options) NEO_MUST_CHECK;
 /* Whether the slot, a state whose initial value follows from parameters, is computed again from the
@@ -55,9 +56,12 @@ typedef struct {
                   lacks */
   char text[1024]; /* "3 parameters are loaded; the optimizer's state starts afresh" */
 } neo_rti_summary;
+/* The summary of a load: numbers of parameters and states that were loaded or are unchanged, and
+ * its text, in the arena of `w`. */
 void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out);
 
 /* ------------------------------------------------------------ elements (weights_copy.c) */
 
-/* Writes the slot's elements, of the slot's type, from all its moves to `to`. */
+/* Writes the slot's elements, of the slot's type, from all its moves to `to`. A value that the type
+ * lacks is a failure, with its message in w->error. */
 neo_rt_status neo_rti_weights_fill(neo_rti_weights *w, size_t slot, void *to) NEO_MUST_CHECK;

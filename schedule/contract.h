@@ -33,7 +33,7 @@ bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out);
 /* Returns the form in which the `n` shared axes that end at `last` are fused. Axis `last` gets the
  * product of their extents and the others get extent 1. Each use of them becomes a quotient or
  * remainder, which cancels in offsets that are linear over the fused range. neo_fused_expr rewrites
- * a single expression. */
+ * a single expression. The form is in the module's arena. */
 neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
 /* May these axes be fused? All extents but the first one's must be constants. */
@@ -41,6 +41,8 @@ bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uin
 
 /* The side of the register tile that a factor is on. */
 typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;
+/* The side of a factor, by the axes that it uses and those of the tile's rows and columns (bit k:
+ * axis k). */
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
 
 /* Finds the parts of the factors. */
@@ -87,6 +89,7 @@ uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
 /* ---- the packed operands of a schedule (codegen/lower/tile/pack.c lays them out) */
+/* The side of a factor in the schedule's register tile. */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 /* Is operand k read by the schedule's tiles? */
 bool neo_schedule_reads(const neo_form *f, const neo_schedule *s, const neo_contraction *c,
@@ -108,6 +111,8 @@ typedef struct {
       temp_pitch;     /* pitch of the temporary that gathers columns of fused axes before tiling */
   uint32_t temp_axes; /* number of the innermost own axes that the temporary holds */
 } neo_pack_shape;
+/* The layout of a packed factor; not `ok` for one that is on no side or both, or that cannot be
+ * packed. */
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
 /* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop runs over the elements of an
@@ -143,5 +148,6 @@ typedef struct {
   int64_t rows, pitch; /* rows and pitch of a block */
   int64_t blocks;      /* blocks whose partial sums are live at a time; -1: too many to count */
 } neo_partial_shape;
+/* The layout of partial sums of a schedule, in elements. */
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);

@@ -95,13 +95,15 @@ typedef enum {
 #undef X
   NEO_PARAM_KINDS
 } neo_param_kind;
+/* The kind of a parameter, as in param_kinds.def. */
 neo_param_kind neo_param_kind_of(neo_param k);
 /* The strategy's first parameter of that kind; NEO_PARAMS: it has none. */
 neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
 /* The value of that parameter; for a schedule without it the value in the column `absent`. */
 int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
+/* Whether both have the same strategy and parameters. */
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
-/* The columns of strategy.def. */
+/* The columns of strategy.def; the flags say whether a strategy has what the column describes. */
 neo_strategy_body neo_strategy_body_of(neo_strategy s);
 bool neo_strategy_is_keyed(neo_strategy s);
 bool neo_strategy_prefetches(neo_strategy s);
@@ -113,8 +115,9 @@ static inline bool neo_strategy_has_threads(neo_strategy s) {
 typedef struct {
   neo_param first, n;
 } neo_param_range;
+/* The parameters of a strategy's family: a range of neo_param. */
 neo_param_range neo_strategy_params(neo_strategy s);
-/* Name of a parameter, and its meaning. */
+/* Name of a parameter, and its meaning. Constant text, never null. */
 const char *neo_param_text(neo_param k);
 const char *neo_param_meaning(neo_param k);
 /* Are all parameters plain that are not its strategy's? */

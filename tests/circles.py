@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 
-FOLDERS = {'base', 'ir', 'frontend', 'autodiff', 'transform', 'fusion', 'schedule', 'codegen', 'runtime', 'tools'}
+FOLDERS = {'base', 'ir', 'frontend', 'autodiff', 'transform', 'fusion', 'network', 'schedule', 'codegen', 'runtime',
+           'tools'}
 MOST_FILES = 6
 MOST_ALTOGETHER = 40
 

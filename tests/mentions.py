@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-FOLDERS = 'base ir frontend autodiff transform fusion schedule codegen runtime tools include python docs'.split()
+FOLDERS = 'base ir frontend autodiff transform fusion network schedule codegen runtime tools include python docs'.split()
 PAGES = ['README.md', 'ARCHITECTURE.md']
 # Files of other programs, and files that are made.
 OTHERS = {'mlp.h', 'caps.h', 'tree.h', 'isl/set.h', 'xxhash.h', 'zlib.h', 'stdint.h'}

@@ -21,6 +21,17 @@ for model in "$golden"/*.expr; do
   "$NEOC" check -q "$work/again.ir" || fail "$name: the output is no textual IR"
 done
 
+# ---- networks of training entries, which merge, and what has none
+"$NEOC" explain --network "$NEO_SOURCE_DIR/models/zoo/mlp.expr" >"$work/net" || fail "explain --network"
+[ "$(grep -c '^node' "$work/net")" = 5 ] || fail "the network of mlp has other nodes" "$work/net"
+grep -q '^edge 1 -> 2 h1 from h1, seed.h1 to h1, grad.h1 gradient$' "$work/net" ||
+  fail "the network of mlp has other edges" "$work/net"
+"$NEOC" explain --network --nodes=2 "$NEO_SOURCE_DIR/models/zoo/mlp.expr" >"$work/net"
+[ "$(grep -c '^node' "$work/net")" = 3 ] || fail "--nodes=2 does not merge" "$work/net"
+"$NEOC" explain --network "$NEO_SOURCE_DIR/models/zoo/cells.expr" >"$work/net" 2>"$work/err" &&
+  fail "--network of what trains nothing"
+grep -q 'trains nothing' "$work/err" || fail "--network tells no reason" "$work/err"
+
 # ---- a remark where each element is compared with every key, and none where terms are read once
 cat >"$work/keys.expr" <<'END'
 dim V <= 1000

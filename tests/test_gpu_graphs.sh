@@ -72,6 +72,26 @@ g = grad(loss, w)
 output a, g
 train loss using optim.sgd(lr = 0.1)
 END1
+cat >edges.expr <<'END1'
+import nn, optim
+graph G(edges <= 20000, vertices <= 10000)
+input x[G.vertices, 20]
+input kind[G.edges] : i32 < 3
+param R[3, 20, 20] = normal(0, 0.2)
+vertex up(x[20]) over G {
+  gather h[G.edges, 20]
+  s[e] = sum[j] x[j]*h[e, j]
+  a = nn.softmax(s)
+  m[e, j] = tanh(sum[i] R[kind[e], j, i]*h[e, i])
+  y[j] = tanh(x[j] + sum[e] a[e]*m[e, j])
+  scatter h = y
+  push y
+}
+a = up(x)
+loss = sum[v, j] sin(a[v, j])
+output a
+train loss using optim.sgd(lr = 0.1)
+END1
 
 # Nothing of a graph in lists compares all edges with each other, or with all vertices.
 "$NEOC" explain lists.expr $gpu --schedule >said 2>&1 || fail "lists" said
@@ -81,7 +101,7 @@ grep -q '^g: loops' said || fail "the gradient of features is no loop over edges
   fail "the gradient of features is a sum over vertices"
 
 # All loops over levels are in persistent kernels, those of the backward pass, too.
-for m in tree down lists; do
+for m in tree down lists edges; do
   "$NEOC" explain "$m.expr" $gpu --groups >groups
   awk '/^  for .* down$|^  for / { n++ } /^ *phase .*: for / { k++ } END { exit !(n > 0 && k >= n) }' groups ||
     fail "$m: a loop is in no grid" groups

@@ -10,7 +10,7 @@ prefix=$work/prefix
 cmake --install "$NEO_BUILD_DIR" --prefix "$prefix" >"$work/log" 2>&1 ||
   die "cmake --install" "$work/log"
 libdir=$(dirname "$(find "$prefix" -name libneort.so.0)")
-for file in include/neo/neo_rt.h include/neo/neo_graph.h include/neo/dlpack.h share/neo/std/nn.expr share/neo/zoo/mlp.expr share/neo/zoo/cells.expr \
+for file in include/neo/neo_rt.h include/neo/neo_graph.h include/neo/neo_net.h include/neo/dlpack.h share/neo/std/nn.expr share/neo/zoo/mlp.expr share/neo/zoo/cells.expr \
   share/neo/std/optim.expr share/neo/std/linalg.expr bin/neoc bin/neo-cache; do
   source=$NEO_SOURCE_DIR/$(echo "$file" | sed 's@^share/neo@models@')
   [ -e "$prefix/$file" ] || [ ! -e "$source" ] || die "$file is not installed"

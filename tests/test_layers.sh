@@ -9,17 +9,17 @@ allowed() {
   case $1 in
     base) echo base ;;
     ir) echo base ir ;;
-    frontend|autodiff|transform|fusion) echo base ir "$1" ;;
+    frontend|autodiff|transform|fusion|network) echo base ir "$1" ;;
     schedule) echo base ir fusion schedule ;;
     codegen) echo base ir fusion schedule codegen include ;;
     runtime) echo base runtime include ;;
     include) echo include ;;
-    tools) echo base ir frontend autodiff transform fusion schedule codegen runtime tools include ;;
+    tools) echo base ir frontend autodiff transform fusion network schedule codegen runtime tools include ;;
     *) echo "" ;;
   esac
 }
 
-layers="base ir frontend autodiff transform fusion schedule codegen runtime include tools"
+layers="base ir frontend autodiff transform fusion network schedule codegen runtime include tools"
 
 # file: the quoted and bracketed includes that name one of our folders
 folders_of() {

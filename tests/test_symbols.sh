@@ -22,7 +22,8 @@ done
 
 # Every function that the headers declare is there: a missing one would fail users at link time.
 declared=$(sed -n 's/^NEO_RT_API .*[ *]\(neo_rt_[a-z0-9_]*\)(.*/\1/p' \
-  "$NEO_SOURCE_DIR/include/neo/neo_rt.h" "$NEO_SOURCE_DIR/include/neo/neo_graph.h")
+  "$NEO_SOURCE_DIR/include/neo/neo_rt.h" "$NEO_SOURCE_DIR/include/neo/neo_graph.h" \
+  "$NEO_SOURCE_DIR/include/neo/neo_net.h")
 [ -n "$declared" ] || fail "the headers declare nothing"
 for name in $declared; do
   echo "$shared" | grep -qx "$name" || fail "libneort.so.0 lacks $name"

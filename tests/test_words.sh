@@ -8,7 +8,7 @@ needs "$NEOC"
 cd "$NEO_SOURCE_DIR"
 
 # Folders whose names are clean; each keeps out the words of `words` and those of its own.
-clean="base ir frontend autodiff transform fusion schedule codegen/loop codegen/lower codegen/llvm
+clean="base ir frontend autodiff transform fusion network schedule codegen/loop codegen/lower codegen/llvm
 codegen/plan runtime tools/neoc tools/pipeline tools/cache tools/benchmarks tools/tune tools/measure"
 
 # private word: the field's

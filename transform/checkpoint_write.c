@@ -233,6 +233,7 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
   neo_element_ends_drop(&r);
   r.pieces = (neo_list){0};
   r.partial = !c->exact;
+  r.offsets = (neo_tensor){0};
   r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, r.name));
   return neo_tensor_add(m, r);
 }

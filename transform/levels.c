@@ -20,6 +20,7 @@
  * are the levels.) */
 #include "ir/component.h"
 #include "ir/limits.h"
+#include "ir/lists.h"
 #include "ir/out_map.h"
 #include "transform/embed.h"
 #include "transform/levels_parts.h"
@@ -84,7 +85,8 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
     const neo_order_member *x = &loop->member[k];
     const neo_def_rec *d = neo_def_at(s->m, x->def);
     has = x->delay == 0 && is_whole(s, d) && can_move(s, d, x->axis) &&
-          levels_is_vertex(s, d, x->axis, extent);
+          (x->owner.i ? neo_tensor_at(s->m, x->owner)->bound.i == extent.i
+                      : levels_is_vertex(s, d, x->axis, extent));
   }
   return has;
 }
@@ -102,6 +104,16 @@ static void move(levels *s, neo_def id, uint32_t axis, levels_graph *g) {
     s->of[neo_list_at(s->m, d->out, k)] = (levels_tensor){.graph = g, .dim = axis};
 }
 
+/* The definition, which runs by owner, and its results lie in the order of the owners. */
+static void move_edges(levels *s, const neo_order_member *x, levels_graph *g) {
+  const neo_def_rec *d = neo_def_at(s->m, x->def);
+  s->edges[x->def.i] = levels_index_of(g, neo_child_of(s->m, x->owner));
+  s->of_edge[x->def.i] = x->axis;
+  for (uint32_t k = 0; k < d->out.n; k++)
+    s->of[neo_list_at(s->m, d->out, k)] =
+        (levels_tensor){.edges = s->edges[x->def.i], .dim = x->axis};
+}
+
 /* Are the numbers of all vertices and edges below 2^31? The tables are of i32. */
 static bool tables_fit(const levels *s, const levels_graph *g) {
   int64_t lo, hi;
@@ -116,25 +128,43 @@ static bool tables_fit(const levels *s, const levels_graph *g) {
   return fit;
 }
 
+/* A sum over parents is one over their list, even if it reads values of the edges alone. */
+static void move_parents(levels *s, neo_def id, levels_graph *g) {
+  const neo_def_rec *d = neo_def_at(s->m, id);
+  for (uint32_t k = d->n_out; k < d->axes.n && !s->edges[id.i]; k++)
+    if (levels_runs_parents(s, d, k, g))
+      set_vertex(s, id, k, g);
+}
+
 static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   neo_order_step loop;
   double work = 0;
-  if (!neo_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
+  if (!neo_list_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
     return false;
   const neo_order_member *x = &loop.member[0];
-  neo_expr extent = neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
-  if (!has_vertices(s, &loop, n, extent))
+  neo_expr extent = x->owner.i ? neo_tensor_at(s->m, x->owner)->bound
+                               : neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
+  bool lists = neo_order_has_lists(&loop);
+  if (!has_vertices(s, &loop, n, extent)) {
+    s->unlisted = s->unlisted || lists;
     return false;
+  }
   for (uint32_t k = 0; k < loop.n_members; k++)
     work = work_of(s, &loop.member[k]) > work ? work_of(s, &loop.member[k]) : work;
   levels_graph *g = graph_of(s, extent), before = *g;
   if (work < s->least_work || !levels_reads_fit(s, &loop, g) || !g->n_indices ||
       !tables_fit(s, g)) {
     *g = before;
+    s->unlisted = s->unlisted || lists;
     return false;
   }
   for (uint32_t k = 0; k < loop.n_members; k++)
-    move(s, loop.member[k].def, loop.member[k].axis, g);
+    if (loop.member[k].owner.i)
+      move_edges(s, &loop.member[k], g);
+    else
+      move(s, loop.member[k].def, loop.member[k].axis, g);
+  for (uint32_t k = 0; k < loop.n_members; k++)
+    move_parents(s, loop.member[k].def, g);
   return true;
 }
 
@@ -304,6 +334,16 @@ static bool *needed_recurrences(levels *s, uint32_t n_found) {
   return needed;
 }
 
+static bool may_run_by_owner(const levels *s, const neo_def *own, size_t n) {
+  bool may = false;
+  for (size_t k = 0; k < n; k++) {
+    neo_def_rec d = *neo_def_at(s->m, own[k]);
+    for (uint32_t i = 0; i < d.n_out && !may; i++)
+      may = neo_owner_of(s->m, neo_def_axis(s->m, &d, i)->hi).i;
+  }
+  return may;
+}
+
 static bool find(levels *s, uint32_t n_found) {
   const bool *needed = needed_recurrences(s, n_found);
   bool any = false;
@@ -311,9 +351,10 @@ static bool find(levels *s, uint32_t n_found) {
     size_t n;
     const neo_def *own = neo_recurrence_members(s->number, s->n_defs, r, s->a, &n);
     s->leveled[r] = needed[r] && try_recurrence(s, own, n);
+    s->unlisted = s->unlisted || (!needed[r] && may_run_by_owner(s, own, n));
     any = any || s->leveled[r];
   }
-  return any;
+  return any && !s->unlisted; /* owners are by place in all recurrences, or in none */
 }
 
 static void define_tables(levels *s) {
@@ -343,6 +384,8 @@ neo_status neo_pass_levels(const neo_pass_context *pass) {
   s.number = pass->number;
   s.of = NEO_NEW_ARRAY(pass->a, levels_tensor, s.n_tensors);
   s.vertex = NEO_NEW_ARRAY(pass->a, levels_graph **, s.n_defs);
+  s.edges = NEO_NEW_ARRAY(pass->a, const levels_index *, s.n_defs);
+  s.of_edge = NEO_NEW_ARRAY(pass->a, uint32_t, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(pass->a, bool, pass->n_recurrences + 1);
   s.p = pass->p;
   s.least_work = pass->target->tile_rounds ? 1 : LEAST_WORK;

@@ -3,6 +3,7 @@
  *   levels.c           matching recurrences, and tensors in their order
  *   levels_reads.c     reads of a recurrence of itself: a child's elements, or those of parents
  *   levels_lists.c     children in lists of any length
+ *   levels_edges.c     values of edges, in the order of their owners
  *   levels_owners.c    reads of an edge's owner
  *   levels_tables.c    the levels, the order, and the lists of parents, as one definition
  *   levels_keys.c      kinds with their own batches, by option
@@ -34,6 +35,14 @@ typedef struct {
   neo_tensor edge;
   neo_tensor parent; /* and the position of the parent */
   neo_tensor owner;  /* by edge of a list: its owner; 0: not needed */
+  /* Values of edges, in the order of levels (levels_edges.c), need these tables: */
+  bool has_values;
+  neo_tensor given_owner; /* by edge: its owner, a vertex */
+  neo_tensor begin;       /* by position of a vertex: begin of its list */
+  neo_tensor position;    /* by edge */
+  neo_tensor at;          /* by position: the edge */
+  neo_tensor own, below;  /* by position: positions of its owner and of its child */
+  neo_tensor listed;      /* by element of `edge`: the position of that edge */
 } levels_index;
 
 typedef struct {
@@ -56,6 +65,7 @@ typedef struct {       /* a tensor with an element for each vertex */
   levels_graph *graph; /* null: not in an order */
   uint32_t dim;        /* dimension of the vertices */
   neo_tensor to;       /* the tensor in the order */
+  const levels_index *edges; /* list whose edges dimension dim is; null: it is of vertices */
 } levels_tensor;
 
 typedef struct {
@@ -69,7 +79,10 @@ typedef struct {
   /* by definition, by axis: the graph whose order it follows; null: none. A definition without
    * any has no list */
   levels_graph ***vertex;
+  const levels_index **edges; /* by definition that runs by owner: its list, along axis of_edge[] */
+  uint32_t *of_edge;
   bool *leveled; /* by recurrence */
+  bool unlisted; /* a recurrence with values of edges has no levels */
   NEO_VEC(levels_graph *) graphs;
 } levels;
 
@@ -85,6 +98,8 @@ static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint3
 }
 
 /* levels_reads.c */
+/* The graph's index of that tensor, which is added if it has none; null: there are too many. */
+levels_index *levels_index_of(levels_graph *g, neo_tensor child);
 /* The tensor of positions whose element e is, converted to i64, and its first index; 0: another
  * expression. */
 neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex);
@@ -112,6 +127,18 @@ neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_exp
 bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d, neo_expr at);
 /* Has the tensor an element for each edge, instead of each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
+
+/* levels_edges.c */
+/* Does the read, at `index` of the producer's own axis, keep to edges of the vertex, to their ends,
+ * or to the edge itself? The reader, the producer or both run by owner. *child: the list. */
+bool levels_edge_fits(levels *s, const neo_order_step *loop, neo_def reader,
+                      const neo_order_member *made, neo_expr index, neo_tensor *child);
+/* Defines the tables of an index with values. */
+void levels_define_edges(const levels *s, const levels_graph *g, levels_index *x);
+/* The position of an edge. */
+neo_expr levels_position_of(const levels *s, const levels_index *x, neo_expr edge);
+/* The position of the vertex, if e is child[edge[q]] or owner[edge[q]]; 0: another expression. */
+neo_expr levels_row_of_edge(const levels *s, const levels_graph *g, neo_expr e);
 
 /* levels_owners.c: makes sums over the owner of an edge, outside of recurrences, reads of it; marks
  * the index's owner and parents as needed. */

@@ -1,5 +1,6 @@
 /* Reads of recurrences over a graph (levels_parts.h). */
 #include "ir/comparison.h"
+#include "ir/lists.h"
 #include "transform/levels_parts.h"
 
 enum { MOST_CONJUNCTS = 8 };
@@ -52,7 +53,7 @@ neo_tensor levels_parents_of(const levels *s, const neo_def_rec *d, neo_expr e, 
   return (neo_tensor){0};
 }
 
-static levels_index *index_of(levels_graph *g, neo_tensor child) {
+levels_index *levels_index_of(levels_graph *g, neo_tensor child) {
   for (uint32_t k = 0; k < g->n_indices; k++)
     if (g->index[k].child.i == child.i)
       return &g->index[k];
@@ -115,13 +116,39 @@ static bool is_parent(look *l, neo_expr at) {
     return false;
   for (uint32_t k = 0; k < n_parts; k++) {
     neo_tensor t = levels_parents_of(s, &d, part[k], own, &parent, &child);
-    levels_index *x = t.i && parent.i == at.i ? index_of(l->g, t) : NULL;
+    levels_index *x = t.i && parent.i == at.i ? levels_index_of(l->g, t) : NULL;
     if (!x)
       continue;
     x->has_parents = true;
     return true;
   }
   return false;
+}
+
+/* The vertex at an axis that runs over all, and over the lists of each: is this edge one that leads to the reader's vertex? */
+static bool is_of_parent(look *l, const neo_order_member *made, neo_expr edge) {
+  neo_module *m = l->s->m;
+  neo_def_rec d = *neo_def_at(m, l->reader->def);
+  const neo_node *n = neo_expr_node(m, edge);
+  neo_expr row;
+  if (l->reader->owner.i || n->op != NEO_OP_AXIS || n->attr < d.n_out)
+    return false;
+  neo_tensor begin = neo_list_run(m, neo_def_axis(m, &d, n->attr), &row);
+  return begin.i && begin.i == neo_tensor_at(m, made->owner)->offsets.i && is_parent(l, row);
+}
+
+/* A read by an edge, or of one. */
+static void look_at_edge(look *l, const neo_order_member *made, neo_expr at) {
+  neo_tensor child;
+  bool of_parent = made->owner.i && is_of_parent(l, made, at);
+  l->fits = of_parent || levels_edge_fits(l->s, l->loop, l->reader->def, made, at, &child);
+  child = of_parent ? neo_child_of(l->s->m, made->owner) : child;
+  levels_index *x = l->fits ? levels_index_of(l->g, child) : NULL;
+  l->fits = x != NULL;
+  if (!x)
+    return;
+  x->has_values = x->has_parents = true;
+  x->given_owner = neo_owner_by(l->s->m, neo_tensor_at(l->s->m, child)->offsets);
 }
 
 static void look_at(void *ctx, neo_expr e) {
@@ -135,11 +162,15 @@ static void look_at(void *ctx, neo_expr e) {
   if (!made)
     return;
   neo_expr at = neo_list_expr(m, neo_expr_node(m, e)->arg, made->axis);
+  if (l->reader->owner.i || made->owner.i) {
+    look_at_edge(l, made, at);
+    return;
+  }
   neo_def_rec d = *neo_def_at(m, l->reader->def);
   neo_tensor child = levels_child_of(l->s, at, &vertex);
   child = child.i ? child : levels_listed_child_of(l->s, &d, at, &vertex);
   if (child.i)
-    l->fits = vertex.i == own.i && index_of(l->g, child);
+    l->fits = vertex.i == own.i && levels_index_of(l->g, child);
   else
     l->fits = at.i == own.i || is_parent(l, at);
 }

@@ -7,6 +7,7 @@
 #include "ir/comparison.h"
 #include "ir/define.h"
 #include "ir/limits.h"
+#include "ir/lists.h"
 #include "transform/levels_parts.h"
 
 enum { MOST_CONJUNCTS = 8 };
@@ -14,11 +15,12 @@ enum { MOST_CONJUNCTS = 8 };
 typedef struct {
   levels *s;
   neo_def_rec d;
-  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in the order */
-  bool gone[NEO_DEF_AXES];   /* reduction axes that a list replaces */
-  levels_graph *graph;       /* graph of the list; null: none */
-  const levels_index *index; /* the parents' index */
-  uint32_t vertex;           /* axis of the vertex whose parents they are */
+  neo_expr by[NEO_DEF_AXES];               /* axis -> its expression in the order */
+  const levels_index *edges[NEO_DEF_AXES]; /* axis -> its list, in the order; null: of none */
+  bool gone[NEO_DEF_AXES];                 /* reduction axes that a list replaces */
+  levels_graph *graph;                     /* graph of the list; null: none */
+  const levels_index *index;               /* the parents' index */
+  uint32_t vertex;                         /* axis of the vertex whose parents they are */
   /* By axis in the order, if it runs over the list of a vertex: its edges, and that vertex'
    * position. */
   const levels_index *list[NEO_DEF_AXES];
@@ -61,9 +63,20 @@ static const levels_index *edges_at(const writing *w, neo_expr e, uint32_t *at) 
   return x && x->child.i == n->attr ? x : NULL;
 }
 
+/* The position of the end of an edge, in the order of the owners; 0: another expression. */
+static neo_expr row_of_edge(const levels *s, neo_expr e) {
+  neo_expr row = {0};
+  for (size_t k = 0; k < s->graphs.n && !row.i; k++)
+    row = levels_row_of_edge(s, s->graphs.at[k], e);
+  return row;
+}
+
 /* placed[e] as an i64, if the expression is child[e] of an edge; 0: another one. */
 static neo_expr placed_edge(const writing *w, neo_expr e) {
   uint32_t at;
+  neo_expr row = row_of_edge(w->s, e);
+  if (row.i)
+    return row;
   const levels_index *x = edges_at(w, e, &at);
   return x ? element(w->s, x->placed, neo_axis_ref(w->s->m, at), w->d.span) : (neo_expr){0};
 }
@@ -74,7 +87,14 @@ static neo_expr earlier_in_order(const writing *w, const levels_graph *g, neo_ex
   neo_module *m = w->s->m;
   neo_node n = *neo_expr_node(m, e);
   uint32_t at;
-  if (n.op != NEO_OP_LT || !edges_at(w, neo_list_expr(m, n.arg, 0), &at))
+  if (n.op != NEO_OP_LT)
+    return (neo_expr){0};
+  neo_expr end = row_of_edge(w->s, neo_list_expr(m, n.arg, 0));
+  neo_expr other = end.i ? place_of(w->s, g, neo_list_expr(m, n.arg, 1)) : end;
+  other = end.i && !other.i ? row_of_edge(w->s, neo_list_expr(m, n.arg, 1)) : other;
+  if (other.i)
+    return neo_op2(m, NEO_OP_LT, end, other);
+  if (!edges_at(w, neo_list_expr(m, n.arg, 0), &at))
     return (neo_expr){0};
   neo_expr row = place_of(w->s, g, neo_list_expr(m, n.arg, 1));
   return row.i && row.i == w->row[at].i
@@ -119,6 +139,10 @@ static neo_expr read_in_order(const writing *w, neo_expr e) {
   neo_expr at[LEVELS_RANK + 1];
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
+  if (t->edges) {
+    at[t->dim] = levels_position_of(s, t->edges, at[t->dim]);
+    return neo_load(m, t->to, at, rank, n.span);
+  }
   neo_expr vertex = at[t->dim], x = place_of(s, t->graph, vertex);
   if (!x.i)
     x = placed_child(s, t->graph, vertex);
@@ -172,7 +196,9 @@ static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
   const levels *s = w->s;
   const neo_node *n = neo_expr_node(m, e);
   if (neo_node_is_load(n))
-    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(w, e) : e;
+    return n->attr < s->n_tensors && (s->of[n->attr].graph || s->of[n->attr].edges)
+               ? read_in_order(w, e)
+               : e;
   bool compares =
       n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
   for (size_t k = 0; k < s->graphs.n && compares; k++) {
@@ -321,7 +347,37 @@ static void find_list(writing *w, levels_graph *const *vertex) {
 
 /* ---- axes */
 
-static void place_axes(writing *w, levels_graph *const *vertex) {
+/* The list that axis k of a definition runs through, of which values of edges are in the order; null: it runs through none.
+ * Those of a vertex in the order, or all, of a definition that runs by owner. */
+static const levels_index *edges_of(writing *w, levels_graph *const *vertex, neo_def id,
+                                    uint32_t k) {
+  levels *s = w->s;
+  neo_expr row;
+  if (s->edges[id.i] && s->of_edge[id.i] == k)
+    return s->edges[id.i];
+  neo_tensor begin = neo_list_run(s->m, neo_def_axis(s->m, &w->d, k), &row);
+  const neo_node *v = begin.i ? neo_expr_node(s->m, row) : NULL;
+  bool by_vertex = v && vertex && v->op == NEO_OP_AXIS && vertex[v->attr] && !w->gone[v->attr];
+  const levels_graph *g = by_vertex ? vertex[v->attr] : NULL;
+  if (v && !g && s->edges[id.i]) {
+    neo_expr own =
+        neo_list_element(s->m, s->edges[id.i]->given_owner, neo_axis_ref(s->m, s->of_edge[id.i]));
+    bool own_list =
+        row.i == own.i && neo_tensor_at(s->m, s->edges[id.i]->child)->offsets.i == begin.i;
+    return own_list ? s->edges[id.i] : NULL;
+  }
+  for (uint32_t i = 0; g && i < g->n_indices; i++)
+    if (g->index[i].has_values && neo_tensor_at(s->m, g->index[i].child)->offsets.i == begin.i)
+      return &g->index[i];
+  return NULL;
+}
+
+/* The edge at position `at`. */
+static neo_expr edge_at(writing *w, const levels_index *x, neo_expr at) {
+  return element(w->s, x->at, at, w->d.span);
+}
+
+static void place_axes(writing *w, levels_graph *const *vertex, neo_def id) {
   levels *s = w->s;
   neo_module *m = s->m;
   uint32_t to = 0;
@@ -331,7 +387,10 @@ static void place_axes(writing *w, levels_graph *const *vertex) {
     if (w->gone[k])
       continue;
     neo_expr at = neo_axis_ref(m, to++);
-    w->by[k] = vertex && vertex[k] ? element(s, vertex[k]->order, at, w->d.span) : at;
+    w->edges[k] = edges_of(w, vertex, id, k);
+    w->by[k] = w->edges[k]           ? edge_at(w, w->edges[k], at)
+               : vertex && vertex[k] ? element(s, vertex[k]->order, at, w->d.span)
+                                     : at;
   }
 }
 
@@ -375,6 +434,24 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
                         .span = span};
 }
 
+/* begin[order[p]]  ->  begin'[p], of a list in the order of the owners; begin[owner[edge[q]]]  ->  begin'[owner'[q]] */
+static neo_expr written_bound(const writing *w, uint32_t axis, neo_expr e) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  neo_expr old = e, row;
+  const levels_index *x = w->edges[axis];
+  neo_axis_rec a = *neo_def_axis(m, &w->d, axis);
+  e = written(w, e);
+  if (!x || !neo_list_run(m, &a, &row).i)
+    return e;
+  neo_expr v = neo_expr_subst_axes(m, row, w->by, w->d.axes.n), p = {0};
+  for (size_t k = 0; k < s->graphs.n && !p.i; k++)
+    p = place_of(s, s->graphs.at[k], v);
+  p = p.i ? p : row_of_edge(s, v);
+  bool end = old.i == a.hi.i;
+  return element(s, x->begin, end ? neo_op2(m, NEO_OP_ADD, p, levels_int(s, 1)) : p, a.span);
+}
+
 static neo_list written_axes(const writing *w) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -386,8 +463,8 @@ static neo_list written_axes(const writing *w) {
     }
     if (w->gone[k])
       continue;
-    x.lo = written(w, x.lo);
-    x.hi = written(w, x.hi);
+    x.lo = written_bound(w, k, x.lo);
+    x.hi = written_bound(w, k, x.hi);
     id[n++] = neo_axis_add(m, x).i;
   }
   return neo_list_new(m, id, n);
@@ -434,7 +511,8 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
     id[k] = d->out_map.n ? neo_axis_add(m, axis).i : neo_list_at(m, d->axes, k);
     at[k] = neo_axis_ref(m, k);
   }
-  at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
+  at[x->dim] = x->edges ? element(s, x->edges->position, at[x->dim], d->span)
+                        : element(s, x->graph->place, at[x->dim], d->span);
   neo_equation_define(m, origin, (neo_tensor){t}, neo_list_new(m, id, d->n_out),
                       neo_load(m, x->to, at, d->n_out, d->span));
 }
@@ -444,13 +522,17 @@ static bool is_first(const levels *s, neo_def id, neo_tensor t) {
   return neo_tensor_piece(s->m, t, 0).i == id.i;
 }
 
+static bool is_placed(const levels *s, uint32_t t) {
+  return s->of[t].graph || s->of[t].edges;
+}
+
 static void write_def(levels *s, neo_def id) {
   neo_module *m = s->m;
   writing w = {.s = s, .d = *neo_def_at(m, id)};
   neo_def_rec to = w.d;
   uint32_t out[4];
   find_list(&w, s->vertex[id.i]);
-  place_axes(&w, s->vertex[id.i]);
+  place_axes(&w, s->vertex[id.i], id);
   find_own_lists(&w, s->vertex[id.i]);
   to.axes = written_axes(&w);
   to.where = written_where(&w);
@@ -458,13 +540,13 @@ static void write_def(levels *s, neo_def id) {
   to.finish = written_list(&w, w.d.finish);
   for (uint32_t k = 0; k < w.d.out.n; k++) {
     uint32_t t = neo_list_at(m, w.d.out, k);
-    out[k] = s->of[t].graph ? s->of[t].to.i : t;
+    out[k] = is_placed(s, t) ? s->of[t].to.i : t;
   }
   to.out = neo_list_new(m, out, w.d.out.n);
   *neo_def_at(m, id) = to;
   for (uint32_t k = 0; k < w.d.out.n; k++) {
     uint32_t t = neo_list_at(m, w.d.out, k);
-    if (s->of[t].graph && is_first(s, id, s->of[t].to))
+    if (is_placed(s, t) && is_first(s, id, s->of[t].to))
       define_copy(s, &w.d, id, t);
   }
 }
@@ -481,7 +563,7 @@ static void find_counts(levels *s) {
 
 void levels_rewrite(levels *s, const bool *is_init) {
   for (uint32_t t = 1; t < s->n_tensors; t++)
-    if (s->of[t].graph)
+    if (is_placed(s, t))
       add_tensor(s, t);
   find_counts(s);
   for (uint32_t d = 1; d < s->n_defs; d++)

@@ -143,4 +143,7 @@ void levels_define(levels *s, levels_graph *g) {
   for (uint32_t k = 0; k < g->n_indices; k++)
     if (g->index[k].owner.i)
       levels_define_owner(s, g, &g->index[k]);
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    if (g->index[k].has_values)
+      levels_define_edges(s, g, &g->index[k]);
 }

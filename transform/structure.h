@@ -23,6 +23,7 @@ typedef struct {
 /* Compared part: the whole definition, or its reduction without `finish`. */
 typedef enum { NEO_STRUCTURE_WHOLE, NEO_STRUCTURE_REDUCTION } neo_structure_part;
 
+/* The structure of a definition, or of this part of it, in arena `a`. */
 neo_structure neo_structure_of(neo_module *m, neo_arena *a, neo_def d, neo_structure_part part);
 /* Are words and tensors equal? */
 bool neo_structure_matches(const neo_structure *x, const neo_structure *y);

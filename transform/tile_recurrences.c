@@ -295,7 +295,8 @@ static void write(candidate *c, const half *before, neo_expr where, const half *
   p.body = body;
   neo_tensor part = neo_partial_define(m, &p);
   neo_def made = neo_tensor_piece(m, part, 0);
-  NEO_PUSH(c->t->a, &c->t->all, (neo_order_member){made, c->own->axis, c->own->delay});
+  NEO_PUSH(c->t->a, &c->t->all,
+           (neo_order_member){.def = made, .axis = c->own->axis, .delay = c->own->delay});
   neo_expr value = neo_load_own(m, part, d.span);
   neo_expr zero = neo_const_int(m, neo_expr_type(m, body), 0);
   if (needed.i)

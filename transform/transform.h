@@ -1,4 +1,6 @@
-/* Transformations over the whole module. */
+/* Transformations over the whole module.
+ *
+ * Statuses are those of passes (ir/pass.h). */
 #pragma once
 #include "ir/pass.h"
 

@@ -39,6 +39,7 @@ uint32_t neo_winograd_choose(neo_winograd_sum *x, bool always, neo_winograd_dire
  * remaining sum after other directions. False: it has none. */
 bool neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like) NEO_MUST_CHECK;
 
+/* The tensor that a LOAD reads, and the number of its dimensions. */
 neo_tensor neo_winograd_tensor(const neo_winograd_sum *x, neo_expr load);
 uint32_t neo_winograd_rank(const neo_winograd_sum *x, neo_expr load);
 

@@ -1,5 +1,11 @@
 /* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
- * new; kernels, globals and entries; finish; then objects, text or jit. */
+ * new; kernels, globals and entries; finish; then objects, text or jit.
+ *
+ * Constants (neo_lconst) and names are owned by their neo_llvm and live until neo_llvm_free; no
+ * function returns null unless it says so.
+ *
+ * A function that returns a status other than NEO_OK has a text in *why, which lives as long as
+ * the neo_llvm. */
 #pragma once
 #include "codegen/llvm/target.h"
 #include "codegen/loop/loop.h"
@@ -22,6 +28,7 @@ void neo_llvm_fork_end(void);
 /* A module for the target; `name` is the prefix of its shared functions. *why has the reason of a failure. */
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) NEO_MUST_CHECK;
+/* Frees the module with its code and constants; null is allowed. */
 void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
@@ -43,6 +50,7 @@ typedef struct {
       /* a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: another loop */
       end;
   bool down;
+  bool whole; /* loop over blocks of rows: one iteration, with the rows of all of them */
   bool meets; /* there is a grid barrier between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
@@ -52,6 +60,7 @@ void neo_llvm_export(neo_llvm *l, const char *symbol);
 
 /* Constant data and functions for the model record. Constants are built as trees: */
 typedef struct neo_lconst neo_lconst;
+/* An integer of `bits` bits. */
 const neo_lconst *neo_lconst_int(neo_llvm *l, uint32_t bits, int64_t x);
 const neo_lconst *neo_lconst_null(neo_llvm *l); /* a null pointer */
 /* Pointer to a private string. */
@@ -64,6 +73,7 @@ const neo_lconst *neo_lconst_struct(neo_llvm *l, const neo_lconst *const *field,
 const neo_lconst *neo_lconst_array(neo_llvm *l, const neo_lconst *const *elem, size_t n);
 /* Pointer to bytes. */
 const neo_lconst *neo_lconst_bytes(neo_llvm *l, const void *p, size_t n, uint32_t align);
+/* Defines a constant global; without `exported` only the library itself sees it. */
 void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, bool exported);
 
 /* A thin exported entry: `ret symbol(params)` that calls a libneort function.

@@ -5,7 +5,9 @@
  * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the offset or the other
  * value: an expression that is not evaluated accesses no memory. Elementwise operators are the
  * rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose arithmetic must not
- * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says). */
+ * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says).
+ *
+ * Nodes are in the kernel's arena and are never null. */
 #pragma once
 #include "ir/interp.h"
 #include "ir/ir.h"
@@ -38,29 +40,43 @@ struct neo_lx { /* immutable; may be shared */
 };
 
 const neo_lx *neo_lx_int(neo_kernel *k, int64_t x); /* i64 */
+/* A constant of type t; a float is rounded to it, an integer is wrapped to it. */
 const neo_lx *neo_lx_const(neo_kernel *k, neo_type t, neo_value v);
-const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);
-const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size);
+const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);   /* i64: a loop's variable */
+const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size); /* i64: a run-time size, by its number */
+/* The seed, step or call number of the call (which: 0, 1, 2), i64. */
 const neo_lx *neo_lx_key(neo_kernel *k, uint32_t which);
+/* The element of a buffer at `offset`, which is i64 and counts elements. */
 const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset);
+/* The same if `cond` (bool) holds, else the value of `other`; nothing is loaded then. */
 const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond,
                             const neo_lx *other);
+/* An element of a register: n is the register's rank, one index for each dimension. */
 const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index, size_t n);
+/* A random number of type t for an element (i64) of a site of rand(). */
 const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
+/* a*b + c, rounded once; its type is that of a. */
 const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+/* Two numbers as one i32, as dot products of pairs take them. */
 const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *second);
+/* The dot product of two pairs (PAIR), plus c; f32. */
 const neo_lx *neo_lx_dot(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+/* An elementwise operator with n arguments, its arity, and a result of type t. Constants fold. */
 const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
+/* Elementwise operators of one, two and three arguments, whose type follows from these. */
 const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
 const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
 const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
                          const neo_lx *c);
+/* The value of a, converted to type t. */
 const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 /* Is evaluating e sure to load the element? Expressions that are deep are not looked through. */
 bool neo_lx_always_loads(const neo_lx *e, uint32_t buf, const neo_lx *offset);
-bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
+/* Whether e is an integer or bool constant; *x is then its value, and else unchanged. */
+bool neo_lx_is_int(const neo_lx *e, int64_t *x);
+/* Whether a loop's variable occurs in e. */
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
 /* *step: how much e grows when the variable grows by one. False: e is not linear in the variable. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);

@@ -109,18 +109,25 @@ typedef struct {
 
 /* Records a failure; only the first one is reported. */
 void neo_li_fail(interp *p, const char *what, const char *name, int64_t at, int64_t n);
+/* The value of an expression; p->taint gets its flags, such as POISONED. */
 neo_value neo_li_eval(interp *p, const neo_lx *e);
+/* The number of a register's element by its indices; an index outside of its extent fails. */
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
+/* Whether the element is inside of its buffer; false after a failure, which this is as well. `what`
+ * names the access. */
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
+/* Reads an element; one without a value fails. */
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
 /* The value of an index or a bound; poison, or arithmetic that leaves i64, is a failure. */
 int64_t neo_li_index(interp *p, const neo_lx *e);
 /* The value of a condition; poison is a failure. */
 bool neo_li_holds(interp *p, const neo_lx *e);
+/* Fails if the value is poison. */
 void neo_li_refuse_poison(interp *p, uint8_t taint);
 /* Reads an element inside of its buffer; false: it has no value. adds: the read is a part of an atomic addition, which
  * other units may make, too. */
 bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
+/* Writes an element inside of its buffer, and notes the write for the checks of races. */
 void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
 /* Checks, before an access to scratch, that no copy to the element is in flight. */
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);

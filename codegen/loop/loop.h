@@ -96,7 +96,9 @@ struct neo_kernel {
 };
 
 /* ---- building (loop/kernel.c) */
+/* An empty kernel of one unit, in arena `a`, which its parts will be in as well. */
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
+/* Add a buffer or a register; return its number. */
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
 /* A new variable. The printer makes equal names distinct. */
@@ -112,8 +114,10 @@ void neo_kernel_name_sizes(neo_kernel *k, const neo_module *m);
 const neo_ls *neo_kernel_unit_loop(const neo_kernel *k);
 /* Its SPECIALIZE statement; null: it has none. */
 const neo_ls *neo_kernel_specialized(const neo_kernel *k);
+/* Whether the kernel has a statement of that kind, at any depth. */
 bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind);
-bool neo_kernel_has_dots(const neo_kernel *k); /* dot products of pairs */
+/* Whether the kernel has dot products of pairs. */
+bool neo_kernel_has_dots(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
 /* May the work of units depend on data? True if loops or branches in units read elements of buffers. */
@@ -132,12 +136,18 @@ int64_t neo_kernel_block_threads(const neo_kernel *k);
  * in scratch one line after the lines being written would wait at each line. Therefore scratch begins half a
  * page after the first nontemporal buffer. */
 enum { NEO_PAGE_BYTES = 4096 };
+/* Whether calls shift the scratch memory by a part of a page: kernels of CPUs with nontemporal
+ * buffers and scratch. */
 bool neo_kernel_scratch_moves(const neo_kernel *k);
+/* The bytes of scratch memory that one worker needs, including room for the shift. */
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
+/* The offset in bytes of a buffer in the scratch memory. */
 int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 
 /* ---- boxes (loop/box.c) */
+/* The number of elements that a box copies. */
 int64_t neo_box_elements(const neo_box *b);
+/* Whether two boxes have equal ranks, extents, strides and counts. */
 bool neo_box_same(const neo_box *a, const neo_box *b);
 /* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only in the beginnings
  * of their boxes share a map. Returns their number. */
@@ -146,6 +156,8 @@ typedef struct {
   uint32_t buf;
   const neo_box *box;
 } neo_kernel_map;
+/* The tensor maps that the kernel's box copies need; returns their number, at most
+ * NEO_KERNEL_MAPS. */
 uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS]);
 
 /* ---- text, checks, interpretation */
@@ -185,6 +197,7 @@ typedef struct {
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;
+/* The number of units of work, which threads divide among themselves, for these run-time sizes. */
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
 /* The value of an expression over sizes and constants, such as the units of a kernel or the extents of a box. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);

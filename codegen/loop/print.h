@@ -32,7 +32,9 @@ void neo_lo_take(printer *p, const char *word); /* reserves a released word agai
 const char *neo_lo_word_of(neo_arena *a, const char *name);
 /* Prints an expression, in parentheses if it binds less tightly than `prec`. */
 void neo_lo_expr(printer *p, const neo_lx *e, int prec);
+/* Prints expressions separated by commas. */
 void neo_lo_list(printer *p, const neo_lx *const *e, size_t n);
+/* Prints the indentation of a line at this depth. */
 void neo_lo_indent(printer *p, int depth);
 /* Prints the lets that the expressions of a statement need: names of nodes that occur in several places. */
 void neo_lo_lets(printer *p, const neo_lx *const *e, size_t n, int depth);

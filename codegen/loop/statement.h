@@ -284,6 +284,8 @@ uint32_t neo_ls_places(neo_ls *s, const neo_lx **place[NEO_LS_EXPRS]);
 uint32_t neo_ls_exprs(const neo_ls *s, const neo_lx *expr[NEO_LS_EXPRS]);
 /* Visits all statements of a block, each before its inner ones. */
 typedef void neo_ls_visitor(void *ctx, neo_ls *s);
+/* Calls `visit` for each statement of a block and of the blocks in it, outer ones before inner
+ * ones. */
 void neo_block_visit(const neo_block *b, neo_ls_visitor *visit, void *ctx);
 /* The n-th statement of that kind in this order, from 0; null: there are fewer. */
 neo_ls *neo_block_find(const neo_block *b, neo_ls_kind kind, size_t n);
@@ -295,10 +297,13 @@ int64_t neo_ls_trips(const neo_ls *s);
 /* ---- builders (loop/statement.c): each appends a statement to `in`. A builder with inner blocks returns the
  * statement, and the caller fills the blocks. */
 
-/* A UNIT loop sets the kernel's units to hi. */
+/* Appends a loop over [lo, hi). A UNIT loop sets the kernel's units to hi. The statement is in the
+ * kernel's arena; its block is empty. */
 neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t var, const neo_lx *lo,
                    const neo_lx *hi, int64_t step);
+/* Appends a condition whose block is empty. The statement is in the kernel's arena. */
 neo_ls *neo_ls_if(neo_kernel *k, neo_block *in, const neo_lx *cond);
+/* Append statements without blocks; each has the fields of its kind (see above). */
 void neo_ls_reg(neo_kernel *k, neo_block *in, uint32_t reg);
 void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n,
                 const neo_lx *value);
@@ -310,6 +315,7 @@ void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *o
 /* reg: as many tile registers as the row has. buf, offset and pitch count if it reads or writes memory. */
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
+/* Append statements on registers of a warp, with the fields of their kinds (see above). */
 void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
                     int64_t n, int64_t of);
 void neo_ls_vote(neo_kernel *k, neo_block *in, uint32_t any, uint32_t of);
@@ -321,10 +327,12 @@ void neo_ls_ldmatrix(neo_kernel *k, neo_block *in, neo_ldmatrix_op op, uint32_t 
 /* buf, offset, transposed: of the rows and of the columns. */
 void neo_ls_wgmma(neo_kernel *k, neo_block *in, neo_wgmma_op op, uint32_t acc, const uint32_t *buf,
                   const neo_lx *const *offset, const bool *transposed, int64_t across);
+/* Appends a wait for all but the last `pending` products. */
 void neo_ls_wgmma_wait(neo_kernel *k, neo_block *in, uint32_t acc, int64_t pending);
 /* Copies n elements of `from` at `start`, or zeros, to `to` at `offset`. cond: may be null, always. */
 void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,
                  uint32_t from, const neo_lx *start, const neo_lx *cond);
+/* Append other statements of copies and mbarriers, with the fields of their kinds (see above). */
 void neo_ls_copy_commit(neo_kernel *k, neo_block *in);
 void neo_ls_copy_wait(neo_kernel *k, neo_block *in, int64_t pending);
 void neo_ls_tma_copy(neo_kernel *k, neo_block *in, uint32_t to, const neo_lx *offset, uint32_t from,
@@ -334,4 +342,6 @@ void neo_ls_expect_tx(neo_kernel *k, neo_block *in, uint32_t mbarriers, const ne
 void neo_ls_mbarrier_wait(neo_kernel *k, neo_block *in, uint32_t mbarriers, const neo_lx *which,
                           const neo_lx *parity);
 void neo_ls_mbarrier_arrive(neo_kernel *k, neo_block *in, uint32_t mbarriers, const neo_lx *which);
+/* Appends a statement whose two blocks, of producer and consumers, are empty. In the kernel's
+ * arena. */
 neo_ls *neo_ls_specialize(neo_kernel *k, neo_block *in, const uint32_t registers[2]);

@@ -38,4 +38,5 @@ void neo_lv_check_place(verifier *v, uint32_t reg, const neo_lx *const *index, s
 void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what);
 /* Checks index `dim` of a register: after unrolling it is a constant, or a lane in the last dimension. */
 void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
+/* Checks a statement of a kind for GPUs. */
 void neo_lv_check_device(verifier *v, const neo_ls *s);

@@ -65,4 +65,5 @@ void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uin
 /* The source of a shuffle: the thread that thread t reads, in groups of `of` neighbours that begin at a multiple of
  * `of`. DOWN n: thread t + n, or t itself if t + n is outside of the group. FIRST n: thread t % n of the group. */
 typedef enum { NEO_SHUFFLE_DOWN, NEO_SHUFFLE_FIRST } neo_shuffle;
+/* The thread from which thread t takes its value, for distance n in groups of `of` threads. */
 int neo_shuffle_source(neo_shuffle what, int t, int n, int of);

@@ -277,6 +277,7 @@ static neo_grid_part loop_part(const neo_plan *p, const neo_rt_step *s) {
                          .begin = l->begin,
                          .end = l->end,
                          .down = l->down != 0,
+                         .whole = s->flags & NEO_RT_STEP_WHOLE,
                          .lo = &p->programs.at[l->lo],
                          .hi = &p->programs.at[l->hi]};
 }

@@ -88,9 +88,10 @@ static neo_rt_loop band_row(planner *q, const neo_tree_band *b) {
   return row;
 }
 
-static uint8_t flags_of(neo_block_range range) {
+static uint16_t flags_of(neo_block_range range) {
   return range == NEO_BLOCKS_WIDE     ? NEO_RT_STEP_BLOCKS | NEO_RT_STEP_WIDE
          : range == NEO_BLOCKS_SERIAL ? NEO_RT_STEP_BLOCKS | NEO_RT_STEP_SERIAL
+         : range == NEO_BLOCKS_WHOLE  ? NEO_RT_STEP_BLOCKS | NEO_RT_STEP_WHOLE
                                       : NEO_RT_STEP_BLOCKS;
 }
 

@@ -124,16 +124,17 @@ typedef struct {
       frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
 } neo_plan_input;
 
-/* Builds the plan of all entries of m; memory is the arena's. prefix: of the library's functions; source_hash: of the
- * model's text, for the record. */
+/* Builds the plan of all entries of m; memory is the arena's. prefix: of the library's functions;
+ * source_hash: of the model's text, for the record. NEO_INPUT: a diagnostic says what the plan
+ * cannot have. */
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
 
 typedef struct {
   const char *ident, *name; /* in the model's text; for programs */
 } neo_plan_name;
-/* Gives tensors, sizes and entries other names in the record (outside.c); the header's identifiers stay. NEO_ARGUMENT:
- * *why has the fault of the table. */
+/* Gives tensors, sizes and entries other names in the record (outside.c); the header's identifiers
+ * stay. NEO_ARGUMENT: *why has the fault of the table. It is in the plan's arena. */
 neo_status neo_plan_rename(neo_plan *p, const neo_plan_name *name, size_t n,
                            const char **why) NEO_MUST_CHECK;
 

@@ -5,11 +5,17 @@
  *   calls       calls.c                              } call a function, whose body is statements;
  *   expressions exprs.c ranges.c                     } all else is in frontend/sema
  *
- * The functions that they are written with are in frontend/sema/parts.h. */
+ * The functions that they are written with are in frontend/sema/parts.h.
+ *
+ * Memory: frames, results and scopes are in the arena of the compilation. A value that an error
+ * left is poison, which is not reported again.
+ *
+ * A function that returns bool returns false after a report, unless its comment says otherwise. */
 #pragma once
 #include "frontend/sema/parts.h"
 
 /* ---- expressions (exprs.c) */
+/* Checks an expression; its value, or poison after a report. */
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);
 neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
 neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
@@ -58,6 +64,7 @@ bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_e
 void neo_check_declaration(neo_inst *in, const neo_ast_stmt *s);
 
 /* ---- definitions (define.c) */
+/* Checks a definition of one or several names, and binds them. */
 void neo_check_define(neo_inst *in, const neo_ast_stmt *s);
 /* Makes the output axes, and infers every extent of the statement. `given`: known extents
  * (update). */
@@ -112,11 +119,16 @@ bool neo_params_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *ac
                      const neo_val *option, const neo_span *option_span) NEO_MUST_CHECK;
 
 /* ---- statements (statements.c) */
+/* Checks one statement of a file or a block. */
 void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s);
+/* Checks statements in their order, until the compilation's limits are exhausted. */
 void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);
 
 /* ---- files and entries (modules.c, outputs.c, train.c) */
+/* Parses the text of a file (n bytes) and checks its statements; errors are reported. Returns its
+ * scope. */
 neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n,
                            const neo_module_source *source, bool is_main);
+/* Make the entries of the outputs and of the training statements of the main file. */
 void neo_check_outputs(neo_fe *fe, neo_inst *in);
 void neo_check_trains(neo_fe *fe, neo_inst *in);

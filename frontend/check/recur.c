@@ -179,7 +179,7 @@ static bool has_order(neo_inst *in, const uint32_t *numbers, uint32_t number) {
   neo_order_failure why;
   size_t n;
   const neo_def *own = neo_recurrence_members(numbers, (uint32_t)in->fe->m->defs.n, number, a, &n);
-  if (neo_order_find(in->fe->prover, own, n, a, &loop, &why))
+  if (neo_list_order_find(in->fe->prover, own, n, a, &loop, &why))
     return true;
   report(in, &why);
   return false;

@@ -5,23 +5,35 @@
  *     m[e, j] = sum[l] h.scattered[child[e], l]*W[l, j]   depends on the child alone: becomes a
  *                                                         value of vertices, read at child[e]
  *     f[v, e, j] = tanh(m[e, j] + q[v])*w[e]              no reduction: substituted into readers
+ *     s[v, e] = sum[j] f[v, e, j]*q[v, j]                 any other: the edge tells the vertex
  *     ->
  *     m[v, j] = sum[l] h.scattered[v, l]*W[l, j],   f[v, e, j] -> tanh(m[child[e], j] + q[v])*w[e]
+ *     s[e] = sum[j] f[owner[e], e, j]*q[owner[e], j]
+ *
+ * The last is a value of edges in the recurrence, which runs by owner (ir/order.h). It is read for
+ * edges of the vertex alone.
  *
  * Towards the children, the edges are those that lead to the vertex, and values are read of their
  * owners, the vertices in whose lists they are. A reduction runs over both, so that owner[e] is the
  * index of the owner. */
 #include "frontend/sema/vertices.h"
+#include "ir/comparison.h"
+#include "ir/lists.h"
 
-typedef enum { OF_NO_EDGE, OF_VERTEX, IN_PLACE } edge_value;
+typedef enum { OF_NO_EDGE, OF_VERTEX, IN_PLACE, OF_EDGE } edge_value;
+enum { NO_DIM = UINT32_MAX, MOST_CONJUNCTS = 16 };
 
 typedef struct {
   neo_inst *in;
   neo_module *m;
   edge_value *value;  /* by tensor */
   uint32_t *dim;      /* by tensor: its dimension of edges */
+  uint32_t *vertex;   /* by tensor OF_EDGE: its dimension of vertices, which is dropped; NO_DIM */
   neo_tensor *end;    /* by tensor: for each edge, the vertex that is read */
+  neo_def reader;     /* at hand */
   uint32_t n_tensors; /* length of these arrays */
+  bool *paired;       /* by tensor: its elements are of the vertex that has the edge */
+  bool *recurs;       /* by tensor: it depends on what vertices scatter */
   bool ok;
 } edge_values;
 
@@ -37,8 +49,9 @@ static void report(edge_values *x, neo_tensor t) {
     return;
   int h = NEO_ERR(x->in, r->span, EDGE_VALUES, neo_name_text(m->names, r->name));
   neo_diag_help(x->in->fe->diags, h,
-                "a reduction for each edge is of its child alone; what is of the edge or of the "
-                "vertex, too, stands within the reduction over edges");
+                "values of edges are read for the edges of the vertex, in a reduction over them; "
+                "towards the children a reduction for each edge takes nothing that the vertex "
+                "makes of others");
   x->ok = false;
 }
 
@@ -46,6 +59,58 @@ static void report(edge_values *x, neo_tensor t) {
 
 static bool is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+
+/* Whether a condition of the reduction is that the edge's child is the vertex. */
+static bool leads_to(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_tensor child,
+                     neo_expr vertex) {
+  neo_expr part[MOST_CONJUNCTS];
+  uint32_t n = 0;
+  bool is = false;
+  if (!d->where.i || !neo_conjuncts_of(x->m, d->where, part, &n, MOST_CONJUNCTS))
+    return false;
+  neo_expr same = neo_op2(x->m, NEO_OP_EQ, at_end(x->m, child, edge), vertex);
+  for (uint32_t k = 0; k < n; k++)
+    is = is || part[k].i == same.i;
+  return is;
+}
+
+/* Whether so many positions are all edges of a list. */
+static bool runs_all(edge_values *x, neo_expr n) {
+  const neo_graph *g = x->in->vertex->graph;
+  bool all = false;
+  for (uint32_t k = 0; k < g->n_lists; k++)
+    all = all || neo_size_equal(x->in->fe, n, g->list[k].edges);
+  return all;
+}
+
+/* Whether the edge is one of the vertex: those that a reduction at hand runs through, or the
+ * definition's own. */
+static bool is_of_vertex(edge_values *x, neo_expr edge, neo_expr vertex) {
+  neo_def_rec d = *neo_def_at(x->m, x->reader);
+  const neo_node *n = neo_expr_node(x->m, edge), *v = neo_expr_node(x->m, vertex);
+  const neo_graph *g = x->in->vertex->graph;
+  neo_expr row;
+  if (n->op != NEO_OP_AXIS || v->op != NEO_OP_AXIS || v->attr >= d.n_out)
+    return false;
+  if (n->attr < d.n_out) /* the definition is a value of edges itself */
+    return runs_all(x, neo_def_axis(x->m, &d, n->attr)->hi);
+  neo_tensor begin = neo_list_run(x->m, neo_def_axis(x->m, &d, n->attr), &row);
+  for (uint32_t k = 0; k < g->n_lists && x->in->vertex->down; k++)
+    if (g->list[k].begin.i == begin.i)
+      return leads_to(x, &d, edge, g->list[k].child, vertex);
+  return begin.i && row.i == vertex.i;
+}
+
+/* The element of a value of edges, without the dimension of vertices. */
+static neo_expr element_of_edge(edge_values *x, neo_tensor t, const neo_expr *at, uint32_t n,
+                                neo_span span) {
+  neo_expr rest[NEO_MAX_RANK + 1];
+  uint32_t to = 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (k != x->vertex[t.i])
+      rest[to++] = at[k];
+  return neo_load(x->m, t, rest, to, span);
 }
 
 static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
@@ -57,10 +122,13 @@ static neo_expr resolved(void *ctx, neo_module *m, neo_expr e) {
     return e;
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
-  if (n.op == NEO_OP_LOAD_ELSE) { /* outside of the tensor no edge has an end */
+  bool of_vertex = !x->paired[t.i] || is_of_vertex(x, at[x->dim[t.i]], at[x->vertex[t.i]]);
+  if (n.op == NEO_OP_LOAD_ELSE || !of_vertex) { /* outside of the tensor no edge has an end */
     report(x, t);
     return e;
   }
+  if (x->value[t.i] == OF_EDGE)
+    return element_of_edge(x, t, at, n.arg.n, n.span);
   if (x->value[t.i] == IN_PLACE) {
     neo_def_rec d = *neo_def_at(m, (neo_def){neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)});
     return neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), at, n.arg.n);
@@ -75,6 +143,7 @@ typedef struct {
   edge_values *x;
   neo_tensor own;
   bool recurrent, self; /* reads scattered values; reads itself */
+  bool paired;          /* reads values of edges that are of the vertex */
 } read_look;
 
 static void look_at_read(void *ctx, neo_expr e) {
@@ -84,7 +153,11 @@ static void look_at_read(void *ctx, neo_expr e) {
   if (!is_read(n))
     return;
   l->self = l->self || n->attr == l->own.i;
-  l->recurrent = l->recurrent || (n->attr < l->x->n_tensors && l->x->value[n->attr] == OF_VERTEX);
+  bool known = n->attr < l->x->n_tensors;
+  edge_value value = known ? l->x->value[n->attr] : OF_NO_EDGE;
+  l->recurrent = l->recurrent || value == OF_VERTEX || value == OF_EDGE;
+  l->paired = l->paired || (value == OF_EDGE && l->x->paired[n->attr]);
+  l->x->recurs[l->own.i] |= l->recurrent || (known && l->x->recurs[n->attr]);
   for (size_t k = 0; k < v->gathered.n; k++)
     l->recurrent = l->recurrent || n->attr == v->gathered.at[k].stack.i;
 }
@@ -138,11 +211,33 @@ static void make_of_vertex(edge_values *x, neo_tensor t, neo_def id) {
   x->value[t.i] = OF_VERTEX;
 }
 
+typedef struct {
+  edge_values *x;
+  neo_expr vertex;
+  bool is;
+} own_look;
+
+static void look_at_own(void *ctx, neo_expr e) {
+  own_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->x->m, e);
+  if (!is_read(n) || n->attr >= l->x->n_tensors || !l->x->recurs[n->attr])
+    return;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    l->is = l->is || neo_list_at(l->x->m, n->arg, k) == l->vertex.i;
+}
+
+/* Whether the definition reads what its vertex, on axis v, makes of what it gathers. */
+static bool reads_own(edge_values *x, neo_def id, uint32_t v) {
+  own_look l = {x, neo_axis_ref(x->m, v), false};
+  neo_def_visit(x->m, id, look_at_own, &l);
+  return l.is;
+}
+
 /* The list whose edges are a dimension of the tensor; null: none. *dim: the dimension; *n: the
  * number of such dimensions. */
-static const neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim, uint32_t *n) {
+static neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim, uint32_t *n) {
   const neo_graph *g = x->in->vertex->graph;
-  const neo_edge_list *found = NULL;
+  neo_edge_list *found = NULL;
   *n = 0;
   for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
     for (uint32_t i = 0; i < g->n_lists; i++)
@@ -154,11 +249,72 @@ static const neo_edge_list *list_of(edge_values *x, neo_tensor t, uint32_t *dim,
   return found;
 }
 
-static bool has_vertices(const edge_values *x, neo_tensor t) {
-  bool has = false;
+/* The tensor's dimension of vertices, which is that of the vertex at hand; NO_DIM: it has none. */
+static uint32_t vertices_of(const edge_values *x, neo_tensor t) {
   for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++)
-    has = has || neo_tensor_extent(x->m, t, k).i == x->in->vertex->graph->vertices.i;
-  return has;
+    if (neo_tensor_extent(x->m, t, k).i == x->in->vertex->graph->vertices.i)
+      return k;
+  return NO_DIM;
+}
+
+/* ---- values of edges */
+
+/* Writes the definition without its axis `gone`, which is `value` over the axes that are left. */
+static void drop_axis(neo_module *m, neo_def id, uint32_t gone, neo_expr value) {
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_expr by[NEO_MAX_AXES + NEO_MAX_RANK];
+  uint32_t axes[NEO_MAX_AXES + NEO_MAX_RANK], n = 0;
+  for (uint32_t k = 0; k < d.axes.n; k++)
+    by[k] = k == gone ? value : neo_axis_ref(m, k - (k > gone));
+  for (uint32_t k = 0; k < d.axes.n; k++) {
+    neo_axis_rec a = *neo_def_axis(m, &d, k);
+    a.lo = neo_expr_subst_axes(m, a.lo, by, d.axes.n);
+    a.hi = neo_expr_subst_axes(m, a.hi, by, d.axes.n);
+    if (k != gone)
+      axes[n++] = neo_axis_add(m, a).i;
+  }
+  uint32_t n_axes = d.axes.n;
+  d.axes = neo_list_new(m, axes, n);
+  d.n_out--;
+  d.where = d.where.i ? neo_expr_subst_axes(m, d.where, by, n_axes) : d.where;
+  d.body = neo_list_subst_axes(m, d.body, by, n_axes);
+  d.finish = neo_list_subst_axes(m, d.finish, by, n_axes);
+  *neo_def_at(m, id) = d;
+}
+
+static void drop_dim(neo_module *m, neo_tensor t, uint32_t gone) {
+  uint32_t extent[NEO_MAX_RANK], n = 0;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    if (k != gone)
+      extent[n++] = neo_tensor_extent(m, t, k).i;
+  neo_tensor_at(m, t)->extent = neo_list_new(m, extent, n);
+}
+
+/* Whether the definition is of edges alone once the edge tells the vertex. Towards the children a
+ * value is made when its owner is, before those that the edge leads to: nothing that these make of
+ * other edges is there. */
+static bool can_be_of_edge(edge_values *x, neo_tensor t, neo_def id) {
+  uint32_t v = vertices_of(x, t);
+  return v == NO_DIM || !x->in->vertex->down || !reads_own(x, id, v);
+}
+
+/* Makes a value of edges one of the recurrence. */
+static void make_of_edge(edge_values *x, neo_tensor t, neo_def id, neo_edge_list *list) {
+  neo_module *m = x->m;
+  neo_tensor owner = neo_edges_owner(x->in, list), of = x->in->vertex->down ? list->child : owner;
+  uint32_t v = vertices_of(x, t), edge = x->dim[t.i];
+  x->ok = x->ok && owner.i;
+  if (!owner.i)
+    return;
+  neo_tensor_at(m, owner)->offsets = list->begin;
+  set_extent(x, t, id, list->edges);
+  x->vertex[t.i] = v;
+  x->value[t.i] = OF_EDGE;
+  x->paired[t.i] = v != NO_DIM;
+  if (v == NO_DIM)
+    return;
+  drop_axis(m, id, v, at_end(m, of, neo_axis_ref(m, edge - (edge > v))));
+  drop_dim(m, t, v);
 }
 
 static bool is_stack(const edge_values *x, neo_tensor t) {
@@ -169,16 +325,23 @@ static bool is_stack(const edge_values *x, neo_tensor t) {
   return is;
 }
 
+static void make_in_place(edge_values *x, neo_tensor t, bool paired) {
+  x->value[t.i] = IN_PLACE;
+  x->vertex[t.i] = vertices_of(x, t);
+  x->paired[t.i] = paired && x->vertex[t.i] != NO_DIM;
+}
+
 static void resolve_def(edge_values *x, neo_def id) {
   neo_module *m = x->m;
+  x->reader = id;
   neo_def_rewrite(m, id, resolved, x);
   neo_def_rec d = *neo_def_at(m, id);
   neo_tensor t = {neo_list_at(m, d.out, 0)};
   uint32_t n;
-  const neo_edge_list *list = list_of(x, t, &x->dim[t.i], &n);
+  neo_edge_list *list = list_of(x, t, &x->dim[t.i], &n);
   read_look l = {.x = x, .own = t};
   neo_def_visit(m, id, look_at_read, &l);
-  bool pairs = list && has_vertices(x, t);
+  bool pairs = list && vertices_of(x, t) != NO_DIM;
   if (!list || (!l.recurrent && !pairs))
     return;
   x->end[t.i] = x->in->vertex->down ? list->owner : list->child;
@@ -188,7 +351,9 @@ static void resolve_def(edge_values *x, neo_def id) {
   else if (!pairs && is_of_end(x, id, x->dim[t.i], x->end[t.i]))
     make_of_vertex(x, t, id);
   else if (d.reducer == NEO_RED_NONE)
-    x->value[t.i] = IN_PLACE;
+    make_in_place(x, t, l.paired);
+  else if (can_be_of_edge(x, t, id))
+    make_of_edge(x, t, id, list);
   else
     report(x, t);
 }
@@ -263,6 +428,11 @@ bool neo_edge_values_resolve(neo_inst *body) {
   x.value = NEO_NEW_ARRAY(body->fe->arena, edge_value, x.n_tensors);
   x.dim = NEO_NEW_ARRAY(body->fe->arena, uint32_t, x.n_tensors);
   x.end = NEO_NEW_ARRAY(body->fe->arena, neo_tensor, x.n_tensors);
+  x.vertex = NEO_NEW_ARRAY(body->fe->arena, uint32_t, x.n_tensors);
+  x.paired = NEO_NEW_ARRAY(body->fe->arena, bool, x.n_tensors);
+  x.recurs = NEO_NEW_ARRAY(body->fe->arena, bool, x.n_tensors);
+  for (size_t k = 0; k < v->gathered.n; k++)
+    x.recurs[v->gathered.at[k].stack.i] = true;
   for (size_t k = v->first_def; k < n_defs && x.ok; k++)
     resolve_def(&x, (neo_def){(uint32_t)k});
   for (size_t k = v->first_def; k < n_defs && x.ok && v->down; k++)
@@ -270,4 +440,35 @@ bool neo_edge_values_resolve(neo_inst *body) {
   clear(&x, v->first_def, n_defs);
   check_others(&x);
   return x.ok;
+}
+
+/* ---- owners of edges */
+
+neo_tensor neo_edges_owner(neo_inst *in, neo_edge_list *x) {
+  neo_module *m = in->fe->m;
+  neo_span at = neo_tensor_at(m, x->begin)->span;
+  neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_i64(m, 0);
+  if (x->owner.i)
+    return x->owner;
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
+  const char *full = neo_fe_unique(in->fe, neo_fe_join(in->fe, in->vertex->graph->name, "owner"));
+  x->owner = neo_tensor_make(in, rec, &x->edges, 1, full);
+  neo_axis_rec edge = {neo_name_of(in->fe->names, "e"), zero, x->edges, at},
+               vertex = {neo_name_of(in->fe->names, "v"), zero, vertices, at};
+  uint32_t axes[] = {neo_axis_add(m, edge).i, neo_axis_add(m, vertex).i};
+  neo_expr e = neo_axis_ref(m, 0), v = neo_axis_ref(m, 1);
+  neo_expr sum = neo_cast(m, NEO_I32_T, neo_acc_ref(m, NEO_I64_T, 0));
+  neo_expr first = neo_edges_begin(m, x, 1, 0);
+  neo_expr has = neo_between(m, first, e, neo_edges_begin(m, x, 1, 1));
+  neo_def_add(m,
+              (neo_def_rec){.axes = neo_list_new(m, axes, 2),
+                            .n_out = 1,
+                            .where = has,
+                            .reducer = NEO_RED_SUM,
+                            .body = neo_list_one(m, v.i),
+                            .finish = neo_list_one(m, sum.i),
+                            .out = neo_list_one(m, x->owner.i),
+                            .span = at},
+              true);
+  return x->owner;
 }

@@ -1,4 +1,6 @@
-/* A region with iterations during checking; frontend/check checks its statements. */
+/* A region with iterations during checking; frontend/check checks its statements.
+ *
+ * Names and instances are in the arena of the compilation. */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -52,12 +54,14 @@ neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char
                               uint32_t region, int64_t at, int64_t count);
 /* Gives the carries their next values; `rounds` iterations have run. */
 void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t rounds);
+/* Binds the results, carries and then what is collected, after `count` iterations. */
 void neo_iterations_bind(neo_inst *in, struct neo_iterations *r, int64_t count);
 /* Whether there is a name for each carry and each collected tensor; if not, reports it and poisons
  * the names. */
 bool neo_iterations_counted(neo_inst *in, const struct neo_iterations *r,
                             const char *word) NEO_MUST_CHECK;
 
+/* Whether an arm of a `case` is the one for the value x; an `else` matches all. */
 bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
 /* Binds the results of a `case` to the symbols of these names in the scope of its arm. */
 void neo_arm_bind(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a, const neo_scope *own);

@@ -1,4 +1,6 @@
-/* A `scan` or a `while`, during checking; frontend/check checks its statements. */
+/* A `scan` or a `while`, during checking; frontend/check checks its statements.
+ *
+ * Loops and names are in the arena of the compilation; nodes of the tree are the tree's. */
 #pragma once
 #include "frontend/sema/iterations.h"
 
@@ -24,16 +26,19 @@ bool neo_loop_test(neo_loop *l, neo_frame *f, neo_expr condition) NEO_MUST_CHECK
 bool neo_loop_test_is_early(neo_loop *l) NEO_MUST_CHECK;
 /* Defines the stacks of the carries from the body's values; false after a report. */
 bool neo_loop_leave(neo_loop *l) NEO_MUST_CHECK;
+/* Binds the results of the loop, carries and then what is collected, to the statement's names. */
 void neo_loop_bind(neo_loop *l);
 
 /* ---- accessors (loops.c) */
+/* The block of the loop, with its kind and its carries. */
 const neo_ast_region *neo_loop_region(const neo_loop *l);
+/* The k-th carry as it is written. */
 const neo_ast_bind *neo_loop_carry(const neo_loop *l, uint32_t k);
 const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what); /* "x.h.what" */
 /* The declared bound of a carry; 0: none. */
 neo_expr neo_loop_bound(const neo_loop *l, uint32_t k);
-neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);          /* bounds of the elements of its
-                                                                   stack */
+/* The bounds of the elements of a carry's stack. */
+neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);
 neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack); /* as the body sees it */
 
 /* ---- a while (alive.c) */

@@ -10,7 +10,10 @@
  *                 declare.c dims.c consts.c updates.c iterations.c rolled.c loops.c alive.c
  *                 branches.c vertices.c edge_values.c (statements)
  *
- * A function that returns bool returns false after a report. */
+ * A function that returns bool returns false after a report, unless its comment says otherwise.
+ *
+ * Memory: what is returned by pointer is in the arena of the compilation, and is null only where
+ * its comment says so. */
 #pragma once
 #include "frontend/sema/state.h"
 
@@ -31,10 +34,13 @@ static inline bool neo_builtin_is_wide(const neo_builtin *row) { /* the function
 static inline bool neo_builtin_is_cast(const neo_builtin *row) { /* f32(x), … */
   return row->op == NEO_OP_CAST && row->to != NEO_BOOL_T;
 }
-bool neo_builtin_is(const char *name);    /* built-in name, also grad */
+/* Whether the name is built in; grad is, too. */
+bool neo_builtin_is(const char *name);
 const char *neo_builtin_name(uint32_t k); /* with training, step; NULL after the last */
 
 /* ---- errors (scope.c). A message inside a call gets notes that say which call. */
+/* Adds to a diagnostic (its handle) a note for each of the innermost four calls around it; returns
+ * the handle. */
 int neo_fe_note_calls(const neo_inst *in, int handle);
 #define NEO_ERR(in_, at_, id_, ...) \
   neo_fe_note_calls((in_), neo_diag((in_)->fe->diags, (at_), NEO_D_##id_, __VA_ARGS__))
@@ -42,13 +48,20 @@ int neo_fe_note_calls(const neo_inst *in, int handle);
 void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at);
 
 /* ---- names (scope.c) */
+/* An instance of a function or module, without symbols of its own; prefix: of its tensors'
+ * names. */
 neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix);
+/* An empty scope inside of `parent` (null: none). */
 neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent);
 neo_sym *neo_scope_find(const neo_scope *s, const char *name); /* here or in a parent; NULL */
+/* The symbol of a name in this scope itself; null: it has none, whatever outer scopes have. */
 neo_sym *neo_scope_own(const neo_scope *s, const char *name);
-/* Adds a symbol. A second definition of a name is reported, and the first one stays valid. */
+/* Adds a symbol. A second definition of a name is reported, and the first one stays valid. Returns
+ * the valid symbol. */
 neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
+/* Makes a name that is not defined yet poison, so that its uses are not reported. */
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
+/* The one copy of a text, so that equal texts have equal addresses. */
 const char *neo_fe_intern(neo_fe *fe, const char *text);
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h.W"; "W" if "" */
 /* Notes the names that the statements use: in a module only functions and options, in the model's
@@ -64,10 +77,14 @@ const char *neo_inst_full(const neo_inst *in, const char *name); /* the full nam
 /* The symbol of a path; NULL if there is none (reported unless `quiet`). Makes the symbol of a path
  * such as `h.W`. */
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet);
+/* The path as it is written: "nn.linear". */
 const char *neo_path_text(neo_fe *fe, const neo_ast_path *path);
+/* Reports an unknown name, with the nearest known one; returns the diagnostic's handle. f may be
+ * null. */
 int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f);
 /* Enters an expression (cost 1), call or region (32); false, after a report, when too deep. */
 bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) NEO_MUST_CHECK;
+/* Leaves what neo_fe_enter entered, at the same cost. */
 void neo_fe_leave(neo_fe *fe, uint32_t cost);
 /* Counts one definition, call or iteration. False: the limit is reached. */
 bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) NEO_MUST_CHECK;
@@ -76,6 +93,8 @@ bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) NEO_MUST_CHECK;
 static inline neo_val neo_val_poison(void) {
   return (neo_val){.kind = NEO_VAL_POISON};
 }
+/* Values: literals, expressions, indices, and views of tensors. An expression 0, which an error
+ * left, gives the poison value, which is not reported again. */
 neo_val neo_val_int(int64_t i);
 neo_val neo_val_float(double x);
 neo_val neo_val_bool(bool b);
@@ -86,15 +105,20 @@ const char *neo_val_text(neo_fe *fe, const neo_val *v);       /* "f32", "a liter
 const char *neo_val_shape_text(neo_fe *fe, const neo_val *v); /* "[B, 4]", "a scalar" */
 /* A constant i64 or bool expression as a literal, else v itself. */
 neo_val neo_val_known(const neo_frame *f, neo_val v);
+/* The view of all dimensions of a tensor. */
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
 /* A view of a tensor that `in` defines. */
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank);
+/* The extent of a free dimension of a view. */
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
+/* The view whose indices have by[k] for AXIS k, for k < n. */
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
+/* Whether all dimensions of the view are free: it stands for its tensor. */
 bool neo_view_is_whole(const neo_view *v);
 /* Whether v is a tensor as `in` defines it: a dimension for each ambient axis, then the free
  * ones. */
 bool neo_view_is_own(const neo_inst *in, const neo_view *v);
+/* Whether both have the same rank and equal extents (neo_size_equal). */
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* The index of the k-th iteration that the instance is in. */
@@ -105,13 +129,18 @@ static inline neo_expr neo_iteration_index(const neo_inst *in, uint32_t k) {
 
 /* ---- sizes (sizes.c) */
 neo_facts neo_size_facts(neo_fe *fe); /* the assertions */
+/* Whether two sizes are equal for all values of the run-time sizes; false: they differ, or it is
+ * not proved. */
 bool neo_size_equal(neo_fe *fe, neo_expr a, neo_expr b);
 neo_expr neo_size_add1(neo_fe *fe, neo_expr e, int64_t k); /* e + k */
 /* x / a, divided term by term if a divides every coefficient. */
 neo_expr neo_size_quotient(neo_fe *fe, neo_expr x, neo_expr a);
+/* The size as users would write it: "2*N + 1". */
 const char *neo_size_text(neo_fe *fe, neo_expr e);
-bool neo_size_is_pure(const neo_module *m, neo_expr e);               /* constants and sizes only */
+/* Whether e has constants and sizes only. */
+bool neo_size_is_pure(const neo_module *m, neo_expr e);
 bool neo_size_max(neo_fe *fe, neo_expr e, int64_t *x) NEO_MUST_CHECK; /* false: not known */
+/* Reports each size that is no dimension of an input: no array could tell it at run time. */
 void neo_check_sizes_used(neo_fe *fe);
 
 /* ---- types (types.c) */
@@ -131,11 +160,15 @@ neo_expr neo_expr_widen(neo_frame *f, neo_expr e);
 /* Whether an expression consists of literals alone (literals.c), and whether of integers alone.
  * Such an expression takes its type from the other operand. */
 typedef enum { NEO_LITERALS_NONE, NEO_LITERALS_INTS, NEO_LITERALS_NUMBERS } neo_literals;
+/* The literals that an expression consists of; NONE: it has other operands as well. */
 neo_literals neo_literals_of(neo_frame *f, const neo_ast_expr *e);
 static inline bool neo_is_untyped(neo_frame *f, const neo_ast_expr *e) {
   return neo_literals_of(f, e) != NEO_LITERALS_NONE;
 }
+/* The value of an operator on a literal; poison, after a report, where types do not fit. */
 neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
+/* The value of an operator on two literals; poison, after a report, where types do not fit or the
+ * result is undefined. */
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
 
 /* ---- type variables (type_variables.c) */
@@ -146,20 +179,27 @@ void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *act
 /* The type as written; a variable has the type that it has in this call. */
 neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
 neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 if none is written */
+/* The parameter that gave a type variable its type in this call; null: the type is no such
+ * variable. */
 const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t);
 
 /* ---- arithmetic (arith.c) */
+/* The value of an operator on two values; poison, after a report, where types or shapes do not
+ * fit. */
 neo_val neo_val_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
 /* The value as a condition; `who` requires it, for messages. */
 bool neo_val_condition(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *who,
                        neo_expr *c) NEO_MUST_CHECK;
 
 /* ---- frames (frames.c) */
+/* A frame without axes but the ambient ones, for a definition whose tensor is `target`. */
 void neo_frame_init(neo_frame *f, neo_inst *in, const char *target);
 /* Pushes an axis. Returns its position, or -1, after a report, if there are too many. */
 int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec);
 int neo_frame_axis(const neo_frame *f, const char *name); /* position, -1 */
+/* Adds a condition that holds at all points of the frame. */
 void neo_frame_assume(neo_frame *f, neo_expr condition);
+/* The ranges of the frame's axes and its assumptions, for proofs; valid until the frame changes. */
 neo_facts neo_frame_facts(const neo_frame *f);
 /* Notes whether the extent of an axis, which may reuse a position, comes from a guarded read. */
 static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guarded) {
@@ -176,19 +216,24 @@ typedef struct { /* a range over sizes alone that contains an axis: [low, low + 
 /* A lower bound of a position, over sizes alone and at most 0, under the first n_axes axes and
  * n_assume conditions of the frame. No expression: nothing bounds it. */
 neo_expr neo_frame_low(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume);
+/* The box of a position over sizes alone, under the first n_axes axes and n_assume conditions of
+ * the frame. False, after a report: nothing bounds it. */
 bool neo_frame_box(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume,
                    neo_box *box) NEO_MUST_CHECK;
-/* The box that follows from the range alone, whatever the conditions are. */
+/* The box that follows from the range alone, whatever the conditions are. False, after a report:
+ * nothing bounds the position. */
 bool neo_frame_range(neo_frame *f, uint32_t position, neo_box *box) NEO_MUST_CHECK;
 neo_expr neo_box_from_low(neo_frame *f, const neo_box *box, neo_expr index);    /* index - low */
 neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); /* + low */
 /* The frame's axes; the first n_axes get the range of their box. */
 void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_rec *axis);
-bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */
+/* Whether the axis has a range from 0 to an end over sizes alone. */
+bool neo_frame_is_rect(const neo_frame *f, uint32_t position);
 neo_expr neo_rand_make(neo_frame *f); /* with a new site; 0 after a report */
+/* The name of the k-th axis of a pack `..`, which programs cannot write. */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
-const char *
-neo_owners_name(neo_fe *fe); /* name of the index over owners of edges, which programs cannot use */
+/* The name of the index over owners of edges, which programs cannot use. */
+const char *neo_owners_name(neo_fe *fe);
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* an upper bound of e, over sizes alone; 0:
                                                       none */
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements are in [0, this); 0: not known */
@@ -206,9 +251,11 @@ void neo_bounds_remember(neo_frame *f, neo_expr index, neo_expr extent);
  * subscript. */
 bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,
                       uint32_t dim) NEO_MUST_CHECK;
+/* Whether a condition is proved for all points of the frame; false: it may not hold. */
 bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 
 /* ---- bounds of elements (ends.c) */
+/* Sets and gets the bounds of a tensor's elements (neo_tensor_rec). */
 void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends);
 neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t);
 /* The ends that the text declares for a value that begins with `first`. Ends that follow from the
@@ -234,13 +281,18 @@ bool neo_builtin_count(neo_frame *f, const neo_ast_expr *e, const neo_builtin *r
 neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row,
                           const neo_val *x);
 neo_val neo_builtin_widen(neo_frame *f, const neo_ast_expr *e, neo_val v); /* wide(v) */
+/* The value converted to type t, with a warning for a quotient of sizes that may have a
+ * remainder. */
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v);
+/* select(c, a, b); poison, after a report, if the types differ. */
 neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val a, neo_val b);
 /* Warns if the condition is always true, because a guarded read gave the index its extent. */
 void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond);
 bool neo_init_is(const char *name); /* uniform, normal, … */
 bool neo_init_count(neo_frame *f, const neo_ast_expr *e, const char *name) NEO_MUST_CHECK;
 neo_expr neo_init_argument(neo_frame *f, neo_span at, neo_val v); /* as f32; 0 after a report */
+/* The value of an initial distribution by its name, with its arguments; takes the type of the
+ * tensor. */
 neo_val neo_init_apply(neo_frame *f, const char *name, const neo_expr *a);
 
 /* ---- the module (tensors.c) */
@@ -253,6 +305,7 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
  * constant indices of the first n_lead dimensions of `out`, which have no axes in the frame. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
                          const int64_t *lead, uint32_t n_lead);
+/* Adds a temporary tensor with the extents of the frame's output axes. */
 neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
                            neo_span span);
 /* A frame whose output axes are the free dimensions of the value; *e is the value's element there,
@@ -271,8 +324,12 @@ bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_
 /* The value as an element of its target. *ends are the declared ends, then those that hold. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
                       neo_ends *ends) NEO_MUST_CHECK;
+/* Binds a name to a value in the instance; a poison value makes the name poison, so that its uses
+ * are not reported. */
 void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);
+/* Binds a name to a view of a tensor. */
 void neo_define_view(neo_inst *in, const neo_ast_name *name, neo_view v);
+/* The k-th name on the left of a definition; owned by the tree. */
 const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
 
 /* ---- gradients (gradients.c) */
@@ -318,11 +375,17 @@ neo_val neo_train_norm(neo_frame *f); /* global_norm */
 neo_val neo_train_step(neo_inst *in);
 
 /* ---- references (lookup.c) */
-bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn); /* a call that gives tensors */
+/* Whether the expression is a call that gives tensors; *fn is the function, or null for grad(…) and
+ * if the result is false. */
+bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn);
+/* The value of a path, without its subscripts; poison, after a report unless `quiet`, if it has
+ * none. */
 neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);
-const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e); /* for a call without a name */
+/* The prefix for the tensors of a call without a name. */
+const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e);
 /* Reports a wrong number of subscripts (neo_check_count), or a tensor without subscripts. */
 void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
+/* Reports a tensor without subscripts; returns poison. */
 neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
 /* The n axes of `..`, as subscripts. */
 bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t n,
@@ -332,7 +395,10 @@ neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub);
 bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v,
                        const neo_span *at) NEO_MUST_CHECK;
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0, in range */
+/* Checks the subscripts of a scalar: none, or an empty pack. Others are reported and give
+ * poison. */
 neo_val neo_scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v);
+/* The value as it is used at this place: an integer in a subscript becomes i64. */
 neo_val neo_scalar_use(neo_frame *f, neo_val v);
 neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an axis by its name */
 
@@ -353,15 +419,22 @@ void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n);
  * made for that value. */
 void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val v, neo_span at,
                      uint32_t first_hoisted);
+/* The view of a parameter or state that this instance declares, in the iterations that it is in. */
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t);
+/* The tensor that the statement declared before under this name; *known: there is one. */
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known);
+/* Declares a parameter or state with these extents; its tensor, or 0 after a report. */
 neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, const neo_ends *ends);
 /* Whether the size is given by -D, or by the compiler's caller. */
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
+/* The expression of a run-time size in [lo, hi]; 0, after a report, where none may be declared. */
 neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
+/* Adds a condition on sizes to the module; one that depends on elements, or is known to be false,
+ * is reported. */
 void neo_assert_add(neo_inst *in, neo_span at, neo_expr c);
+/* The value of a constant, with its elements from the text or a file; poison after a report. */
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
                        const neo_ends *ends);
 /* Reports an update in a loop or branch. */
@@ -370,6 +443,9 @@ bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) NEO_MU
 bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) NEO_MUST_CHECK;
 /* v as the new value of t; 0 after a report. */
 neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v);
+/* The tensor of the new values of t; 0, after a report, if t has been updated before. */
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
+/* Checks a `collect`: adds its names to the results of the region. */
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
-bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
+/* Whether both values are scalars, or views of the same shape. */
+bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b);

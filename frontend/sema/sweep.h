@@ -16,7 +16,8 @@ typedef struct {
   NEO_VEC(neo_sweep_call) later;
 } neo_sweep;
 
-bool neo_has_pack_sub(const neo_ast_expr *e); /* X[.., i] */
+/* Whether a reference has the subscript `..`, as X[.., i]. */
+bool neo_has_pack_sub(const neo_ast_expr *e);
 /* Whether argument k of a call is taken as a tensor, so that its `..` is no index. */
 bool neo_is_tensor_arg(neo_frame *f, const neo_ast_expr *call, uint32_t k);
 neo_want *neo_sweep_find(const neo_sweep *s, const char *name); /* NULL: no index in scope */

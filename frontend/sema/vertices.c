@@ -430,43 +430,13 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 
 /* ---- along lists of edges */
 
-/* The tensor that holds, for each edge, the vertex in whose list the edge is. */
-static neo_tensor owner_of(neo_inst *in, neo_edge_list *x) {
-  neo_module *m = in->fe->m;
-  neo_span at = neo_tensor_at(m, x->begin)->span;
-  neo_expr vertices = in->vertex->graph->vertices, zero = neo_const_i64(m, 0);
-  if (x->owner.i)
-    return x->owner;
-  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = at, .bound = vertices};
-  const char *full = neo_fe_unique(in->fe, neo_fe_join(in->fe, in->vertex->graph->name, "owner"));
-  x->owner = neo_tensor_make(in, rec, &x->edges, 1, full);
-  neo_axis_rec edge = {neo_name_of(in->fe->names, "e"), zero, x->edges, at},
-               vertex = {neo_name_of(in->fe->names, "v"), zero, vertices, at};
-  uint32_t axes[] = {neo_axis_add(m, edge).i, neo_axis_add(m, vertex).i};
-  neo_expr e = neo_axis_ref(m, 0), v = neo_axis_ref(m, 1);
-  neo_expr sum = neo_cast(m, NEO_I32_T, neo_acc_ref(m, NEO_I64_T, 0));
-  neo_expr first = neo_edges_begin(m, x, 1, 0);
-  neo_expr has = neo_between(m, first, e, neo_edges_begin(m, x, 1, 1));
-  neo_def_add(m,
-              (neo_def_rec){.axes = neo_list_new(m, axes, 2),
-                            .n_out = 1,
-                            .where = has,
-                            .reducer = NEO_RED_SUM,
-                            .body = neo_list_one(m, v.i),
-                            .finish = neo_list_one(m, sum.i),
-                            .out = neo_list_one(m, x->owner.i),
-                            .span = at},
-              true);
-  return x->owner;
-}
-
 /* A view of the vertices' tensor as a tensor of edges: element e is the element of vertex child[e],
  * or owner[e] in a function towards the children. */
 static neo_view through_list(neo_inst *in, neo_tensor stack, neo_edge_list *x, uint32_t rank) {
   neo_view v = neo_view_ambient(in, stack, rank - 1);
   v.index[in->vertex->axis] = (neo_expr){0};
   v.rank = rank;
-  v.through = in->vertex->down ? owner_of(in, x) : x->child;
+  v.through = in->vertex->down ? neo_edges_owner(in, x) : x->child;
   return v;
 }
 

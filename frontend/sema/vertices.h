@@ -56,7 +56,10 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
  * of a value. */
 void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr *extent,
                             uint32_t n);
+/* Gives a gathered name the value that the parents of a vertex take. After a report the vertex
+ * function fails. */
 void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v);
+/* Makes the value of a name a result of the vertex function. */
 void neo_vertex_push(neo_inst *in, const neo_ast_name *name);
 /* Defines the scattered values; the tensors go to stack[], one per gather. False after a report. */
 bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) NEO_MUST_CHECK;
@@ -81,6 +84,8 @@ bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n
 bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
 
 /* ---- edge_values.c */
+/* The tensor that holds, for each edge, the vertex in whose list the edge is; 0 after a report. */
+neo_tensor neo_edges_owner(neo_inst *in, neo_edge_list *x);
 /* After the body of a vertex function: turns values of edges into values of vertices, or
  * substitutes them where they are read. False after a report. */
 bool neo_edge_values_resolve(neo_inst *body) NEO_MUST_CHECK;

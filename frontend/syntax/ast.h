@@ -81,6 +81,7 @@ typedef enum {
 static inline bool neo_ast_op_is_cmp(neo_ast_op op) {
   return op >= NEO_AST_EQ && op <= NEO_AST_GE;
 }
+/* The operator as it is written: "+". Constant text. */
 const char *neo_ast_op_text(neo_ast_op op);
 
 /* Reducers: X(name, text). Words like any other, except before `[` in an expression. */
@@ -101,6 +102,7 @@ typedef enum {
 #undef X
       NEO_AST_RED_COUNT
 } neo_ast_reducer;
+/* The reducer as it is written: "sum". Constant text. */
 const char *neo_ast_reducer_text(neo_ast_reducer r);
 
 typedef enum { NEO_AST_REL_NONE, NEO_AST_REL_LT, NEO_AST_REL_LE } neo_ast_rel; /* absent, <, <= */
@@ -396,11 +398,14 @@ typedef struct {
 } neo_ast_file;
 
 /* ---- walking (ast.c) */
+/* Calls `each` for the expressions directly below e, in the order of the text. */
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_ast_expr *e),
                       void *ctx);
 /* Visits the values of definitions, carries and states in the statements, and the values that
  * regions test. */
 void neo_ast_exprs(const neo_ast_stmts *stmts, void (*each)(void *ctx, const neo_ast_expr *e),
                    void *ctx);
-bool neo_ast_binds_pack(const neo_ast_expr *e); /* a reducer in e binds `..` */
-bool neo_ast_is_bare(const neo_ast_expr *e);    /* one name and nothing else; e may be NULL */
+/* Whether a reducer in e binds `..`. */
+bool neo_ast_binds_pack(const neo_ast_expr *e);
+/* Whether e is one name and nothing else; false if it is null. */
+bool neo_ast_is_bare(const neo_ast_expr *e);

@@ -10,7 +10,7 @@ typedef enum {
 
 /* The text that replaces the word here; NULL: the word is not in the table. */
 const char *neo_foreign_help(const char *word);
-/* The same for words of one kind. */
+/* The same for words of one kind. Null: the word has no row of this kind. Constant text. */
 const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind);
 /* The word of the table that is nearest to an unknown word; null: none is near. */
 const char *neo_foreign_near(const char *word);

@@ -57,6 +57,9 @@ enum { NEO_F_COLUMNS = 100, NEO_F_BLOCK = 2, NEO_F_CONTINUE = 4, NEO_F_DEEPEST =
 
 /* ---- items (format_line.c) ------------------------------------------------------------------- */
 void neo_f_text(neo_f *f, const char *text); /* kept by reference */
+/* Add an item: an operator without spaces, a break, a break that is taken only if the next piece
+ * would not fit, the beginning of a group, whose continued lines are indented by `indent` more, and
+ * its end. Texts are kept by reference. */
 void neo_f_tight(neo_f *f, const char *text);
 void neo_f_break(neo_f *f, const char *flat); /* "" or " " */
 void neo_f_break_reluctant(neo_f *f, const char *flat);
@@ -68,27 +71,33 @@ void neo_f_comments_before(neo_f *f, uint32_t offset);
 void neo_f_print(neo_f *f);
 /* The columns that the items take without a break. */
 uint32_t neo_f_width(const neo_f *f);
+/* Ends the line, without spaces at its end. */
 void neo_f_end_line(neo_f *f);
 /* Adds a comment after the code of the current line. */
 void neo_f_trail(neo_f *f, const char *text, uint32_t n);
 
 /* ---- positions ------------------------------------------------------------------------------- */
+/* The offsets in the file at which a span begins and ends, in bytes. */
 uint32_t neo_f_from(const neo_f *f, neo_span span);
 uint32_t neo_f_to(const neo_f *f, neo_span span);
 
 /* ---- format_expr.c --------------------------------------------------------------------------- */
+/* Add the items of a name, of names separated by commas, of a path, and of an expression. */
 void neo_f_name(neo_f *f, neo_ast_name name);
 void neo_f_names(neo_f *f, neo_ast_names names);
 void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n);
 void neo_f_expr(neo_f *f, const neo_ast_expr *e);
 /* close: the offset of `)`, or the one after it */
 void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close);
+/* Add the items of axes, and of the relation before a bound. */
 void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
 /* ---- format_part.c --------------------------------------------------------------------------- */
 /* Writes the separator before element i of a list. */
 void neo_f_comma(neo_f *f, uint32_t i);
+/* Add the items of a part of a statement: a variable with indices and type, `= value`, initial
+ * values, a literal, a signature, paths. */
 void neo_f_var(neo_f *f, const neo_ast_var *v);
 void neo_f_assigned(neo_f *f, const neo_ast_expr *value);
 void neo_f_binds(neo_f *f, neo_ast_binds list);
@@ -108,7 +117,9 @@ void neo_f_finish_line(neo_f *f, uint32_t to);
 void neo_f_comment_lines(neo_f *f, uint32_t before);
 /* The next comment to print, if it is before the offset; else NULL. */
 const neo_ast_comment *neo_f_next_comment(const neo_f *f, uint32_t before);
+/* Whether the file has a line end between two offsets (bytes). */
 bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to);
 
 /* ---- format_stmt.c --------------------------------------------------------------------------- */
+/* Prints statements, with what is between them. */
 void neo_f_stmts(neo_f *f, neo_ast_stmts list);

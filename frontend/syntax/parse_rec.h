@@ -9,7 +9,10 @@
  * Each calls those below and to the right of it; parse_expr.c and parse_reduce.c call each other.
  *
  * The first error puts a statement in panic: nothing more is reported, every function returns as
- * soon as it sees the flag, and its result (perhaps NULL) is not used. */
+ * soon as it sees the flag, and its result (perhaps NULL) is not used.
+ *
+ * Nodes are in the parser's arena. A rule reports an error once, and returns a node all the
+ * same, never null. */
 #pragma once
 #include "frontend/syntax/ast.h"
 #include "frontend/syntax/lexer.h"
@@ -40,19 +43,27 @@ typedef struct {
 
 /* The token n positions ahead; 0: the current one. EOF at the end. */
 const neo_token *neo_p_peek(const neo_parser *p, size_t n);
+/* The kind of the current token; of the token n positions ahead. */
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);
+/* Takes the current token and returns it; EOF stays. */
 const neo_token *neo_p_take(neo_parser *p);
+/* Takes the current token if it is of this kind; false: it is of another, or an error was
+ * reported. */
 bool neo_p_accept(neo_parser *p, neo_tok kind);
 /* Takes a token of this kind, or reports that it was expected. */
 bool neo_p_expect(neo_parser *p, neo_tok kind);
 bool neo_p_at_word(const neo_parser *p, const char *word); /* a name that means something here */
+/* Takes the current token if it is this word; false: it is not, or an error was reported. The
+ * second one reports that the word was expected. */
 bool neo_p_accept_word(neo_parser *p, const char *word);
 bool neo_p_expect_word(neo_parser *p, const char *word);
 /* Takes < or <=; NONE, and nothing is taken, if there is neither. */
 neo_ast_rel neo_p_accept_rel(neo_parser *p);
 
+/* The span of a token, for diagnostics and nodes. */
 neo_span neo_p_token_span(neo_parser *p, const neo_token *t);
+/* The span of the current token. */
 neo_span neo_p_span_here(neo_parser *p);
 /* The span from the token at position `from` to the last one taken. */
 neo_span neo_p_span_from(neo_parser *p, size_t from);
@@ -74,6 +85,7 @@ bool neo_p_juxtaposed(neo_parser *p);
 /* Enters one level of nesting; false, after a report: too deep. Call neo_p_leave after every
  * enter. */
 bool neo_p_enter(neo_parser *p) NEO_MUST_CHECK;
+/* Leaves a level that neo_p_enter entered. */
 void neo_p_leave(neo_parser *p);
 
 /* The vector's elements as a list of the tree. */
@@ -81,7 +93,8 @@ void neo_p_leave(neo_parser *p);
 
 /* ---- parse_type.c ---------------------------------------------------------------------------- */
 
-bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
+/* Whether the token there is a type's name. */
+bool neo_p_is_type(const neo_parser *p, size_t at);
 /* Whether `<` or `<=` with a type after it follows in the statement: then a lower bound begins
  * here. */
 bool neo_p_at_lower_bound(const neo_parser *p);
@@ -96,6 +109,7 @@ neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected
 /* A name that the statement defines. */
 neo_ast_name neo_p_new_name(neo_parser *p, const char *what);
 neo_ast_names neo_p_new_names(neo_parser *p, const char *what); /* one or more, with commas */
+/* Names, a path, a signature, a literal; `what` is expected in messages. */
 neo_ast_names neo_p_names(neo_parser *p, const char *what);
 neo_ast_path neo_p_path(neo_parser *p, const char *what);
 neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
@@ -110,16 +124,25 @@ void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
 
 /* ---- parse_expr.c, parse_reduce.c ------------------------------------------------------------ */
 
+/* An expression, up to the operators of lowest precedence (or). */
 neo_ast_expr *neo_p_expr(neo_parser *p);
+/* A negation, quantifier or comparison. */
 neo_ast_expr *neo_p_neg(neo_parser *p);
+/* A sum of terms. */
 neo_ast_expr *neo_p_sum(neo_parser *p);
+/* A product of factors. */
 neo_ast_expr *neo_p_term(neo_parser *p);
+/* The arguments of a call, with their parentheses. */
 neo_ast_args neo_p_args(neo_parser *p);
+/* A number. */
 neo_ast_expr *neo_p_number(neo_parser *p);
+/* `true` or `false`. */
 neo_ast_expr *neo_p_bool(neo_parser *p);
+/* A node of this kind, without children, of height 1. */
 neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
 /* Sets span (from token `from`) and height; reports a tree that is too high. */
 neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
+/* The node of a unary operator that is at token op_at; x alone after an error. */
 neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x);
 
 typedef enum { NEO_P_NO_REDUCER, NEO_P_REDUCER, NEO_P_QUANTIFIER } neo_p_word;
@@ -133,10 +156,13 @@ neo_ast_expr *neo_p_reduce(neo_parser *p);
 
 /* Parses the rest of a statement without a block, of kind s->kind, after its keyword. */
 void neo_p_line(neo_parser *p, neo_ast_stmt *s);
-bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition */
-bool neo_p_is_sign(neo_tok k);    /* an operator */
+/* Whether the token may follow the name at the beginning of a definition. */
+bool neo_p_defines(neo_tok next);
+/* Whether the token is an operator. */
+bool neo_p_is_sign(neo_tok k);
 /* Reports a word, or another token, where a statement would begin. */
 void neo_p_unknown_statement(neo_parser *p);
+/* Reports a token where a statement would begin. */
 void neo_p_no_statement(neo_parser *p);
 /* Takes the end of a statement, or reports the token in its stead. */
 void neo_p_expect_end(neo_parser *p);

@@ -12,6 +12,7 @@
  *   shift        shift.c     it is at their indices less its delays
  *   simplify     simplify.c  its expressions are those that hold there
  *   guard        guard.c     it runs where it has a position
+ *   lists        lists.c     it is in a band of the lists of the iteration's rows
  *   split        split.c     it becomes several, cut along its other axes as bands are */
 #include "fusion/recurrence/internal.h"
 
@@ -59,7 +60,8 @@ void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *or
 }
 
 void outline_add_def(outliner *o, neo_trees *to, neo_def d) {
-  outline_split(o, to, outline_instance_of(o, d), 0);
+  if (!outline_add_lists(o, to, d))
+    outline_split(o, to, outline_instance_of(o, d), 0);
 }
 
 static void add_parallel(outliner *o, neo_trees *to, const neo_order_step *order,
@@ -78,9 +80,9 @@ void outline_add_loop(outliner *o, neo_trees *to, const neo_order_step *order) {
     const outline_range *one = &r[order->down ? n - 1 - i : i];
     if (outline_is_empty(o, one))
       continue;
-    if (outline_is_parallel(o, order, one))
+    if (!neo_order_has_lists(order) && outline_is_parallel(o, order, one))
       add_parallel(o, to, order, one);
-    else if (!outline_tile(o, to, order, one))
+    else if (neo_order_has_lists(order) || !outline_tile(o, to, order, one))
       outline_add_iterations(o, to, order, one);
   }
 }

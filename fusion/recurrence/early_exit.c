@@ -61,6 +61,8 @@ outline_loops outline_ending_loops(outliner *o, const neo_order_step *order) {
 
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t) {
   early_exit q = {.o = o};
+  if (neo_order_has_lists(order))
+    return t;
   bool *outside = NEO_NEW_ARRAY(o->a, bool, o->m->tensors.n + 1);
   for (uint32_t k = 0; k < o->n_tensors; k++)
     outside[k] = o->stored[k];

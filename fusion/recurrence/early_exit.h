@@ -106,6 +106,11 @@ void early_exit_find_unneeded(early_exit *q);
 bool early_exit_find_skipped(early_exit *q, const neo_tree *t);
 
 /* ---- early_exit_batch.c */
+/* The iteration of loop `level` that the instance is in; *where: in positions of definition
+ * `of`. */
+neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x);
+neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
+                             const outline_instance *x);
 /* Are several positions of the condition the instance's at once? */
 bool early_exit_is_batch(const early_exit *q, const outline_instance *x);
 /* Has the instance, of the condition, all of them? */
@@ -126,11 +131,6 @@ outline_instance *early_exit_most_of(const early_exit *q, const outline_instance
 outline_instance *early_exit_all_of(const early_exit *q, const outline_instance *x);
 
 /* ---- early_exit_tree.c */
-/* The iteration of loop `level` that the instance is in; *where: in positions of definition
- * `of`. */
-neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x);
-neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
-                             const outline_instance *x);
 bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index);
 const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
 /* The trip counts, if the group reads them: they are in memory before it. */

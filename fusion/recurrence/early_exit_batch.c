@@ -72,6 +72,21 @@ bool early_exit_has_batch(const early_exit *q, const outline_instance *x) {
   return has;
 }
 
+/* ---- iterations */
+
+neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x) {
+  neo_expr at = {0};
+  return outline_iteration_of(q->o, q->loop[level], x, &at)
+             ? at
+             : outline_range_in(q->loop[level], x)->lo;
+}
+
+neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
+                             const outline_instance *x) {
+  neo_expr delay = outline_number(q->o, outline_member(q->loop[level], of)->delay);
+  return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
+}
+
 /* ---- cells */
 
 neo_tensor early_exit_cell(early_exit *q, const char *what, neo_type type, int64_t n) {

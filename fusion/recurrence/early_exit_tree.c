@@ -19,19 +19,6 @@ bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
 
 /* ---- the condition in memory */
 
-neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x) {
-  neo_expr at = {0};
-  return outline_iteration_of(q->o, q->loop[level], x, &at)
-             ? at
-             : outline_range_in(q->loop[level], x)->lo;
-}
-
-neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
-                             const outline_instance *x) {
-  neo_expr delay = outline_number(q->o, outline_member(q->loop[level], of)->delay);
-  return neo_op2(q->o->m, NEO_OP_SUB, early_exit_iteration(q, level, x), delay);
-}
-
 /* The cell of t for iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else
  * -1. */
 static neo_expr cell_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr *at,

@@ -88,6 +88,9 @@ bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const o
 
 /* In which iteration of loop `level` the instance at hand is; false: in none, or in several. */
 static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
+  const neo_order_member *own = outline_member(l->loop[level], l->x->def);
+  if (own && own->owner.i)
+    return false;
   if (level)
     return outline_iteration_of(l->o, l->loop[level], l->x, at);
   *at = l->x->iteration;
@@ -165,7 +168,7 @@ static bool level_distance(const fold_look *l, neo_expr read, distance *d) {
   const neo_order_member *reader = outline_member(l->loop[0], l->x->def);
   neo_expr at = neo_expr_arg(o->m, read, l->made[0]->axis);
   bool before;
-  if (!reader || !l->x->level.first.i || !l->x->base[reader->axis].i)
+  if (!reader || reader->owner.i || !l->x->level.first.i || !l->x->base[reader->axis].i)
     return false;
   int64_t rows;
   if (outline_distance(o, at, outline_position(o, l->x, reader->axis), &rows) && rows == 0)
@@ -232,6 +235,15 @@ static bool is_own(const fold_look *l, neo_expr read) {
   return own;
 }
 
+static bool runs_by_owner(const fold_look *l) {
+  bool runs = false;
+  for (uint32_t k = 0; k < l->n_loops; k++) {
+    const neo_order_member *own = outline_member(l->loop[k], l->x->def);
+    runs = runs || (own && own->owner.i);
+  }
+  return runs;
+}
+
 static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   fold_look *l = ctx;
   distance d = {0, 0};
@@ -243,6 +255,8 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = level_distance(l, read, &d);
   else if (in)
     l->good = distance_of(l, l->first, l->level, read, &d);
+  else if (runs_by_owner(l))
+    l->good = false;
   else if (l->first || l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
@@ -401,6 +415,9 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
   if (!outline_member(order, d) || neo_def_at(o->m, d)->out_map.n)
     return;
   find_loops(&l, order, d);
+  for (uint32_t k = 0; k < l.n_loops; k++)
+    if (l.made[k] && l.made[k]->owner.i)
+      return; /* its positions are of no one iteration */
   find_folds(&l, tree, &out);
   if (!out.n_folds)
     return;

@@ -20,8 +20,10 @@ neo_expr outline_guard(const outliner *o, neo_def d) {
     if (!l->index.i)
       continue;
     neo_expr at = outline_difference(o, l->index, outline_number(o, x->delay));
+    neo_expr all_rows = x->owner.i ? neo_tensor_at(m, x->owner)->bound
+                                   : neo_def_axis(m, neo_def_at(m, d), x->axis)->hi;
     neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(o, 0), at),
-                        neo_op2(m, NEO_OP_LT, at, neo_def_axis(m, neo_def_at(m, d), x->axis)->hi)};
+                        neo_op2(m, NEO_OP_LT, at, all_rows)};
     for (int i = 0; i < 2; i++)
       if (!outline_holds(o, part[i]))
         all = all.i ? neo_op2(m, NEO_OP_AND, all, part[i]) : part[i];

@@ -127,6 +127,8 @@ void outline_find_hoisted(outliner *o, neo_order_step *order) {
       NEO_NEW_ARRAY(o->a, neo_order_member, order->n_members + o->n_hoisted + 1);
   neo_order_step with = *order;
   o->hoist_block = 0;
+  if (neo_order_has_lists(order))
+    return;
   for (uint32_t k = 0; k < order->n_members; k++)
     own[k] = order->member[k];
   with.member = own;

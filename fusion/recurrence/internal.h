@@ -13,6 +13,8 @@
  *     split.c      parts of them
  *     rows.c       what is known of them in a block of rows
  *     needed.c     in which iterations somebody needs them
+ *     lists.c      positions of lists, as the edges of rows, in the iterations of these;
+ *                  list_reads.c: which of them are read
  *   fold.c       of which tensors some slices are enough along a loop; cells.c: where elements then lie
  *   early_exit.c where loops end early (early_exit.h)
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
@@ -113,8 +115,9 @@ typedef struct {
   uint8_t *zero;
   outline_level
       level; /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
-  uint32_t blocks;          /* loops over blocks of iterations around the point at hand */
-  NEO_VEC(neo_expr) assume; /* of the loops around */
+  uint32_t blocks;           /* loops over blocks of iterations around the point at hand */
+  neo_expr list_lo, list_hi; /* positions of lists at the point at hand; 0: it is in no such band */
+  NEO_VEC(neo_expr) assume;  /* of the loops around */
   neo_recurrence *out;
 } outliner;
 
@@ -202,8 +205,19 @@ void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *or
 /* Adds a definition to the loops around. */
 void outline_add_def(outliner *o, neo_trees *to, neo_def d);
 /* A size for the loop's index, in [lo, hi), and that it is there. */
+/* A size that is an element of the table of blocks in each iteration. */
+neo_size outline_row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
+                          int64_t usual);
 neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
 void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
+
+/* ---- lists.c: the same of a definition that runs by owner: in a band of the lists of the iteration
+ * at hand, or of those of a block. False: it does not run by owner, or is in such a band. */
+bool outline_add_lists(outliner *o, neo_trees *to, neo_def d);
+/* list_reads.c: is position `at` of what the member makes one of a list of row `own` of the reader, or of a list of a row
+ * that is apart? `reader` is by owner, too, or reads along an axis of a reduction. */
+bool outline_reads_list(const outliner *o, const neo_order_member *reader,
+                        const neo_order_member *made, neo_expr at);
 
 /* ---- rewrites of a band. Each adds what the band becomes; false: it does not apply. */
 bool outline_add_levels(outliner *o, neo_trees *to, const neo_order_step *order);

@@ -65,9 +65,8 @@ static void add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order
 
 /* ---- blocks as a loop */
 
-/* A size that is an element of the table of blocks in each iteration. */
-static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
-                         int64_t usual) {
+neo_size outline_row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
+                          int64_t usual) {
   neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
   r.has_usual = true;
   r.usual = usual;
@@ -90,8 +89,8 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   /* blocks are between one row and all: the geometric mean; a tree's first has half */
   double many = block.first ? (double)rows / 2 : sqrt((double)rows);
   int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
-  out->rows.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
-  out->rows.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
+  out->rows.begin = outline_row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
+  out->rows.end = outline_row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
   block.lo = neo_size_ref(m, out->rows.begin);
   block.hi = neo_size_ref(m, out->rows.end);
   outline_assume_between(o, outline_number(o, block.later), block.lo, block.hi);

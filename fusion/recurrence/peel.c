@@ -93,6 +93,8 @@ static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cu
   uint32_t n = 0;
   for (uint32_t k = 0; k < order->n_members; k++) {
     neo_order_member d = order->member[k];
+    if (d.owner.i)
+      continue;
     neo_expr own[OUTLINE_CUTS], delay = outline_number(o, d.delay);
     const outline_instance *x = outline_instance_of(o, d.def);
     uint32_t n_own = outline_cuts(o, &x->rec, d.axis, false, own, OUTLINE_CUTS - 2);

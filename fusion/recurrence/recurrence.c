@@ -178,14 +178,14 @@ static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def
     if (in[k])
       out[at++] = defs[k];
   }
-  bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
+  bool ordered = neo_list_order_find(p, out, at, a, &loop, NULL);
   for (size_t k = x.before; k < n && ordered; k++) {
     size_t more = 0;
     for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
       if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
         out[at + more++] = defs[i];
     if (!more || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
-        !neo_order_find(p, out, at + more, a, &with, NULL))
+        !neo_list_order_find(p, out, at + more, a, &with, NULL))
       continue;
     loop = with;
     for (size_t i = k; i < n; i++)
@@ -230,7 +230,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   o.hoisted = all + x.own;
   o.n_hoisted = x.before;
   uint32_t n_orders =
-      x.ordered ? neo_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL) : 0;
+      x.ordered ? neo_list_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL) : 0;
   if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;

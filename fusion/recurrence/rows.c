@@ -35,11 +35,15 @@ static bool is_by_row(const outliner *o, const neo_node *n) {
   return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
 }
 
-/* Is the row apart from `own`? A list of rows is run through by the axis of a sum. */
-static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n_out) {
+/* Is the row apart from `own`? A list of rows is run through by the axis of a sum, or by a definition that runs by owner,
+ * whose own position is in it. */
+static bool is_of(const outliner *o, const neo_node *n, neo_expr own, bool by_owner,
+                  uint32_t n_out) {
   neo_expr at = neo_list_expr(o->m, n->arg, 0);
   const neo_node *axis = neo_expr_node(o->m, at);
-  return is_by_row(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
+  if (is_by_row(o, n))
+    return at.i == own.i && !by_owner;
+  return (by_owner && at.i == own.i) || (axis->op == NEO_OP_AXIS && axis->attr >= n_out);
 }
 
 /* Is it the end of the first block, which rows are compared with? */
@@ -59,6 +63,22 @@ typedef struct {
   bool good, earlier;
 } block_look;
 
+/* The table of positions that the index is an element of, in lists of parents; 0: it is of none. */
+static neo_tensor listed_in(const neo_module *m, neo_expr at) {
+  const neo_node *n = neo_expr_node(m, at);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
+  return t.i && neo_tensor_at(m, t)->row_role == NEO_ROW_LISTED ? t : (neo_tensor){0};
+}
+
+/* Rows are read through the table, whose blocks are those of all others. */
+static void note_blocks(block_look *l, neo_tensor table) {
+  neo_tensor blocks = table.i ? neo_tensor_blocks(l->o->m, table) : table;
+  l->good = l->good && (!blocks.i || !l->blocks.i || l->blocks.i == blocks.i);
+  l->blocks = blocks.i ? blocks : l->blocks;
+}
+
 static void look(void *ctx, neo_expr e) {
   block_look *l = ctx;
   neo_module *m = l->o->m;
@@ -66,7 +86,8 @@ static void look(void *ctx, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   uint32_t n_out = neo_def_at(m, l->reader->def)->n_out;
   const neo_node *row = n->op == NEO_OP_LOAD ? apart(l->o, e) : NULL;
-  if (row && comes_before(l->o, row) && is_of(l->o, row, own, n_out))
+  bool by_owner = l->reader->owner.i;
+  if (row && comes_before(l->o, row) && is_of(l->o, row, own, by_owner, n_out))
     l->earlier = true;
   if (n->op == NEO_OP_LOAD_ELSE && is_first_end(l->o, n))
     l->earlier = true;
@@ -74,11 +95,16 @@ static void look(void *ctx, neo_expr e) {
     return;
   const neo_order_member *made = outline_maker(m, l->loop, (neo_tensor){n->attr});
   neo_expr at = made ? neo_expr_arg(m, e, made->axis) : own;
-  if (at.i == own.i)
+  if (made && (by_owner || made->owner.i) && outline_reads_list(l->o, l->reader, made, at)) {
+    note_blocks(l, listed_in(m, at));
+    return;
+  }
+  if (at.i == own.i && (!made || !by_owner == !made->owner.i))
     return;
   row = apart(l->o, at);
   neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
-  l->good = row && is_of(l->o, row, own, n_out) && (!l->blocks.i || l->blocks.i == blocks.i);
+  l->good = row && !made->owner.i && is_of(l->o, row, own, by_owner, n_out) &&
+            (!l->blocks.i || l->blocks.i == blocks.i);
   l->blocks = blocks;
 }
 
@@ -93,7 +119,8 @@ static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor 
                outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;
   for (uint32_t k = 0; k < order->n_members && whole; k++) {
     const neo_order_member *x = &order->member[k];
-    whole = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->hi.i == hi.i;
+    whole = x->owner.i ? neo_tensor_at(m, x->owner)->bound.i == hi.i
+                       : neo_def_axis(m, neo_def_at(m, x->def), x->axis)->hi.i == hi.i;
   }
   return whole;
 }
@@ -118,14 +145,15 @@ typedef struct {
   outliner *o;
   const outline_around *block;
   outline_instance *x;
-  neo_expr own; /* the row of an element */
+  neo_expr own; /* the row of an element; of one that runs by owner, its position */
+  bool by_owner;
 } row_look;
 
 /* Is it the load of a row in another block than the element's? */
 static bool is_apart(const row_look *l, const neo_node *n) {
   return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
          neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
-         is_of(l->o, n, l->own, l->x->rec.n_out);
+         is_of(l->o, n, l->own, l->by_owner, l->x->rec.n_out);
 }
 
 static neo_expr without_row(void *ctx, neo_module *m, neo_expr e) {
@@ -175,7 +203,9 @@ neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
 }
 
 void outline_read_apart(outliner *o, outline_instance *x) {
-  row_look l = {o, block_around(o), x, outline_own_row(o, x)};
+  const outline_around *block = block_around(o);
+  const neo_order_member *member = block ? outline_member(block->order, x->def) : NULL;
+  row_look l = {o, block, x, outline_own_row(o, x), member && member->owner.i};
   x->apart.n = 0;
   if (!l.own.i)
     return;

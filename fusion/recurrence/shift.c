@@ -8,10 +8,22 @@
  * A fixed axis becomes a size in its expressions. */
 #include "fusion/recurrence/internal.h"
 
+/* The axis that runs by owner is at the lists of the band around. */
+static void shift_lists(const outliner *o, outline_instance *x, uint32_t axis) {
+  if (!o->list_lo.i)
+    return;
+  x->base[axis] = o->list_lo;
+  x->extent[axis] = outline_difference(o, o->list_hi, o->list_lo);
+}
+
 static void shift_axes(const outliner *o, outline_instance *x) {
   for (size_t k = 0; k < o->around.n; k++) {
     const outline_around *l = &o->around.at[k];
     const neo_order_member *p = outline_member(l->order, x->def);
+    if (p->owner.i) {
+      shift_lists(o, x, p->axis);
+      continue;
+    }
     neo_expr delay = outline_number(o, p->delay);
     x->fixed[p->axis] = l->index.i != 0;
     x->base[p->axis] = outline_difference(o, l->index.i ? l->index : l->lo, delay);

@@ -200,7 +200,7 @@ static neo_status fuse_tree(segments *x, const neo_tree *t, bool in_order) {
   size_t n_asked = x->asked.n;
   if (t->kind == NEO_TREE_LEAF)
     return fuse_segment(x, &x->of->recurrence->segments.at[t->leaf.number], in_order);
-  if (t->kind == NEO_TREE_BAND && t->band.rows.first.i)
+  if (t->kind == NEO_TREE_BAND && t->band.rows.first.i && t->band.rows.range != NEO_BLOCKS_WHOLE)
     in_order = t->band.rows.range == NEO_BLOCKS_SERIAL;
   if (neo_recurrence_asks(x->m, t))
     NEO_PUSH(x->a, &x->asked, t->condition);

@@ -101,10 +101,12 @@ typedef struct {
  * *messages (may be null) gets diagnostics with line and caret, then the failure, as text; it is never
  * null, and the caller frees it with neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
+/* Frees a text of messages; null is allowed. */
 NEO_API void neo_messages_free(char *messages);
-/* Reports the errors of a model; writes nothing. */
+/* Reports the errors of a model; writes nothing. Status and messages as for neo_compile; the caller
+ * frees *messages. */
 NEO_API int32_t neo_check(const neo_request *request, char **messages);
-/* "0.1.0" */
+/* The version, "0.1.0". Constant text. */
 NEO_API const char *neo_version(void);
 
 /* ---- in memory */
@@ -183,6 +185,8 @@ typedef struct neo_code neo_code;
  * null. neo_rt_create checks the processor for the features that the code needs. */
 NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **message);
 struct neo_rt_model; /* <neo/neo_rt.h> */
+/* The record of the loaded code, for neo_rt_create; owned by the code and valid until that is
+ * freed. */
 NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);
 NEO_API void neo_code_free(neo_code *code); /* null is fine */
 

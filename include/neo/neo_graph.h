@@ -98,6 +98,7 @@ NEO_RT_API neo_rt_status neo_rt_trees_load(const char *path, neo_rt_trees *trees
 /* The same for n bytes of text in memory; messages begin with "line:column: ". */
 NEO_RT_API neo_rt_status neo_rt_trees_parse(const void *text, size_t n, neo_rt_trees *trees,
                                             char *error, size_t error_bytes);
+/* Frees the trees, which are then empty; null is allowed. */
 NEO_RT_API void neo_rt_trees_free(neo_rt_trees *trees);
 /* Tree t as a graph, which lives as long as the trees. Labels, words, lines and columns of its
  * vertices begin at start[t]. */
@@ -109,12 +110,14 @@ NEO_RT_API neo_rt_graph neo_rt_trees_graph(const neo_rt_trees *trees, int64_t t)
  * frequent ones in order of first occurrence. */
 typedef struct neo_rt_vocab neo_rt_vocab;
 /* Makes a vocabulary of at most `most` ids, including that of unknown words: rarer words are
- * unknown. */
+ * unknown. The caller frees it by neo_rt_vocab_destroy; *vocab is null after a failure. */
 NEO_RT_API neo_rt_status neo_rt_vocab_create(const neo_rt_trees *trees, int64_t most,
                                              neo_rt_vocab **vocab);
+/* Frees a vocabulary; null is allowed. */
 NEO_RT_API void neo_rt_vocab_destroy(neo_rt_vocab *vocab);
 /* Number of ids. */
 NEO_RT_API int64_t neo_rt_vocab_size(const neo_rt_vocab *vocab);
+/* The id of a word; that of unknown words if it has none. */
 NEO_RT_API int32_t neo_rt_vocab_find(const neo_rt_vocab *vocab, const char *word);
 /* The word of an id; null for that of unknown words, and for an unknown id. */
 NEO_RT_API const char *neo_rt_vocab_word(const neo_rt_vocab *vocab, int64_t id);

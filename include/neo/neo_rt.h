@@ -9,7 +9,10 @@
  * sizes need more memory than any before gets it first, and changes nothing if there is none
  * (NEO_RT_E_MEMORY). A context with an arena of the caller's never allocates for a call. Entries
  * compute with rounding to nearest and without traps, whatever the caller's floating-point
- * environment is, and leave that unchanged. */
+ * environment is, and leave that unchanged.
+ *
+ * Errors: a function that returns neo_rt_status returns NEO_RT_OK, or the code of the failure;
+ * for functions of a context, neo_rt_error then has the message. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -19,7 +22,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 18 /* add-only within a version */
+#define NEO_RT_ABI 19 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -216,11 +219,12 @@ enum {
   /* The loop ends if an element of args[first], a tensor of bools, is false. */
   NEO_RT_STEP_ASKS = 64,
   /* Iterations from an element of args[first] on, a tensor of i32 or i64, do not run. */
-  NEO_RT_STEP_ENDS = 128
+  NEO_RT_STEP_ENDS = 128,
+  NEO_RT_STEP_WHOLE = 256 /* a loop over blocks of rows, all of them in one iteration */
 };
 typedef struct {
   uint8_t op;
-  uint8_t flags;
+  uint16_t flags;
   /* RUN: it writes its last n_written buffers, which it does not read, and only reads the others;
    * 0: it may read and write them all. */
   uint16_t n_written;
@@ -402,6 +406,7 @@ NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_c
  * numbers of its tensors, their shapes or their order may differ. */
 NEO_RT_API neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t interface,
                                            const neo_rt_config *config, neo_rt_ctx **out);
+/* Ends a context and frees its memory; null is allowed. */
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
 /* Bytes that the context has now for the model's data. Without an arena of the caller's that is
  * enough for the largest call so far, up to a quarter more, and at most neo_rt_arena_size(). */
@@ -409,6 +414,7 @@ NEO_RT_API int64_t neo_rt_bytes(const neo_rt_ctx *ctx);
 /* The last failure's message, with tensor and source position: "X: dim 1 is 783, expected 784
  * (mlp.expr:7:9)"; "" if none. */
 NEO_RT_API const char *neo_rt_error(const neo_rt_ctx *ctx);
+/* A status in words. Constant text. */
 NEO_RT_API const char *neo_rt_status_text(neo_rt_status status);
 /* Runs the init entry again with this seed; step = 0. */
 NEO_RT_API neo_rt_status neo_rt_reset(neo_rt_ctx *ctx, uint64_t seed);
@@ -454,7 +460,9 @@ NEO_RT_API neo_rt_status neo_rt_set_scalar(neo_rt_ctx *ctx, const char *name, do
 /* The number of the tensor or entry with this name; -1: none. */
 NEO_RT_API int32_t neo_rt_find(const neo_rt_model *model, const char *name);
 NEO_RT_API int32_t neo_rt_find_entry(const neo_rt_model *model, const char *name);
+/* The model of a context, which outlives it; null for a null context. */
 NEO_RT_API const neo_rt_model *neo_rt_model_of(const neo_rt_ctx *ctx);
+/* The number of finished steps; 0 for a null context. */
 NEO_RT_API uint64_t neo_rt_step_count(const neo_rt_ctx *ctx);
 /* The value of a size program for the given run-time sizes. */
 NEO_RT_API int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
@@ -479,6 +487,7 @@ typedef struct {
 } neo_rt_pair;
 NEO_RT_API neo_rt_status neo_rt_save(neo_rt_ctx *ctx, const char *path, const neo_rt_pair *extra,
                                      int32_t n_extra);
+/* Restores what neo_rt_save wrote; a failure of the checks changes nothing. */
 NEO_RT_API neo_rt_status neo_rt_load(neo_rt_ctx *ctx, const char *path);
 /* Loads parameters, and states that are not an optimizer's, from a safetensors file of another
  * program or model: elements are converted to the model's types (floats to the nearest, integers if
@@ -514,7 +523,9 @@ NEO_RT_API size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf
 
 /* threads: number of workers including the calling thread; 0: one per core this process may use. */
 NEO_RT_API neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out);
+/* Stops the workers and frees the pool, which no context may use any more; null is allowed. */
 NEO_RT_API void neo_rt_pool_destroy(neo_rt_pool *pool);
+/* The number of workers including the calling thread; 0 for a null pool. */
 NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
 /* Restarts the pool's workers in a child process after fork, where they do not exist. Contexts that
  * share the pool may then be used there, except those that were running when the process forked. If
@@ -532,8 +543,10 @@ typedef struct {
   void *data;
   size_t size_bytes;
 } neo_rt_array;
+/* Reads an array; its data are freed by neo_rt_array_free. */
 NEO_RT_API neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error,
                                            size_t error_bytes);
+/* Write one array as .npy, or n named ones as .npz. */
 NEO_RT_API neo_rt_status neo_rt_array_save_npy(const char *path, const neo_rt_array *array);
 typedef struct {
   const char *name;
@@ -541,6 +554,7 @@ typedef struct {
 } neo_rt_named_array;
 NEO_RT_API neo_rt_status neo_rt_array_save_npz(const char *path, const neo_rt_named_array *arrays,
                                                int32_t n);
+/* Frees the data of an array, which is then empty; null is allowed. */
 NEO_RT_API void neo_rt_array_free(neo_rt_array *array);
 /* Converts elements to another type (u8 images to f32 are NOT scaled; saturating, as the language's
  * conversions). */

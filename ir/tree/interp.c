@@ -203,6 +203,8 @@ static int64_t first_row(const runner *r, const neo_tree_rows *rows, int64_t blo
  * the last one with several rows) or to the serial blocks after them. */
 static void take_range(const runner *r, const neo_tree_rows *rows, int64_t *lo, int64_t *hi) {
   int64_t end = *lo, wide = *lo;
+  if (rows->range == NEO_BLOCKS_WHOLE)
+    return;
   while (end < *hi && first_row(r, rows, end) < first_row(r, rows, *hi))
     end++;
   for (int64_t b = *lo; b < end; b++)
@@ -229,7 +231,7 @@ static neo_status run_band(runner *r, const node_run *x, uint32_t depth) {
   neo_status s = NEO_OK;
   if (b->rows.first.i)
     take_range(r, &b->rows, &lo, &hi);
-  if (b->rows.range == NEO_BLOCKS_SERIAL)
+  if (b->rows.range == NEO_BLOCKS_SERIAL || b->rows.range == NEO_BLOCKS_WHOLE)
     n = hi - lo;
   for (int64_t k = lo; k < hi && !s && !r->left; k += n) {
     int64_t at = b->down ? lo + hi - n - k : k;

@@ -5,8 +5,12 @@
  *   band t in 0..T + 1
  *     seq
  *       leaf h[t]
- *       leaf y[t - 1] */
+ *       leaf y[t - 1]
+ *
+ * A definition that runs by owner (ir/order.h) is a leaf over the positions of the iteration's list:
+ * leaf s[begin[v]..begin[v + 1]]. */
 #include "ir/component.h"
+#include "ir/lists.h"
 #include "ir/tree/tree.h"
 
 typedef struct {
@@ -22,16 +26,25 @@ static const neo_order_member *member_of(const neo_order_step *loop, neo_def d) 
   return NULL;
 }
 
+/* The bound of list r, as an element of its offsets. */
+static neo_expr bound_of(neo_module *m, neo_tensor owner, neo_expr r) {
+  return neo_list_element(m, neo_tensor_at(m, owner)->offsets, r);
+}
+
 static const neo_tree *leaf_of(grower *g, neo_def d) {
   neo_module *m = g->m;
   uint32_t n_out = neo_def_at(m, d)->n_out;
   neo_expr *lo = NEO_NEW_ARRAY(g->a, neo_expr, n_out + 1);
   neo_tree_leaf leaf = {.number = d.i};
+  neo_expr *hi = NEO_NEW_ARRAY(g->a, neo_expr, n_out + 1);
   for (uint32_t k = 0; k < g->around.n; k++) {
     const neo_order_member *x = member_of(g->around.at[k], d);
-    lo[x->axis] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_const_i64(m, x->delay));
+    neo_expr at = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_const_i64(m, x->delay));
+    lo[x->axis] = x->owner.i ? bound_of(m, x->owner, at) : at;
+    if (x->owner.i)
+      hi[x->axis] = bound_of(m, x->owner, neo_op2(m, NEO_OP_ADD, at, neo_const_i64(m, 1)));
   }
-  neo_instance x = {.def = d, .lo = lo, .hi = NEO_NEW_ARRAY(g->a, neo_expr, n_out + 1)};
+  neo_instance x = {.def = d, .lo = lo, .hi = hi};
   NEO_PUSH(g->a, &leaf.instances, x);
   return neo_tree_of_leaf(g->a, leaf);
 }
@@ -62,7 +75,7 @@ const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_de
                                        neo_str *why) {
   neo_order_step loop;
   neo_prover *p = neo_prover_new(m);
-  bool found = neo_order_find(p, defs, n, a, &loop, NULL);
+  bool found = neo_list_order_find(p, defs, n, a, &loop, NULL);
   neo_prover_free(p);
   if (found)
     return tree_of_order(m, a, &loop);

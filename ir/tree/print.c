@@ -97,7 +97,7 @@ static void add_instance(printer *p, const neo_instance *x) {
 }
 
 static void add_rows(printer *p, const neo_tree_rows *r) {
-  static const char *const ranges[] = {"", " wide", " serial"};
+  static const char *const ranges[] = {"", " wide", " serial", " whole"};
   neo_str_add(p->out, " rows ");
   neo_text_add_tensor(p->m, p->out, r->first);
   neo_str_add(p->out, " as ");

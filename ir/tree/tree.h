@@ -20,7 +20,9 @@
  * buffers do). A tensor without a store has a cell for each element.
  *
  * Nodes are immutable: a rewrite makes new nodes, and shares the others. Everything is in an
- * arena. */
+ * arena.
+ *
+ * Nodes are in the arena that they were made in. */
 #pragma once
 #include "ir/order.h"
 
@@ -37,9 +39,11 @@ typedef enum {
  * chain have, and those of a tree near its root: they have no rows to run at once. */
 typedef enum {
   NEO_BLOCKS_ALL,
-  NEO_BLOCKS_WIDE,  /* the blocks before the last run of blocks with one row each */
-  NEO_BLOCKS_SERIAL /* these last blocks as one, whose rows run one after another in an inner
-                       loop */
+  NEO_BLOCKS_WIDE,   /* the blocks before the last run of blocks with one row each */
+  NEO_BLOCKS_SERIAL, /* these last blocks as one, whose rows run one after another in an inner
+                        loop */
+  NEO_BLOCKS_WHOLE,  /* all blocks as one: lists of a row, or of the rows of a block around */
+  NEO_BLOCKS_RANGES
 } neo_block_range;
 
 /* Blocks of rows that do not depend on each other, as the iterations of a band: iteration b has the
@@ -102,11 +106,17 @@ typedef struct neo_schedule_tree {
 
 /* ---- nodes (tree.c). A sequence of one child is that child; children that are sequences are
  * flattened. */
+/* Children one after the other; a single child is returned as it is. */
 const neo_tree *neo_tree_sequence(neo_arena *a, const neo_trees *children);
+/* A loop around a child. */
 const neo_tree *neo_tree_of_band(neo_arena *a, neo_tree_band band, const neo_tree *child);
+/* A child that runs only where the condition holds. */
 const neo_tree *neo_tree_guard(neo_arena *a, neo_expr condition, const neo_tree *child);
+/* An early exit from the innermost band, taken unless the condition holds. */
 const neo_tree *neo_tree_exit(neo_arena *a, neo_expr unless);
+/* Elements of definitions, to be computed at this place. */
 const neo_tree *neo_tree_of_leaf(neo_arena *a, neo_tree_leaf leaf);
+/* A child which is one kernel, with its number. */
 const neo_tree *neo_tree_mark(neo_arena *a, uint32_t mark, const neo_tree *child);
 
 /* The definitions of the leaves, each once. */
@@ -124,4 +134,5 @@ const neo_tree *neo_tree_of_roots(neo_module *m, neo_arena *a, const neo_tensor 
 
 /* ---- text (print.c). A leaf is printed as its instances; its number is not. Tests parse the text,
  * and check the invariants of trees (tests/tree/tree_text.h). */
+/* Appends the tree as text, a node a line. */
 void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out);

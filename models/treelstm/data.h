@@ -1,5 +1,7 @@
 /* Treebanks and batches of trees, as treelstm.expr takes them. What fails ends the program with a
- * message and exit code 3. */
+ * message and exit code 3.
+ *
+ * The caller owns what is returned, and frees it. */
 #pragma once
 #include "treelstm.h"
 #include <neo/neo_graph.h>
@@ -15,6 +17,7 @@ typedef struct { /* a batch, its graph and what belongs to its vertices */
   int32_t *word, *label, *root;
 } batch;
 
+/* Ends the program with the message "treelstm: WHAT: WHY". */
 void die(const char *what, const char *why);
 /* n + 1 elements, all 0. */
 void *allocate(int64_t n, size_t bytes);
@@ -28,6 +31,7 @@ int64_t trees_that_fit(const treebank d[3], const char *const path[3], int64_t l
 
 /* Room for so many trees. */
 batch make_batch(int64_t trees);
+/* Frees what a batch has. */
 void free_batch(batch *b);
 /* Trees order[first .. first + n), or first .. first + n where order is null. */
 void fill(batch *b, const treebank *d, const int64_t *order, int64_t first, int64_t n);

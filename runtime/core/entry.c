@@ -36,7 +36,7 @@ static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   const neo_rt_loop *l = &c->model->loops[s->arg];
   int64_t most = c->model->sizes[l->end].hi, n = neo_rt_eval(c->model, l->hi, c->sizes);
   c->sizes[l->begin] = c->model->sizes[l->begin].lo;
-  c->sizes[l->end] = n < most ? n : most;
+  c->sizes[l->end] = n < most && !(s->flags & NEO_RT_STEP_WHOLE) ? n : most;
 }
 
 /* Counts the units of every step in this call; for a step in a loop, in the iteration with most

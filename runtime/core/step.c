@@ -23,14 +23,14 @@ bool neo_rti_step_writes(const neo_rt_step *s, int32_t k) {
   return true;
 }
 
-uint8_t neo_rti_step_alien_flags(const neo_rt_step *s) {
+uint16_t neo_rti_step_alien_flags(const neo_rt_step *s) {
   unsigned own = 0, all = 0;
 #define STEP(id, text, args, writes, of_kind) \
   all |= (unsigned)(of_kind);                 \
   own |= s->op == NEO_RT_STEP_##id ? (of_kind) : 0u;
 #include "base/steps.def"
 #undef STEP
-  return (uint8_t)(s->flags & all & ~own);
+  return (uint16_t)(s->flags & all & ~own);
 }
 
 const char *neo_rti_step_kind(const neo_rt_step *s) {

@@ -197,13 +197,16 @@ static void run_loop(walker *w, int32_t i) {
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
   if (rows && w->begun && w->n > 1)
     neo_rti_pool_barrier(w->r->cpu->pool, w->worker); /* an earlier step wrote them */
-  int64_t end = hi = rows && lo < hi ? neo_rti_blocks_end(rows, lo, hi) : end_of(w, s, lo, hi);
+  bool whole = s->flags & NEO_RT_STEP_WHOLE, once = whole || s->flags & NEO_RT_STEP_SERIAL;
+  int64_t end = hi = !rows               ? end_of(w, s, lo, hi)
+                     : lo < hi && !whole ? neo_rti_blocks_end(rows, lo, hi)
+                                         : hi;
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL))
     hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;
-  if (s->flags & NEO_RT_STEP_SERIAL)
-    (void)run_round(w, i, rows, hi, end);
-  bool more = !(s->flags & NEO_RT_STEP_SERIAL);
+  if (once)
+    (void)run_round(w, i, rows, whole ? lo : hi, end);
+  bool more = !once;
   for (int64_t k = lo; k < hi && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
     more = run_round(w, i, rows, at, at + 1);

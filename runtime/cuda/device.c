@@ -107,9 +107,10 @@ static neo_rt_status find_blocks_end(neo_rt_ctx *c, const int32_t *rows, int64_t
 
 /* Sets the sizes of the present iteration's rows; *any: it has some. */
 static neo_rt_status take_rows(neo_rt_ctx *c, const neo_rt_loop *l, const int32_t *rows,
-                               int64_t round, bool *any) {
+                               int64_t round, int64_t next, bool *any) {
   int32_t ends[2] = {0, 0};
-  neo_rt_status s = neo_rti_cuda_read(c, ends, rows + round, sizeof ends);
+  neo_rt_status s = neo_rti_cuda_read(c, &ends[0], rows + round, sizeof ends[0]);
+  s = s ? s : neo_rti_cuda_read(c, &ends[1], rows + next, sizeof ends[1]);
   c->sizes[l->begin] = ends[0];
   c->sizes[l->end] = ends[1];
   *any = ends[0] < ends[1];
@@ -124,17 +125,19 @@ static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   const neo_rt_loop *l = &c->model->loops[step->arg];
   const int32_t *rows = step->flags & NEO_RT_STEP_BLOCKS ? c->ptr[step->first] : NULL;
   int64_t lo = neo_rt_eval(c->model, l->lo, c->sizes), hi = neo_rt_eval(c->model, l->hi, c->sizes);
-  neo_rt_status s = rows && lo < hi ? find_blocks_end(c, rows, lo, &hi) : NEO_OK;
+  bool whole = step->flags & NEO_RT_STEP_WHOLE;
+  int64_t n = whole && lo < hi ? hi - lo : 1; /* blocks of an iteration */
+  neo_rt_status s = rows && lo < hi && !whole ? find_blocks_end(c, rows, lo, &hi) : NEO_OK;
   bool marks = c->trace && neo_rti_cuda_mark_rounds(c, true);
-  for (int64_t k = lo; k < hi && !s; k++) {
-    int64_t at = l->down ? lo + hi - 1 - k : k;
+  for (int64_t k = lo; k < hi && !s; k += n) {
+    int64_t at = l->down ? lo + hi - n - k : k;
     bool any = true;
     if (c->trace)
       (void)neo_rti_cuda_mark_rounds(c, marks && k == lo);
     if (l->index >= 0)
       c->sizes[l->index] = at;
     if (rows)
-      s = take_rows(c, l, rows, at, &any);
+      s = take_rows(c, l, rows, at, at + n, &any);
     for (int32_t j = i + 1; j <= i + step->n; j++)
       if (c->model->steps[j].op == NEO_RT_STEP_RUN)
         c->units[j] = neo_rti_kernel_units(c, c->model->steps[j].arg, c->sizes);

@@ -42,6 +42,7 @@ neo_pairs_shape neo_pairs_shape_of(neo_module *m, const neo_form *f, const neo_s
 /* May dot products read operands in place? Steps are then counted from *lo to *hi. */
 bool neo_pairs_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
                         const neo_pairs_shape *x, int64_t *lo, int64_t *hi);
+/* Is the schedule of pairs legal on this machine? If not, *why (may be null) gets the reason. */
 bool neo_pairs_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                      const neo_schedule *s, neo_str *why);
 /* The best schedule of this strategy; false: there is none. */

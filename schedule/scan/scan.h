@@ -19,8 +19,9 @@ typedef struct {
   neo_expr where;  /* the rest of the condition; 0: none */
 } neo_scan;
 
-/* The first stage must be the only one that reduces. Payloads are possible only in a prefix over
- * the first own axis. Results share no memory with operands. */
+/* Whether the group is a scan; *out is then its parts. The first stage must be the only one that
+ * reduces. Payloads are possible only in a prefix over the first own axis. Results share no memory
+ * with operands. */
 bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out);
 /* Bit k: bounds depend on shared axis k, which therefore cannot be that of lanes. */
 uint64_t neo_scan_fixed(const neo_module *m, const neo_form *f, const neo_scan *x);

@@ -47,6 +47,7 @@ _BY_OPTION = {
     "--samples": _COUNTS,
     "--batch": _COUNTS + ["0"],
     "--candidates": _COUNTS,
+    "--nodes": _COUNTS + ["0", "3"],  # without --network
     "--save-every": _COUNTS,
     "--eps": _NUMBERS + ["0", "-1", "inf"],
     "--rtol": _NUMBERS + ["-1"],

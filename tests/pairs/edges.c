@@ -123,6 +123,27 @@ static const char *reduced(drawn *k, const char *range, const char *where, const
 
 /* ---- recurrences */
 
+/* A reduction for each edge, of the child with the edge, with what belongs to the vertex, or, towards the parents, with what the
+ * vertex made of its other edges. */
+static const char *edge_key(drawn *k) {
+  static const char *const keys[] = {"sum[l] h[e, l]*feat[e, l]",
+                                     "sum[l] h[e, l]*x[l]",
+                                     "sum[l] tanh(h[e, l] + x[l])*feat[e, l]",
+                                     "max[l] (h[e, l]*w[e])",
+                                     "mean[l where l != 1] h[e, l]*rel[kind[e], l]",
+                                     "sum[l] h[e, l]*s[l]",
+                                     "logsumexp[l] (h[e, l] - s[l]*w[e])"};
+  return keys[pick(k, 0, k->down ? 4 : 6)];
+}
+
+static const char *edge_value(drawn *k) {
+  static const char *const values[] = {
+      "sum[l] h[e, l]*u[l, j]*feat[e, l]", "tanh(sum[l] h[e, l]*u[l, j]*w[e])",
+      "h[e, j]*sum[l] u[j, l]*n[e]*rel[kind[e], l]", "sum[l] sin(h[e, l]*x[j])*u[l, j]",
+      "tanh(0.5*sum[l] (h[e, l] + s[j])*u[l, j]*w[e])"};
+  return values[pick(k, 0, k->down ? 3 : 4)];
+}
+
 /* Values of edges that have names: of the child alone with products, of features, of the vertex, and all of them in a
  * softmax over the edges of the vertex. The last one is r[j]. */
 static void add_values(drawn *k, neo_str *s) {
@@ -130,10 +151,11 @@ static void add_values(drawn *k, neo_str *s) {
                                      "max[l] h[e, l]", "h[e, 2]"};
   static const char *const values[] = {"h[e, j]*feat[e, j]", "tanh(h[e, j]*w[e])",
                                        "h[e, j] + sum[l] h[e, l]*u[l, j]", "rel[kind[e], j]*n[e]"};
-  static const char *const scores[] = {"tanh(n[e])", "tanh(n[e] + x[0])", "sin(n[e] + w[e])"};
+  static const char *const scores[] = {"tanh(n[e])", "tanh(n[e] + x[0])", "sin(n[e] + w[e])",
+                                       "tanh(sum[l] n[e]*feat[e, l])"};
   bool softmax = chance(k, 60);
-  neo_str_addf(s, "  n[e] = %s\n", ANY(k, keys));
-  neo_str_addf(s, "  y[e, j < J] = %s\n", ANY(k, values));
+  neo_str_addf(s, "  n[e] = %s\n", chance(k, 50) ? edge_key(k) : ANY(k, keys));
+  neo_str_addf(s, "  y[e, j < J] = %s\n", chance(k, 50) ? edge_value(k) : ANY(k, values));
   neo_str_addf(s, "  q[e] = %s\n", ANY(k, scores));
   if (softmax)
     neo_str_add(s, "  a[e] = exp(q[e] - max[i] q[i])/sum[i] exp(q[i] - max[o] q[o])\n");
@@ -144,7 +166,8 @@ static void add_values(drawn *k, neo_str *s) {
 static const char *typed_value(drawn *k, neo_str *s) {
   if (!chance(k, 40))
     return message(k, "g[e, j]", true);
-  neo_str_addf(s, "  o[e, j < J] = %s\n", message(k, "g[e, j]", true));
+  neo_str_addf(s, "  o[e, j < J] = %s\n",
+               chance(k, 50) ? "sum[l] g[e, l]*m[e, l]*u[l, j]" : message(k, "g[e, j]", true));
   return "o[e, j]";
 }
 

@@ -58,6 +58,19 @@ void pc_gather_list(cell *c) {
   c->listed = t;
 }
 
+/* A reduction for the edge, of the value that is read with its feature. */
+static const char *reduced_edge(cell *c, const ptensor *t, const char *read) {
+  pgen *g = c->g;
+  const char *type = pg_type_text(t->type), *name = pg_name(g, "b"),
+             *left = neo_arena_printf(g->arena, "%s[u", name);
+  for (uint32_t k = 0; k < t->rank; k++)
+    left = neo_arena_printf(g->arena, "%s, %s < %s", left, g->index[k].name,
+                            pg_extent_text(g, t->dim[k]));
+  pc_add_line(c, neo_arena_printf(g->arena, "%s] : %s = mean[q < 3] sin(%s*%s(%s[u]) + %s(q))",
+                                  left, type, read, type, c->graph->feature, type));
+  return neo_arena_printf(g->arena, "%s[%s]", name, indices(c, t));
+}
+
 /* "h[u, i]", or a value of the edge that is made of it. */
 static const char *value_of_edge(cell *c, const ptensor *t) {
   static const char *const values[] = {"tanh(%s)*%s(%s[u])", "%s + 0.5*%s(%s[u])", "%s*%s(%s[u])"};
@@ -66,6 +79,8 @@ static const char *value_of_edge(cell *c, const ptensor *t) {
   const char *read = neo_arena_printf(g->arena, "%s[%s]", t->name, at);
   if (pg_chance(g, 40))
     return read;
+  if (pg_chance(g, 25))
+    return reduced_edge(c, t, read);
   const char *type = pg_type_text(t->type),
              *value = neo_arena_printf(g->arena, PG_PICK(g, values), read, type, c->graph->feature);
   if (pg_chance(g, 50))
@@ -87,10 +102,12 @@ void pc_reduce_list(cell *c) {
     const char *value = value_of_edge(c, &t), *where = "";
     if (pg_chance(g, 30))
       where = neo_arena_printf(g->arena, " where %s[u] > 0", c->graph->feature);
-    const char *all = neo_arena_printf(g->arena, "(%s[u%s] %s)", PG_PICK(g, reducers), where, value);
+    const char *all =
+        neo_arena_printf(g->arena, "(%s[u%s] %s)", PG_PICK(g, reducers), where, value);
     t.name = pg_name(g, "b");
     const char *left = pg_left_of(g, &t); /* of nothing a maximum is infinite, a mean NaN */
-    pc_add_line(c, neo_arena_printf(g->arena, "%s = select(abs(%s) < 64, 0.25*%s, 0)", left, all, all));
+    pc_add_line(
+        c, neo_arena_printf(g->arena, "%s = select(abs(%s) < 64, 0.25*%s, 0)", left, all, all));
     pc_keep(c, t);
   }
 }

@@ -205,7 +205,7 @@ static void an_entry_is_a_graph_from_its_second_call_on(void **state) {
 }
 
 /* Edges of graphs made while two calls test. */
-static unsigned early_edges(uint8_t flags, unsigned *graphs) {
+static unsigned early_edges(uint16_t flags, unsigned *graphs) {
   device_model d;
   neo_rt_ctx *c;
   neo_rt_config config = {.struct_size = sizeof config, .seed = 5};

@@ -15,10 +15,10 @@ static void each_kind_of_step_has_a_row(void **state) {
 
 static void each_flag_belongs_to_a_kind(void **state) {
   (void)state;
-  for (unsigned flag = NEO_RT_STEP_KEYLESS; flag <= NEO_RT_STEP_ASKS; flag *= 2) {
+  for (unsigned flag = NEO_RT_STEP_KEYLESS; flag <= NEO_RT_STEP_WHOLE; flag *= 2) {
     int own = 0;
     for (uint8_t op = NEO_RT_STEP_RUN; op <= NEO_RT_STEP_LOOP; op++)
-      own += !neo_rti_step_alien_flags(&(neo_rt_step){.op = op, .flags = (uint8_t)flag});
+      own += !neo_rti_step_alien_flags(&(neo_rt_step){.op = op, .flags = (uint16_t)flag});
     assert_int_equal(own, 1);
   }
 }

@@ -21,7 +21,10 @@ static const char model[] = "import nn\n"
                             "input never[3]\n"
                             "param W[N, 4] = 0.5\n"
                             "Y[b, j] = relu(sum[i] X[b, i]*W[i, j])\n"
-                            "output Y\n";
+                            "loss = sum[b, j] Y[b, j]\n"
+                            "optimizer plain(w[..], g[..]) { update w[..] = w[..] - g[..] }\n"
+                            "output Y\n"
+                            "train loss using plain()\n";
 
 typedef struct {
   neo_arena arena;
@@ -91,39 +94,41 @@ static neo_machine machine;
 
 static const char *second_path; /* of a file with the same text */
 
-#define CHANGES(X)                                                            \
-  X(path, o->path = second_path)                                              \
-  X(path_prefix, o->prefix = "other")                                         \
-  X(import_paths, o->import_paths = other_imports)                            \
-  X(defines, (o->defines = define, o->n_defines = 1))                         \
-  X(modules, (o->modules = module, o->n_modules = 1))                         \
-  X(names, (o->names = renamed, o->n_names = 1))                              \
-  X(no_folder, o->no_folder = true)                                           \
-  X(unseen, o->unseen = true)                                                 \
-  X(emit_header, o->emit = NEO_EMIT_A | NEO_EMIT_JSON)                        \
-  X(emit_assembly, o->emit |= NEO_EMIT_ASM)                                   \
-  X(emit_object, o->emit |= NEO_EMIT_OBJECT)                                  \
-  X(emit_text, o->emit |= NEO_EMIT_LL)                                        \
-  X(no_library, o->emit = NEO_EMIT_HEADER | NEO_EMIT_JSON)                    \
-  X(target, (o->target = "aarch64", o->mcpu = "generic"))                     \
-  X(mcpu, o->mcpu = "x86-64-v4")                                              \
-  X(machine, o->machine = &machine)                                           \
-  X(passes_skip, o->passes.skip = skip)                                       \
-  X(fusion_off, o->fusion.off = 1)                                            \
-  X(fusion_memory, o->fusion.memory = NEO_FUSE_SMALL)                         \
-  X(fusion_consumers, o->fusion.consumers_join = true)                        \
-  X(recurrences_rounds, o->fusion.recurrences.tile_rounds = 4)                \
-  X(recurrences_blocks, o->fusion.recurrences.blocks_only = true)             \
-  X(math, o->math = NEO_PRECISION_BF16)                                       \
-  X(store, o->store = NEO_PRECISION_BF16)                                     \
-  X(reassociate, o->reassociate = true)                                       \
-  X(batch_kinds, o->batch_kinds = true)                                       \
-  X(proof_quota, o->proof_quota = 1234567)                                    \
-  X(unroll, o->unroll = 7)                                                    \
-  X(every_grid, o->every_grid = true)                                         \
-  X(loops, o->loops = NEO_LOOPS_EVERY)                                        \
-  X(tile_rounds, o->tile_rounds = 3)                                          \
-  X(chunk_rounds, o->chunk_rounds = 3)                                        \
+#define CHANGES(X)                                                \
+  X(path, o->path = second_path)                                  \
+  X(path_prefix, o->prefix = "other")                             \
+  X(import_paths, o->import_paths = other_imports)                \
+  X(defines, (o->defines = define, o->n_defines = 1))             \
+  X(modules, (o->modules = module, o->n_modules = 1))             \
+  X(names, (o->names = renamed, o->n_names = 1))                  \
+  X(no_folder, o->no_folder = true)                               \
+  X(unseen, o->unseen = true)                                     \
+  X(emit_header, o->emit = NEO_EMIT_A | NEO_EMIT_JSON)            \
+  X(emit_assembly, o->emit |= NEO_EMIT_ASM)                       \
+  X(emit_object, o->emit |= NEO_EMIT_OBJECT)                      \
+  X(emit_text, o->emit |= NEO_EMIT_LL)                            \
+  X(no_library, o->emit = NEO_EMIT_HEADER | NEO_EMIT_JSON)        \
+  X(target, (o->target = "aarch64", o->mcpu = "generic"))         \
+  X(mcpu, o->mcpu = "x86-64-v4")                                  \
+  X(machine, o->machine = &machine)                               \
+  X(passes_skip, o->passes.skip = skip)                           \
+  X(fusion_off, o->fusion.off = 1)                                \
+  X(fusion_memory, o->fusion.memory = NEO_FUSE_SMALL)             \
+  X(fusion_consumers, o->fusion.consumers_join = true)            \
+  X(recurrences_rounds, o->fusion.recurrences.tile_rounds = 4)    \
+  X(recurrences_blocks, o->fusion.recurrences.blocks_only = true) \
+  X(math, o->math = NEO_PRECISION_BF16)                           \
+  X(store, o->store = NEO_PRECISION_BF16)                         \
+  X(reassociate, o->reassociate = true)                           \
+  X(batch_kinds, o->batch_kinds = true)                           \
+  X(network, o->network = true)                                   \
+  X(network_nodes, o->network_nodes = 2)                          \
+  X(proof_quota, o->proof_quota = 1234567)                        \
+  X(unroll, o->unroll = 7)                                        \
+  X(every_grid, o->every_grid = true)                             \
+  X(loops, o->loops = NEO_LOOPS_EVERY)                            \
+  X(tile_rounds, o->tile_rounds = 3)                              \
+  X(chunk_rounds, o->chunk_rounds = 3)                            \
   X(records_dir, o->records_dir = NEO_TEST_SOURCE_DIR "/models/records")
 
 static void an_option_that_may_change_what_is_made_is_in_the_key(void **state) {
@@ -132,13 +137,13 @@ static void an_option_that_may_change_what_is_made_is_in_the_key(void **state) {
   machine.hz *= 2;
   second_path = neo_path_join(&w->arena, w->folder, "second.expr");
   write_text(second_path, model);
-#define X(name, change)                                  \
-  {                                                      \
-    neo_compile_options changed = w->plain, *o = &changed; \
-    change;                                              \
-    if (build(o))                                        \
-      fail_msg("a build with another %s is found", #name); \
-    if (!build(o))                                       \
+#define X(name, change)                                       \
+  {                                                           \
+    neo_compile_options changed = w->plain, *o = &changed;    \
+    change;                                                   \
+    if (build(o))                                             \
+      fail_msg("a build with another %s is found", #name);    \
+    if (!build(o))                                            \
       fail_msg("a build with another %s is not kept", #name); \
   }
   CHANGES(X)
@@ -270,8 +275,14 @@ static void records_that_change_or_appear_are_another_build(void **state) {
   const neo_records_source from[] = {{.path = file_in(w, "records"), .optional = true}, {0}};
   const char *why = NULL;
   neo_compile_options o = w->plain;
-  neo_record r = {.key = {1, 2}, .threads = 1, .target = "t", .build = "b", .name = "n",
-                  .schedule = "s", .time_ns = 1, .default_ns = 2};
+  neo_record r = {.key = {1, 2},
+                  .threads = 1,
+                  .target = "t",
+                  .build = "b",
+                  .name = "n",
+                  .schedule = "s",
+                  .time_ns = 1,
+                  .default_ns = 2};
   o.records = from;
   assert_false(build(&o));
   assert_true(build(&o));
@@ -333,8 +344,8 @@ static void after_one_kernel_changed_the_others_are_found(void **state) {
                             "Z[i] = max[j] Y[i, j]*%s\noutput Z\noutput Y\n";
   write_text(o.path, neo_arena_printf(&w->arena, two, "2"));
   assert_false(build(&o));
-  char *n, *counted =
-               neo_arena_printf(&w->arena, "ls %s | grep -c kernel >%s/n", o.cache, w->folder);
+  char *n,
+      *counted = neo_arena_printf(&w->arena, "ls %s | grep -c kernel >%s/n", o.cache, w->folder);
   size_t bytes;
   assert_int_equal(system(counted), 0);
   assert_int_equal(neo_file_read(&neo_io_default, &w->arena, file_in(w, "n"), 0, &n, &bytes), 0);

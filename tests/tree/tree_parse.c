@@ -154,6 +154,7 @@ static void parse_rows(neo_ir_parser *p, neo_tree_rows *rows) {
   rows->end = row_size(p);
   rows->range = neo_parse_accept(p, "wide")     ? NEO_BLOCKS_WIDE
                 : neo_parse_accept(p, "serial") ? NEO_BLOCKS_SERIAL
+                : neo_parse_accept(p, "whole")  ? NEO_BLOCKS_WHOLE
                                                 : NEO_BLOCKS_ALL;
 }
 

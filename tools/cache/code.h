@@ -44,7 +44,8 @@ neo_code_key neo_code_key_of(neo_code_kind kind, const char *text, size_t n);
 const char *neo_code_place(neo_arena *a);
 /* The limit in bytes, by NEO_CODE_CACHE_BYTES; a value that is no number is ignored. */
 int64_t neo_code_limit(void);
-/* Parses a number of bytes, at least 0: "512", "64K", "3G". */
+/* Parses a number of bytes, at least 0: "512", "64K", "3G". False: the text is none, or the number
+ * exceeds i64. */
 bool neo_code_parse_bytes(const char *text, int64_t *out);
 
 /* Opens the cache in this folder, which is made with the first entry. The cache is in the arena;
@@ -84,6 +85,6 @@ typedef struct {
 } neo_code_bounds;
 /* Removes the entries that were used before `oldest`, then those not used for longest until the
  * rest is no larger than `most_bytes`, and temporaries of killed writers. *removed, *kept: numbers
- * of entries. */
+ * of entries. A failure may leave some entries removed. */
 neo_status neo_code_prune(neo_arena *a, const char *folder, const neo_code_bounds *bounds,
                           size_t *removed, size_t *kept) NEO_MUST_CHECK;

@@ -37,8 +37,11 @@ typedef struct {
 #undef X
 
 /* ---- messages.c */
+/* Prints a message to stderr; returns `code`. */
 cache_exit cache_fail(const cache_cli *cli, cache_exit code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Prints a message about the command line and a hint at --help to stderr; returns the exit code for
+ * that. */
 cache_exit cache_usage(const cache_cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A whole number of at least 0; reports a value that is none. */

@@ -48,6 +48,7 @@ double neo_record_ratio(const neo_record *r);
 /* A copy, with texts and sizes in the arena. */
 neo_record neo_record_copy(neo_arena *a, const neo_record *r);
 
+/* Appends the record as an object of JSON on one line. */
 void neo_record_json(const neo_record *r, neo_str *out);
 /* Parses a record. Fields are copied to the arena; unknown members are ignored. NEO_FORMAT (with
  * *why) or NEO_MEMORY. */
@@ -62,4 +63,5 @@ const char *neo_record_unline(const char *text, size_t n, size_t *json_bytes);
 
 /* 32 hexadecimal digits, as keys are written, and back. */
 void neo_record_key_text(const uint64_t key[2], char text[33]);
+/* Reads a key, 32 hexadecimal digits, and writes it. False: the text is none. */
 bool neo_record_key_of(const char *text, uint64_t key[2]);

@@ -17,7 +17,9 @@
  *              and without a first line is not written to.
  *
  * The user's own file is $XDG_CACHE_HOME/neo/records, or ~/.cache/neo/records. It is opened only if
- * it and its folder are the user's, and nobody else may write them. */
+ * it and its folder are the user's, and nobody else may write them.
+ *
+ * Records, and the texts in *why, are in the arena of the set or constant. */
 #pragma once
 #include "base/file.h"
 #include "base/vec.h"
@@ -59,13 +61,15 @@ typedef struct neo_records {
   NEO_VEC(neo_records_file) files;
 } neo_records;
 
+/* An empty set whose records will be in the arena. */
 void neo_records_init(neo_records *s, neo_arena *arena);
 /* Reads a file's records into the set, after those that are there. NEO_IO (the reason is in errno;
  * ENOENT: there is no file), NEO_FORMAT: a newer version, or no file of records; *why has a text
  * with the path. Damaged lines are no failure: see `files`. */
 neo_status neo_records_load(neo_records *s, const neo_io *io, const char *path, unsigned flags,
                             const char **why) NEO_MUST_CHECK;
-/* The same for a file's text in memory; `name` stands for its path in messages. */
+/* The same for a file's text in memory; `name` stands for its path in messages. NEO_FORMAT as
+ * there. */
 neo_status neo_records_take(neo_records *s, const char *name, const char *text, size_t n,
                             const char **why) NEO_MUST_CHECK;
 /* The file that a record of `all` was read from; null: none. */

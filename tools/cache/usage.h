@@ -37,6 +37,7 @@ typedef struct {
   size_t n_options, n_commands, n_notes, n_sections;
 } neo_usage;
 
+/* Whether a command has the option. */
 bool neo_usage_applies(const neo_usage_option *o, const char *command);
 
 /* Prints help on a command; null: on the program. */
@@ -71,6 +72,9 @@ typedef struct {
   const char *value, *word; /* word: the present one */
 } neo_usage_reader;
 
+/* Begins with argv[0] as the first word; r keeps pointers to its arguments, which the caller
+ * owns. */
 void neo_usage_begin(neo_usage_reader *r, const neo_usage *u, const char *command, int argc,
                      char **argv);
+/* Reads the next option; the kind of what was found, with its parts in r. */
 neo_usage_found neo_usage_next(neo_usage_reader *r);

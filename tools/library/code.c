@@ -2,6 +2,7 @@
  * this library's own, by the table below, so that other libraries in the process do not matter. */
 #include "codegen/llvm/jit.h"
 #include "include/neo/neo_graph.h"
+#include "include/neo/neo_net.h"
 #include "include/neo/neo_rt.h"
 #include "tools/library/build.h"
 #include <stdlib.h>

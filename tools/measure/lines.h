@@ -36,6 +36,7 @@ typedef struct {
 /* Reads a file of lines. False: r->why says what is wrong. torn: an unfinished line at the end is
  * no error. The first line is "HEAD VERSION...". */
 bool measure_lines_read(measure_lines *r, const char *path, const char *head, bool torn);
+/* Frees the lines, which are then none. */
 void measure_lines_free(measure_lines *r);
 /* Formats a line with its newline; the caller frees it. Null: no memory. */
 char *measure_line_of(const char *text, size_t *bytes);
@@ -44,7 +45,8 @@ char *measure_line_of(const char *text, size_t *bytes);
 FILE *measure_file_open(const char *path);
 /* Length and hash of a file; false: it cannot be read. */
 bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest);
-/* Reads the list of candidates, whose last line is "end N" after N lines. */
+/* Reads the list of candidates, whose last line is "end N" after N lines. False: r->why says what
+ * is wrong. */
 bool measure_candidates_read(measure_lines *r, const char *folder);
 /* The digest by which results refer to their list. */
 uint64_t measure_lines_digest(const measure_lines *r);

@@ -190,6 +190,7 @@ typedef struct {
 } measure_server;
 /* Does a line measure? *mode: how. */
 bool measure_server_mode(const char *line, measure_mode *mode);
+/* Takes a line that describes a job, such as a buffer; an error is kept for the next answer. */
 void measure_server_describe(measure_server *s, const char *line);
 /* Null, or what is wrong with the line or with the job before it. */
 const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
@@ -214,6 +215,8 @@ typedef struct {
   double sample_ns[2][MEASURE_MAX_SAMPLES]; /* times of the units that ran; [1]: the base's */
   char why[128];
 } measure_message;
+/* Measures a kernel in a child process, against `base` in the modes that compare: reads from
+ * descriptor `in`, answers to `out`, and exits. */
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
@@ -224,11 +227,13 @@ const char *measure_library_open(const char *path, const char *symbol, void **ou
 /* ---- inside.c: for children of both kinds */
 /* Isolates the child: it keeps only the two pipes, and gets a process group of its own. */
 void measure_child_begin(int in, int out);
+/* Writes a message to the parent. */
 void measure_child_tell(const measure_message *m);
 /* Reports the reason as m and ends the child. */
 void measure_child_fail(measure_message *m, const char *why) __attribute__((noreturn));
 /* Waits for the parent's verdict; returns the share of elements that the units wrote. */
 double measure_child_permission(void);
+/* Whether descriptors besides the pipes are open in this child. */
 bool measure_child_leaks(void);
 
 /* ---- gpu.c */
@@ -250,6 +255,7 @@ void measure_limits_calls(void);
 
 /* ---- clock.c */
 double measure_now_ns(const measure_job *j); /* one thread: its own time; several: wall time */
+/* The monotonic clock in nanoseconds. */
 double measure_wall_ns(void);
 double
 measure_calibrate(const measure_job *j,

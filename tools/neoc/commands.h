@@ -4,7 +4,8 @@
 
 /* Parses argv[1..]: the command and its options; NEOC_OK, or an error that was reported. */
 neoc_exit neoc_command_read(neoc_cli *cli, int argc, char **argv);
-/* Parses words as the options of this command, without a command line. */
+/* Parses n words as the options of this command, without a command line; NEOC_OK, or an error that
+ * was reported. The caller owns the words. */
 neoc_exit neoc_options_read(neoc_cli *cli, const char *command, int n, char **words);
 /* Runs the parsed command, on a stack that is deep enough for a compilation. (execute.c) */
 neoc_exit neoc_command_run(neoc_cli *cli);

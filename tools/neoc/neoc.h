@@ -61,12 +61,16 @@ typedef struct neoc_command {
 #undef X
 
 /* ---- cli/values.c: options' values */
+/* Whether the command line has the option. */
 bool neoc_has(const neoc_cli *cli, neoc_option o);
-const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
+/* The last value of an option, owned by the command line; `otherwise` (may be null) without one. */
+const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise);
 /* Numbers; a wrong value is reported, and *e set to NEOC_USAGE. */
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
 /* The same for a number of threads or the like, which fits i32. */
 int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_t lo, neoc_exit *e);
+/* The last value of an option as a number; `otherwise` without one. A wrong value is reported, and
+ * *e set to NEOC_USAGE. */
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
 /* All words of comma lists, over all uses of the option. */
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
@@ -82,7 +86,7 @@ neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *siz
  * Null: none was given. */
 neoc_exit neoc_read_model_sizes(const neoc_cli *cli, const neo_rt_model *m, int64_t **sizes);
 
-/* Parse the whole text as a number that the type has. */
+/* Parse the whole text as a number that the type has; false: it is none, *x is then not defined. */
 bool neoc_parse_int(const char *text, int64_t *x);
 bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */
 bool neoc_parse_seed(const char *text, uint64_t *x);
@@ -94,20 +98,23 @@ typedef struct {
   double f; /* the nearest */
 } neoc_number;
 /* Parses the number at the beginning of `text`, NaN included; false: there is none, or one that f64
- * lacks (1e999). *end is the rest of the text. */
+ * lacks (1e999). *end is the rest of the text. *end points into the text. */
 bool neoc_read_number(const char *text, const char **end, neoc_number *x);
 
 /* ---- cli/fail.c: failures and texts */
 /* Prints "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
 neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Prints such a message about the command line; returns NEOC_USAGE. */
 neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The exit code for a status. */
 neoc_exit neoc_exit_of(neo_status s);
 /* "512 B", "864.0 KiB", "14.2 MiB"; in the arena. */
 const char *neoc_bytes_text(neo_arena *a, int64_t n);
 /* The only positional argument; null after a usage error. */
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
+/* Whether a text ends with `end`. */
 bool neoc_ends_with(const char *text, const char *end);
 
 /* ---- cli/memory_text.c */

@@ -10,6 +10,7 @@
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
+#include "tools/pipeline/network.h"
 #include "tools/pipeline/stages.h"
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,9 @@ static neo_status front(neo_compilation *c) {
   neo_status s = neo_compile_begin(c, &text, &n);
   if (!s)
     s = parse_source(c, text, n);
-  return s ? s : prepare(c);
+  if (!s)
+    s = prepare(c);
+  return s ? s : neo_compile_cut(c);
 }
 
 /* ---- kernels */
@@ -307,16 +310,10 @@ static neo_status look_up(neo_compilation *c) {
   return NEO_OK;
 }
 
-neo_status neo_compile_all(neo_compilation *c) {
+neo_status neo_compile_find(neo_compilation *c) {
   c->overlaps = can_overlap(c);
   neo_status s = c->options.cache ? stage(c, look_up) : NEO_OK;
   if (c->code)
     neo_cost_add(c, "cache");
-  if (!s && !c->found)
-    s = neo_compile_plan(c);
-  if (!s)
-    s = neo_compile_emit(c);
-  if (s)
-    neo_parts_end(c); /* ends the threads: the report of a bug forks */
   return s;
 }

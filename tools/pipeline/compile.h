@@ -6,6 +6,7 @@
  *   s = neo_compile_front(&c);
  *   if (!s) s = neo_compile_passes(&c);
  *   if (!s) s = neo_compile_kernels(&c);
+ *   if (!s) s = neo_compile_networks(&c);     // if the options ask for networks
  *   if (!s) s = neo_compile_emit(&c);
  *   print c.diags; neo_compilation_free(&c);
  *
@@ -18,6 +19,7 @@
 #include "fusion/decision.h"
 #include "ir/pass.h"
 #include "ir/prove.h"
+#include "network/network.h"
 #include "tools/pipeline/records.h"
 #include "tools/pipeline/track.h"
 
@@ -74,6 +76,8 @@ typedef struct {
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
   bool pure;                 /* entries have no state (pure.c) */
+  bool network;              /* the library also has the networks of training entries */
+  uint32_t network_nodes;    /* see neo_net_options.nodes */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* folder of the shipped records; null: do not read them */
@@ -166,6 +170,8 @@ typedef struct neo_compilation {
   const char *failed_pass; /* null: none failed */
   const char *prefix;
   neo_module *module;
+  NEO_VEC(neo_network *) networks; /* one for each training entry, if asked for */
+  NEO_VEC(neo_object) network_objects;
   neo_target target;
   neo_target host; /* target of the record and the thin entries: the target, or a GPU's host */
   NEO_VEC(neo_plan_image) images;
@@ -206,6 +212,7 @@ typedef struct neo_compilation {
 
 /* The compilation must not move afterwards. */
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
+/* Ends the compilation: its threads, its files that were not published, and its arena. */
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
@@ -222,7 +229,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* The kernel that contains the segment, with another schedule for it, all else as in the
  * compilation. Loops are divided into kernels as there. Fails if a loop over single rows would be
- * lost, except for a `reference`, whose sums may have any order. (lower.c) */
+ * lost, except for a `reference`, whose sums may have any order. A failure has its text in *why.
+ * The kernel is in the compilation's arena. (lower.c) */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds the time since the last call, or since the compilation began, as the cost of `stage`.
@@ -242,15 +250,20 @@ void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
 /* The first three stages: everything that can be known without writing files. */
 neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
-/* All four stages, or their results from the cache: then c->found is set, and there is no module,
- * grouping or plan. */
+/* Looks for the results in the cache, if there is one: c->found. */
+neo_status neo_compile_find(neo_compilation *c) NEO_MUST_CHECK;
+/* After neo_compile_kernels: compiles the actors of the networks, for neo_compile_emit to link.
+ * (build.c) */
+neo_status neo_compile_networks(neo_compilation *c) NEO_MUST_CHECK;
+/* All stages, or their results from the cache: then c->found is set, and there is no module,
+ * grouping or plan. (build.c) */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The summary of a build, in the compilation's arena. (summary.c) */
 neo_summary neo_compile_summary(neo_compilation *c);
 /* The bit of a kind of output, by its name ("so", "ll") of n bytes; 0: there is no such kind.
  * (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);
-/* The table of passes. */
+/* The table of passes, *n rows in their order; it lives as long as the program. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
 /* The model's record as the generated library will have it, except that its kernels only fail. For
@@ -269,6 +282,7 @@ neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK
  * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
+/* Closes a library; an empty one is allowed. */
 void neo_library_close(neo_library *l);
 
 /* Turns all floats of the module into f64; constants keep their values. Call it before the passes.
@@ -310,7 +324,7 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
 /* Versions of LLVM and isl. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
-/* An address inside of each of these libraries. */
+/* An address inside of each of these libraries, never null. */
 const void *neo_llvm_place(void);
 const void *neo_isl_place(void);
 

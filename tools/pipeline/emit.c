@@ -161,6 +161,8 @@ static neo_status make(neo_compilation *c) {
   neo_emit_leave(c);
   if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
     s = neo_emit_objects(c);
+  for (size_t k = 0; k < c->network_objects.n; k++)
+    NEO_PUSH(&c->arena, &c->objects, c->network_objects.at[k]);
   if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
   return s;

@@ -1,4 +1,8 @@
-/* The last stage: LLVM module, objects, and the files asked for. */
+/* The last stage: LLVM module, objects, and the files asked for.
+ *
+ * Paths are in the arena of the compilation.
+ *
+ * Statuses are those of compile.h, with the text of a failure in c->why. */
 #pragma once
 #include "tools/pipeline/compile.h"
 

@@ -27,6 +27,7 @@ neo_fact_check *neo_fact_check_new(neo_arena *a);
 /* A neo_pass_options.check; `ctx` is the neo_fact_check. `pass` null: the module is the frontend's.
  * NEO_INTERNAL after a report. */
 neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) NEO_MUST_CHECK;
+/* Whether evaluations were left out, so that the check compared less than it could. */
 bool neo_fact_check_has_left_out(const neo_fact_check *f);
 /* "facts: 96 evaluations before and after passes, 4 of plans; left out: 4 (tensors are large)" */
 void neo_fact_check_add_counts(const neo_fact_check *f, neo_str *out);

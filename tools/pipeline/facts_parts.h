@@ -50,6 +50,7 @@ bool neo_fact_are_large(const neo_module *m, const int64_t *sizes);
 bool neo_fact_draw(neo_module *m, neo_interp *interp, const int64_t *sizes, uint32_t number);
 
 /* ---- facts_count.c */
+/* Adds n to the number of evaluations of this kind that had this outcome. */
 void neo_fact_count(neo_fact_check *f, neo_fact_kind kind, neo_fact_outcome k, int64_t n);
 /* The number of entries that are evaluated. */
 int64_t neo_fact_entries(const neo_module *m);
@@ -57,6 +58,7 @@ int64_t neo_fact_entries(const neo_module *m);
 /* ---- facts.c */
 /* Whether the values are equal up to this error. */
 bool neo_fact_same(neo_type t, neo_value a, neo_value b, double error);
+/* Appends a value of type t, for messages. */
 void neo_fact_add_value(neo_str *s, neo_type t, neo_value x);
 /* "[2, 1]" for an element by its number; nothing for a scalar. */
 void neo_fact_add_index(neo_str *s, const int64_t *extent, uint32_t rank, int64_t element);

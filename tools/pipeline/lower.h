@@ -2,7 +2,8 @@
 #pragma once
 #include "tools/pipeline/compile.h"
 
-/* Chooses the schedule of a group and adds its kernel to the compilation's. */
+/* Chooses the schedule of a group and adds its kernel to the compilation's. A status that is no
+ * NEO_OK is as in compile.h. */
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) NEO_MUST_CHECK;
 /* Gives group g the kernel of an earlier group that computes the same; false: there is none. */
 bool neo_compile_share(neo_compilation *c, size_t g);

@@ -43,7 +43,8 @@ neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan 
                                     const neo_rti_place *place);
 /* Makes room for a tensor in a buffer at the present sizes: sizes in loops change. */
 void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t);
-/* The region of a buffer, whose first element is element `shift` of the region. */
+/* The region of a buffer, whose first element is element `shift` of the region. Owned by the
+ * memory. */
 neo_plan_region *neo_plan_region_of(const neo_plan_memory *x, int32_t buf, int64_t *shift);
 /* Read or write an element in unit `unit` of a run; a write is for tensor t. BROKEN or false, with
  * a text in *why: another unit of the run accesses the element as well, and not both add to it. */

@@ -224,16 +224,18 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
   int64_t shift;
   const neo_plan_region *rows =
       blocks ? neo_plan_region_of(&x->memory, x->model.args[s->first], &shift) : NULL;
-  if (rows && !blocks_end(x, rows, lo, &hi))
+  bool whole = s->flags & NEO_RT_STEP_WHOLE;
+  if (rows && !whole && !blocks_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
   int64_t end = hi;
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL) &&
       !blocks_wide_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
   bool more = true;
+  serial = serial || whole;
   neo_status status = s->flags & NEO_RT_STEP_ENDS && lo < hi ? end_of(x, s, lo, &hi) : NEO_OK;
   if (serial && lo <= hi)
-    status = run_iteration(x, step, rows, hi, end, &more);
+    status = run_iteration(x, step, rows, whole ? lo : hi, end, &more);
   for (int64_t k = lo; k < hi && !serial && !status && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
     status = run_iteration(x, step, rows, at, at + 1, &more);

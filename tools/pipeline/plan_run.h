@@ -21,5 +21,6 @@ typedef struct {
 /* sizes: by id. Inputs are not set. Failures add their text to `why`. */
 neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_entry *e,
                               const int64_t *sizes, uint64_t seed, neo_str *why);
-/* Runs the steps of one group, or a copy, from *step on; *step becomes the next step. */
+/* Runs the steps of one group, or a copy, from *step on; *step becomes the next step. A failure of
+ * a kernel has its text in x->why. */
 neo_status neo_plan_run_group(neo_plan_run *x, int32_t *step) NEO_MUST_CHECK;

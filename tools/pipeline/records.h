@@ -29,7 +29,8 @@ const neo_records_source *neo_records_sources(neo_arena *a, const char *list, bo
 const char *neo_records_shipped_name(neo_arena *a, const struct neo_target *t);
 /* The target as records state it: everything that schedules and kernels depend on. */
 const char *neo_record_target_text(neo_arena *a, const struct neo_target *t);
-/* The compiler as records state it: records of another one may mean something else. */
+/* The compiler as records state it: records of another one may mean something else. Constant
+ * text. */
 const char *neo_record_build_text(void);
 /* Fills in the fields of a record that describe a group (key, family, sizes, name), the target and
  * the build; the others are not changed. In the compilation's arena. Call it in or after
@@ -37,12 +38,14 @@ const char *neo_record_build_text(void);
 void neo_record_describe(struct neo_compilation *c, const neo_group *g, neo_record *r);
 
 /* ---- for compile.c */
-/* Reads the options' records once the target is known. */
+/* Reads the options' records once the target is known. NEO_IO, NEO_FORMAT: the text is in
+ * c->why. */
 neo_status neo_compile_read_records(struct neo_compilation *c) NEO_MUST_CHECK;
 /* The group's schedule; *from is its record, or null. */
 neo_schedule neo_compile_schedule(struct neo_compilation *c, const neo_group *g,
                                   const neo_record **from);
-/* The same for a group that may use the machine as given: one inside of a recurrence. */
+/* The same for a group that may use the machine as given: one inside of a recurrence. *from is the
+ * record that it is of, owned by the compilation; null: none. */
 neo_schedule neo_compile_schedule_on(struct neo_compilation *c, const neo_group *g,
                                      const struct neo_machine *machine, const neo_record **from);
 /* Remarks about records that could not be used; after the last group. */

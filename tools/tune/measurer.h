@@ -28,12 +28,13 @@ typedef struct {
 
 /* Starts the process. NEO_IO: it is not in this program's folder, or cannot be run. */
 neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) NEO_MUST_CHECK;
+/* Ends the process, if it runs; the measurer may be started again. */
 void neo_measurer_stop(neo_measurer *m);
 /* Sends a new job: lines as in measure.h, each with its newline, "job" first and "ready" last; or
  * later additions to the job. The lines have to outlive the measurer. */
 void neo_measurer_job(neo_measurer *m, const char *lines);
 /* Sends a line that is answered with {"ok":...}: "device ..." or "save ...". *text: the answer's
- * "device" or "why". NEO_UNSUPPORTED: the answer is not ok. */
+ * "device" or "why". It is in the measurer's arena. NEO_UNSUPPORTED: the answer is not ok. */
 neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text) NEO_MUST_CHECK;
 /* A candidate in the syntax of the measurer's lines, after its number. */
 const char *neo_candidate_text(neo_arena *a, const neo_candidate *x);

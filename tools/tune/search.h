@@ -59,6 +59,8 @@ typedef struct {
   double step; /* relative improvement of the best time by the last batch */
 } neo_search;
 
+/* Begins a search of a space without trials, in arena `a`; equal seeds and times give equal
+ * searches. */
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed);
 /* Adds a schedule to be measured right after the default, if it is legal. Call it before the first
  * batch. */
@@ -69,6 +71,7 @@ void neo_search_first(neo_search *s, const neo_schedule *x);
 /* The next batch: numbers of trials, at most `most`. 0: the search is over. All times have to be
  * told before the next batch. */
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most);
+/* Tells the time of a trial of the batch in nanoseconds; below 0: it was refused. */
 void neo_search_tell(neo_search *s, size_t trial, double time_ns);
 /* The quickest trial that was not raced; the number of trials if there is none. */
 size_t neo_search_unraced(const neo_search *s);

@@ -12,7 +12,11 @@
  *   shrink.c     smaller sizes for long kernels
  *   progress.c   the time that is left; the time of a step
  *
- * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h). */
+ * and below them the search (search.h), the builder (build.h) and the measurer (measurer.h).
+ *
+ * Texts that these functions return are in the arena of the compilation.
+ *
+ * A status that is no NEO_OK ends the tuning, with its text in t->why. */
 #pragma once
 #include "tools/tune/tune.h"
 
@@ -23,8 +27,11 @@ enum { NEO_TASK_LIMIT_MS = 60000, NEO_TASK_CPU_MS = 3000 }; /* limits of a base 
 
 /* ---- progress.c */
 double neo_tune_left_s(const neo_tune *t); /* seconds that are left; below 0: time is over */
+/* Whether the time of the search is over. */
 bool neo_tune_late(const neo_tune *t);
+/* Whether the user's `stop` asks for the end; false without one. */
 bool neo_tune_stopped(const neo_tune *t);
+/* Calls the user's `progress`, if there is one. */
 void neo_tune_show(const neo_tune *t);
 /* Updates the nanoseconds per unit of the model's cost, after the base of a task was measured. */
 void neo_tune_rescale(neo_tune *t);
@@ -69,6 +76,7 @@ const char *neo_task_job(neo_tune *t, neo_task *x);
 /* Sets the limits of candidates: processor time, and a much longer wall time, since a busy machine
  * may let them wait, but at most `most_ms`. */
 void neo_task_limit(neo_tune *t, double cpu_ms, double most_ms);
+/* Ends the task; it failed with the message "WHAT: WHY". */
 void neo_task_fail(neo_tune *t, neo_task *x, const char *what, const char *why);
 /* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
 neo_schedule neo_task_plain(const neo_task *x);

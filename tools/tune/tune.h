@@ -7,7 +7,10 @@
  * record or by the analytic model. Its answer is compared with that of the plain schedule and is
  * the expected answer from then on. The best candidate is raced against the base, alternating, and
  * is recorded at once if it is quicker by more than 2 %. Every trial goes to the log, and later
- * runs read the log and the records, so an interruption costs one batch. */
+ * runs read the log and the records, so an interruption costs one batch.
+ *
+ * A status that is no NEO_OK has its text in t->why. Lists and texts are in the compilation's
+ * arena. */
 #pragma once
 #include "tools/tune/inputs.h"
 #include "tools/tune/job.h"
@@ -108,6 +111,7 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
 /* Runs the search. NEO_OK: time is over or nothing is left; NEO_INTERRUPTED: stopped. All winners
  * are recorded. */
 neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
+/* Stops the measurer and removes the temporary folders. */
 void neo_tune_free(neo_tune *t);
 
 /* Instead of a search, with o.emit (emit.c): builds the candidates that the search would measure

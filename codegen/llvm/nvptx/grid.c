@@ -314,15 +314,15 @@ static void run_range(grid *x, range of) {
   }
 }
 
-/* Runs the parts of a loop in one iteration. */
-static void run_round(grid *x, size_t i, LLVMValueRef round) {
+/* Runs the parts of a loop in one iteration; of blocks of rows, in those before `next`. */
+static void run_round(grid *x, size_t i, LLVMValueRef round, LLVMValueRef next) {
   const neo_grid_part *loop = &x->part[i];
   int32_t number[] = {loop->index, loop->begin, loop->end};
   LLVMValueRef before[3], now[3] = {round};
   LLVMBasicBlockRef body = NULL, after = NULL;
   if (has_blocks(loop)) {
     LLVMBuilderRef b = x->l->b;
-    LLVMValueRef next = LLVMBuildNSWAdd(b, round, neo_ll_int64(x->l, 1), "");
+    next = next ? next : LLVMBuildNSWAdd(b, round, neo_ll_int64(x->l, 1), "");
     now[1] = neo_ll_gpu_row(x->l, x->rows[i], round);
     now[2] = neo_ll_gpu_row(x->l, x->rows[i], next);
     body = new_block(x, "rows"), after = new_block(x, "none");
@@ -352,6 +352,10 @@ static void run_loop(grid *x, size_t i) {
   LLVMValueRef one = neo_ll_int64(x->l, 1);
   LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
   LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
+  if (loop->whole) {
+    run_round(x, i, lo, hi);
+    return;
+  }
   if (has_blocks(loop))
     hi = neo_ll_gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), round = new_block(x, "round");
@@ -362,7 +366,7 @@ static void run_loop(grid *x, size_t i) {
   LLVMAddIncoming(k, &lo, &from, 1);
   if (loop->down)
     at = LLVMBuildSub(b, LLVMBuildAdd(b, lo, LLVMBuildSub(b, hi, one, ""), ""), k, "");
-  run_round(x, i, at);
+  run_round(x, i, at, NULL);
   LLVMValueRef next = LLVMBuildNSWAdd(b, k, one, "");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), again, after);
   LLVMMoveBasicBlockAfter(again, LLVMGetInsertBlock(b));

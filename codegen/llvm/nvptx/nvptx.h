@@ -1,5 +1,8 @@
 /* Code of kernels for NVIDIA GPUs: declarations of the files of this folder. core/emit.c and core/kernel.c, which
- * call it, include it as well. block.c is below all other files, statement.c and kernel.c above them. */
+ * call it, include it as well. block.c is below all other files, statement.c and kernel.c above
+ * them.
+ *
+ * Values and lists live as long as their neo_llvm; lists are in its arena. */
 #pragma once
 #include "codegen/llvm/gen.h"
 

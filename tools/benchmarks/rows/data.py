@@ -103,6 +103,36 @@ def listed(leaves, batch, hidden, places, count=2):
     return found
 
 
+def typed(leaves, batch, hidden, types, count=2):
+    """Complete trees whose edges have types, in lists, and as a graph in which each edge is a vertex before its parent."""
+    structures = needed("structures")
+    np = needed("numpy")
+    rng, found = np.random.default_rng(1), []
+    for _ in range(count):
+        table = structures.joined([structures.complete_tree(leaves)] * batch).child
+        n, has = len(table), table >= 0
+        begin, child = np.cumsum([0, *has.sum(1)]), table[has]
+        owner = np.repeat(np.arange(n), has.sum(1))
+        kind = rng.integers(0, types, len(child)).astype(np.int32)
+        edge, row = np.arange(len(child)) + owner, np.arange(n) + begin[1:]
+        of, at = np.zeros(n + len(child), np.int32), np.zeros(n + len(child), np.int32)
+        of[edge], at[edge], at[row] = kind + 1, owner, np.arange(n)
+        below = [None]*len(of)
+        for e, r in enumerate(edge):
+            below[r] = [row[child[e]]]
+        for v, r in enumerate(row):
+            below[r] = list(edge[begin[v]:begin[v + 1]])
+        ends = np.cumsum([0, *map(len, below)]).astype(np.int32)
+        found.append(({"G.vertices": n, "G.edges": len(child), "H.vertices": len(of),
+                       "H.edges": int(ends[-1])},
+                      {"G.begin": begin.astype(np.int32), "G.child": child.astype(np.int32),
+                       "H.begin": ends, "H.child": np.concatenate(below).astype(np.int32),
+                       "kind": kind, "of": of, "vertex_of": at, "row_of": row.astype(np.int32),
+                       "x": rng.uniform(-1, 1, (n, hidden)).astype(np.float32),
+                       "label": rng.integers(0, 2, n).astype(np.int32)}))
+    return found
+
+
 def edges(vertices, edges, given, wanted, count=2):
     """Edges between vertices at random, with features that are given and wanted of each vertex."""
     np = needed("numpy")
@@ -149,7 +179,7 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, edges=edges,
+MAKERS = dict(sst=sst, random=random, complete=complete, listed=listed, typed=typed, edges=edges,
               sentences=sentences, pieces=pieces)
 
 

@@ -23,6 +23,7 @@ GROUPS = {  # must, must_tuned, stretch
     "batches of kinds": (None, None, None),
     "reductions by keys": (0.77, 0.77, None),
     "lists over places": (1.0, 1.0, None),
+    "edges as vertices": (1.0, 1.0, None),
     "shares of a step": (None, None, None),
 }
 # How many times DyNet's trees or words a second ours must reach, and a stretch; DyNet runs beside ours.
@@ -166,6 +167,15 @@ def lists(threads):
         yield dataclasses.replace(r, model=f"{MODELS}recurrences/lists.expr")
 
 
+def typed(threads):
+    """Attention with a matrix for each type of edge: the time of edges as vertices over that of reductions for each edge."""
+    for leaves, batch in ((64, 1), (64, 64)):
+        r = row(f"lists: typed edges batch {batch}", "edges as vertices", "typed_edges",
+                ("typed", leaves, batch, 64, 4), 2 * batch, threads, peers=("baseline",),
+                options=("--define=FORM=0",), baseline=("--define=FORM=1",))
+        yield dataclasses.replace(r, model=f"{MODELS}recurrences/typed_edges.expr")
+
+
 def shares(threads):
     for leaves in (32, 64, 128, 256, 512, 1024):
         yield tree_fc(f"shares: Tree-FC {leaves} leaves", "shares of a step", leaves, 64, threads,
@@ -187,4 +197,4 @@ def together(switches):
 def rows(threads, serial=(), switches=None):
     return [*networks(threads), *comparisons(threads, serial),
             *ablation(threads, together(switches or {})), *kinds(threads), *edges(threads),
-            *lists(threads), *shares(threads)]
+            *lists(threads), *typed(threads), *shares(threads)]

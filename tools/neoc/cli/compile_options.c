@@ -174,6 +174,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.lib_dir = neo_place_lib(cli->arena);
   o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
   o.pure = neoc_has(cli, NEOC_O_PURE);
+  o.network = neoc_has(cli, NEOC_O_NETWORK);
   read_cache(cli, &o);
   const char *batches = neoc_text(cli, NEOC_O_BATCHES, "level");
   o.batch_kinds = neo_streq(batches, "kind");
@@ -182,6 +183,9 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   neoc_exit e = neoc_native_gpu(cli, &o.target);
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
   o.unroll = neoc_int(cli, NEOC_O_UNROLL, 0, 1, &e);
+  o.network_nodes = (uint32_t)neoc_count(cli, NEOC_O_NODES, 0, 1, &e);
+  if (!e && o.network_nodes && !o.network)
+    return neoc_usage(cli, "--nodes is of --network");
   if (!e)
     e = read_import_paths(cli, &o);
   if (!e)

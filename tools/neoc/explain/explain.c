@@ -1,5 +1,5 @@
-/* `neoc explain`: the IR after any pass and the tensors that gradients read, kernels and the
- * reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
+/* `neoc explain`: the IR after any pass and the tensors that gradients read, networks, kernels and
+ * the reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
  * JSON object; --html writes everything that does not depend on the machine's speed as a page. */
 #include "tools/neoc/explain/explain.h"
 #include "ir/print.h"
@@ -33,6 +33,13 @@ static void put_part(explainer *x, const char *name, part_fn *part) {
   put_text(x, name, &s);
 }
 
+static void put_networks(explainer *x) {
+  neo_str s = neo_str_in(x->cli->arena);
+  for (size_t k = 0; k < x->c->networks.n; k++)
+    neo_network_print(x->c->networks.at[k], &s);
+  put_text(x, "network", &s);
+}
+
 static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
   explainer *x = ctx;
   (void)changed;
@@ -47,13 +54,17 @@ static neo_status explain(explainer *x) {
   const char *page = neoc_text(x->cli, NEOC_O_HTML, NULL);
   bool groups = neoc_has(x->cli, NEOC_O_GROUPS), schedule = neoc_has(x->cli, NEOC_O_SCHEDULE);
   bool kernels = neoc_has(x->cli, NEOC_O_KERNELS), timings = neoc_has(x->cli, NEOC_O_TIMINGS);
-  bool trees = neoc_has(x->cli, NEOC_O_SCHEDULE_TREE);
+  bool trees = neoc_has(x->cli, NEOC_O_SCHEDULE_TREE), network = neoc_has(x->cli, NEOC_O_NETWORK);
   neo_status s = neo_compile_front(c);
   if (!s && after && neo_streq(after, "front"))
     put_ir(x, c->module);
+  if (!s && network)
+    put_networks(x);
+  if (!s && network && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
+    return s;
   if (!s)
     s = neo_compile_passes(c);
-  if (!s && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
+  if (!s && !after && !network && !trees && !groups && !schedule && !kernels && !timings && !page)
     put_ir(x, c->module);
   if (!s && (trees || groups || schedule || kernels || page || (timings && !after)))
     s = neo_compile_kernels(c);

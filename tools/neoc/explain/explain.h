@@ -40,13 +40,15 @@ typedef struct {
 neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
 
 /* Writes all parts as one page of HTML (page), or into a file (html). Call after the plan was made.
- * `sizes` are the model's, by number, at which memory is shown; may be null. (page.c) */
+ * `sizes` are the model's, by number, at which memory is shown; may be null. A failure has its text
+ * in c->why. (page.c) */
 neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
                              neo_str *out) NEO_MUST_CHECK;
 neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
                              const char *path) NEO_MUST_CHECK;
 
 /* Writes everything that the options of `explain` ask for, except the page. Begins the compilation
- * with the options `o`, which it changes; the caller ends the compilation. (explain.c) */
+ * with the options `o`, which it changes; the caller ends the compilation. A status that is no
+ * NEO_OK is as in tools/pipeline/compile.h. (explain.c) */
 neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
                            neo_str *out) NEO_MUST_CHECK;

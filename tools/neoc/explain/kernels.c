@@ -72,7 +72,8 @@ static void put_band(const neo_module *m, const neo_tree_band *b, neo_str *out) 
   neo_str_add(out, b->rows.range == NEO_BLOCKS_WIDE ? ", while several rows are at once"
                    : b->rows.range == NEO_BLOCKS_SERIAL
                        ? ", the rest, whose rows run one after another"
-                       : "");
+                   : b->rows.range == NEO_BLOCKS_WHOLE ? ", their lists at once"
+                                                       : "");
   neo_str_add(out, b->down ? " down" : "");
 }
 

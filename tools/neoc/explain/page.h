@@ -13,7 +13,9 @@
  *   page_text.c      short texts that the others share
  *
  * Anchors: f0-12 is line 12 of file 0, g7 group 7, k3 kernel 3, entry-step an entry. Elements of a
- * group have its number in data-g. */
+ * group have its number in data-g.
+ *
+ * Texts that these functions return are in the page's arena. */
 #pragma once
 #include "runtime/model.h"
 #include "tools/neoc/explain/explain.h"
@@ -47,6 +49,7 @@ typedef struct {
 } page;
 
 /* ---- page_facts.c */
+/* Finds the source lines and the decisions of each group. */
 void page_find_facts(page *p);
 /* The group of the k-th step of an entry; -1: it is a copy. */
 int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k);
@@ -58,12 +61,15 @@ bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k);
 /* Seconds of a step: measured, if the entry was; else by the target's profile, which gives 0 for a
  * copy, for values cached between calls, and for later steps of a group. */
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
+/* The seconds of an entry, the sum over its steps. */
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
 /* The module's entry for an entry of the plan; null for that of initial values. */
 const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
+/* The name of a tensor, valid as long as the module. */
 const char *page_tensor_name(const page *p, neo_tensor t);
 
-/* ---- page_measured.c: reads the trace; call it before page_find_facts */
+/* ---- page_measured.c */
+/* Reads the trace; call it before page_find_facts. A failure has its text in *why. */
 neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
 /* ---- texts, in the arena (page_text.c) */
@@ -71,6 +77,7 @@ const char *page_anchor(const page *p, const char *prefix, uint32_t n); /* "g12"
 const char *page_href(const page *p, const char *prefix, uint32_t n);   /* "#g12" */
 const char *page_seconds(const page *p, double s);                      /* "3.12 us" */
 const char *page_count(const page *p, double n);                        /* "1.2 M" */
+/* The share, 1 for all, as text: "12 %". */
 const char *page_percent(const page *p, double share);
 /* Writes a link to a line: "12", or "nn:26" in the library. */
 void page_put_line(page *p, page_line l);
@@ -78,9 +85,14 @@ void page_put_line(page *p, page_line l);
 void page_put_lines(page *p, uint32_t g, size_t most);
 
 /* ---- parts */
+/* Appends the model's text, and the files of the library that it uses. */
 void page_put_source(page *p);
+/* Appends the section of all groups. */
 void page_put_groups(page *p);
+/* Appends the section of all kernels. */
 void page_put_kernels(page *p);
+/* Appends the decisions of fusion in their order. */
 void page_put_decisions(page *p);
+/* Appends a picture of an entry's memory over its steps; nothing for an entry without steps. */
 void page_put_memory(page *p, const neo_rt_entry *e);
 extern const char neoc_text_page_css[], neoc_text_page_js[];

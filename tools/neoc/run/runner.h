@@ -38,16 +38,19 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
 neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed);
 /* Writes the file of --trace, if there is one. */
 neoc_exit neoc_runner_end_trace(neoc_runner *r);
+/* Ends the runner, with its library and the temporary folder. */
 void neoc_runner_close(neoc_runner *r);
 
 /* The number of an entry of the module: by name, or (name null) the first `output`; -1 after a
  * report. */
 int neoc_entry_find(neoc_runner *r, const char *name);
+/* The name of an entry of the module, valid as long as the module. */
 const char *neoc_entry_name(const neoc_runner *r, int entry);
 /* The input tensors that the entry reads, in the order of their declarations. */
 neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry);
-/* The run-time sizes that the entry depends on: used[id]. */
+/* The run-time sizes that the entry depends on: used[id]. In the arena of the command line. */
 bool *neoc_entry_sizes(neoc_runner *r, int entry);
+/* The name of a tensor of the module, valid as long as the module. */
 const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t);
 /* Reports a failure of libneort, with the context's own text if there is a context. */
 neoc_exit neoc_runner_failed(const neoc_runner *r, neo_rt_status s);
@@ -80,7 +83,9 @@ void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes
 neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
 
 /* ---- arrays (array.c) */
+/* An array of zeros, whose data are in the arena. */
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent);
+/* The number of an array's elements. */
 int64_t neoc_array_count(const neo_rt_array *x);
 double neoc_array_at(const neo_rt_array *x, int64_t k); /* as a double */
 /* Whether element k of two arrays of one type is the same, exactly if it is an integer. NaN equals
@@ -90,6 +95,7 @@ bool neoc_array_same(const neo_rt_array *a, const neo_rt_array *b, int64_t k);
 static inline double neoc_printed(double x) {
   return x != x ? (double)NAN : x;
 }
+/* Sets element k to v, converted to the array's type as the language converts. */
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* Stores a number of the command line, which the type has to have. */
 neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k,
@@ -120,4 +126,5 @@ neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_
                          neo_rt_array *out);
 /* Prints an array as NumPy does, long ones shortened. */
 void neoc_array_print(const neo_rt_array *x, neo_str *out);
+/* Appends an array as JSON: type, shape and all elements. */
 void neoc_array_json(const neo_rt_array *x, neo_str *out);

@@ -69,6 +69,7 @@ typedef struct neoc_data {
  * checked against their bounds. Errors are reported. */
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *out);
+/* Frees arrays, streams and the treebank, and ends the thread that reads ahead. */
 void neoc_data_close(neoc_data *d);
 /* ---- files (load.c) */
 /* Loads the rows of an input's file. */
@@ -77,6 +78,7 @@ neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor);
 neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
                          neo_rt_array *out);
 /* ---- sizes (told.c) */
+/* Begins with sizes that no file determines. */
 void neoc_told_init(neoc_data *d);
 /* Checks that all dimensions of the input's rows are known, or run-time sizes that a file can
  * determine. */
@@ -97,7 +99,8 @@ void neoc_data_in_order(const neoc_data *d, int64_t *order);
 /* Copies rows order[0 .. n) of an input to `out`. */
 neoc_exit neoc_data_gather(neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
                            void *out);
-/* "row 17 of x.npy": the origin of an element of such a row, for messages. */
+/* "row 17 of x.npy": the origin of an element of such a row, for messages. In the arena of the
+ * command line. */
 const char *neoc_data_place(const neoc_data *d, int32_t tensor, int64_t row, int64_t element);
 
 /* Converts an input's values to its type, and checks each against its bound: errors name the row

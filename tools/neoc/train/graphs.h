@@ -47,7 +47,8 @@ neoc_exit neoc_graphs_limit(const neoc_data *d, int64_t n, int64_t *most);
 void neoc_graphs_begin(const neoc_data *d, const int64_t *order, int64_t n);
 void neoc_graphs_put(const neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
                      void *out);
-/* "element 3 of row 17 of x.npz:kind": the origin of an element of the present batch. */
+/* "element 3 of row 17 of x.npz:kind": the origin of an element of the present batch. In the arena
+ * of the command line. */
 const char *neoc_graphs_place(const neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
                               int64_t element);
 /* The elements along the first dimension of an input in the present batch. */

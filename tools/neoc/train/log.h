@@ -50,23 +50,28 @@ neoc_exit neoc_log_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_log_add(neoc_log *l, const neoc_log_row *row) NEO_MUST_CHECK;
 /* Puts everything on the disk, and brings the picture up to date. */
 neoc_exit neoc_log_sync(neoc_log *l) NEO_MUST_CHECK;
+/* Closes the files of the log. */
 void neoc_log_close(neoc_log *l);
 /* Seconds of the last row that is kept; 0: there is none. */
 double neoc_log_seconds(const neoc_log *l);
 
 /* ---- table.c */
+/* Opens the table, and adds a row; an error was reported. */
 neoc_exit neoc_table_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_table_add(neoc_log *l, const neoc_log_row *row) NEO_MUST_CHECK;
+/* Append the line of the columns' names, and the line of one row, as CSV. */
 void neoc_table_put_head(const neoc_log *l, neo_str *out);
 void neoc_table_put_row(const neoc_log *l, const neoc_log_row *row, neo_str *out);
 /* Reads rows up to kept_step from text; false: its first line is another head. */
 bool neoc_table_parse(neoc_log *l, const char *text);
 
 /* ---- curve.c */
+/* Reads the rows of a picture that goes on, and writes the picture; an error was reported. */
 neoc_exit neoc_curve_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_curve_write(neoc_log *l) NEO_MUST_CHECK;
 
 /* ---- events.c */
+/* Opens a file of events, and adds a row; an error was reported. */
 neoc_exit neoc_events_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_events_add(neoc_log *l, const neoc_log_row *row) NEO_MUST_CHECK;
 

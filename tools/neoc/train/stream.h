@@ -22,6 +22,7 @@ struct neoc_stream {
 
 /* Makes the input's file a stream, if it can be one and is larger than d->memory; *is tells. */
 neoc_exit neoc_stream_open(neoc_data *d, int32_t tensor, bool *is);
+/* Closes the file and frees the buffers. */
 void neoc_stream_close(neoc_stream *s);
 /* Reads elements [from, from + n) of the first dimension as an array of the file's type, which the
  * caller frees. */
@@ -37,4 +38,5 @@ void neoc_prefetch_begin(neoc_data *d, const int64_t *order, int64_t n);
 neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n);
 /* The present rows of an input as an array of the file's type, which the caller frees. */
 neoc_exit neoc_prefetch_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out);
+/* Ends the thread that reads ahead, if there is one. */
 void neoc_prefetch_end(neoc_data *d);

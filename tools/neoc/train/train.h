@@ -100,11 +100,13 @@ typedef struct {
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
 /* Whether entry k has a step at this row of this epoch. */
 bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position);
+/* Reports the message of a failed call; returns the exit code for its status. */
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
 /* The number of steps of all entries before this row of this epoch, from the first epoch on; -1: it
  * overflows. */
 int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position);
-/* The entries as a checkpoint stores them, "d:5,g"; a single entry by its name. */
+/* The entries as a checkpoint stores them, "d:5,g"; a single entry by its name. In the arena of the
+ * command line. */
 const char *neoc_train_entries(const neoc_trainer *t);
 
 /* ---- setup.c: options, entries and data, after the model is compiled */
@@ -134,22 +136,26 @@ void neoc_best_tell(const neoc_trainer *t);
 neoc_exit neoc_train_save(neoc_trainer *t);
 /* The same to a file of its own, after the best epoch so far. */
 neoc_exit neoc_train_save_best(neoc_trainer *t);
+/* Loads the checkpoint of --save and its position in the data; a failure was reported. */
 neoc_exit neoc_train_resume(neoc_trainer *t);
 
 /* ---- map.c */
 /* Compiles the model of --map, after the data are open. */
 neoc_exit neoc_map_open(neoc_trainer *t);
+/* Ends the model of --map, if there is one. */
 void neoc_map_close(neoc_trainer *t);
-/* The name of that model; "" without one. */
+/* The name of that model; "" without one. Owned by the model. */
 const char *neoc_map_name(const neoc_trainer *t);
 /* Replaces a batch of n rows by the model's outputs for it. */
 neoc_exit neoc_map_apply(neoc_trainer *t, neoc_feed *f, int64_t n);
 
 /* ---- test.c */
+/* Opens the files of --test and makes room for their rows; an error was reported. */
 neoc_exit neoc_test_open(neoc_trainer *t);
 /* Computes scalar outputs over all rows of --test, weighted by rows; appends text such as " loss
  * 0.1 accuracy 0.9". */
 neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
+/* Frees the data of --test. */
 void neoc_test_close(neoc_trainer *t);
 
 /* ---- finite.c */
@@ -162,9 +168,12 @@ void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
 /* ---- show.c */
+/* Shows progress within an epoch on stderr: on a terminal one line that changes, at most five times
+ * a second, else a line at intervals. */
 void neoc_show_progress(neoc_trainer *t);
 /* The same during a test, `rows` of whose rows are done. */
 void neoc_show_test(neoc_trainer *t, int64_t rows);
+/* Clears the line of progress on a terminal. */
 void neoc_clear_progress(const neoc_trainer *t);
 /* Prints the line of a finished epoch; `test` is the text of neoc_test_run. */
 void neoc_show_epoch(const neoc_trainer *t, const char *test);

@@ -31,13 +31,14 @@ const char *neoc_graph_of(const neoc_data *d, int32_t tensor);
  * `before` is the training's data, whose words have the ids, or null. */
 neoc_exit neoc_treebank_open(neoc_data *d, const int32_t *entries, size_t n,
                              const neoc_data *before);
+/* Frees a treebank; null is allowed. */
 void neoc_treebank_close(neoc_treebank *b);
 /* Whether the treebank gives this input; `text` is its text in --data, or null. */
 bool neoc_treebank_gives(const neoc_data *d, int32_t tensor, const char *text);
 /* Gives the input its data: its shape must fit, and the file's labels and words must be within its
  * bound. */
 neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text);
-/* The source position of the graph's declaration, as far as the model tells. */
+/* The source position of the graph's declaration, as far as the model tells. Owned by the model. */
 const char *neoc_treebank_place(const neoc_data *d);
 /* The number of slots for children of a vertex. */
 int64_t neoc_treebank_children(const neoc_data *d);
@@ -56,7 +57,7 @@ bool neoc_treebank_tells(const neoc_data *d, int32_t size);
 struct neoc_tree_batch {
   neo_rt_graph_batch graph;
 };
-/* Makes room for a feed's trees, as many as a batch can have. */
+/* Makes room for a feed's trees, as many as a batch can have. In the arena of the command line. */
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees);
 /* Fills a batch with trees order[0 .. n); their errors were excluded before. */
 void neoc_tree_batch_fill(const neoc_data *d, neoc_tree_batch *b, const int64_t *order, int64_t n);

@@ -27,5 +27,5 @@ typedef struct {
 } grad_checker;
 
 /* Called between frontend and passes, with a checker: adds the functions to compare, and everything
- * that they need, to the module. (grad_functions.c) */
+ * that they need, to the module. Always NEO_OK. (grad_functions.c) */
 neo_status neoc_grad_prepare(void *checker, neo_module *m) NEO_MUST_CHECK;

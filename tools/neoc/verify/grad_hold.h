@@ -23,6 +23,8 @@ typedef struct {
   bool own;         /* own gradients are taken to be true ones: their functions are not held */
 } neoc_holds;
 
+/* Begins without held values, in arena `a`; own: gradients of the program's own are taken to be
+ * true ones. */
 void neoc_holds_init(neoc_holds *h, neo_arena *a, bool own);
 /* Whether t is an input that stands for another tensor. */
 bool neoc_holds_input(const neoc_holds *h, neo_tensor t);

@@ -1,0 +1,48 @@
+/* The reference interpreter of a network: messages one after the other, entries by ir/interp.h. The
+ * actors' modules have no requests for gradients left (the caller has run the passes that carry
+ * them out).
+ *
+ *   neo_net_interp *p = neo_net_interp_new(a, network, seed);
+ *   neo_net_interp_send(p, &instance, &why);      // once for each key
+ *   neo_net_interp_drain(p, &why);                // all answers are back: a barrier
+ *   neo_net_interp_kept(p, "h.W");
+ *
+ * Sending and draining one instance at a time, with an update after each, is the synchronous
+ * step. */
+#pragma once
+#include "ir/interp.h"
+#include "network/network.h"
+
+typedef struct {
+  uint64_t number;      /* rand() draws by it */
+  double weight;        /* what it counts in a mean of gradients */
+  const int64_t *sizes; /* by id of a size, as neo_interp_new */
+  /* The elements of the input with this name; until the instance is back. */
+  const neo_values *(*input)(void *ctx, uint32_t name);
+  void *ctx;
+} neo_net_instance;
+
+typedef struct neo_net_interp neo_net_interp;
+/* All actors have the initial values that the model has with this seed. `sizes` are those of some
+ * instance. */
+neo_net_interp *neo_net_interp_new(neo_arena *a, const neo_network *n, const int64_t *sizes,
+                                   uint64_t seed);
+/* From now on actors update after so many instances; 1 at first. */
+void neo_net_interp_every(neo_net_interp *p, uint32_t instances);
+/* From now on the next message is any of those on their way, by this seed; 0, as at first: the
+ * oldest. */
+void neo_net_interp_order(neo_net_interp *p, uint64_t seed);
+/* Sends the inputs of an instance, without delivering them. */
+void neo_net_interp_send(neo_net_interp *p, const neo_net_instance *x);
+/* Delivers messages until none is on its way. NEO_RANGE and NEO_STATE are as neo_interp_run;
+ * NEO_INTERNAL: an answer is missing. */
+neo_status neo_net_interp_deliver(neo_net_interp *p, neo_str *why) NEO_MUST_CHECK;
+/* The same, and carries out the updates that are left: a barrier. */
+neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) NEO_MUST_CHECK;
+/* The loss of the k-th instance since the interpreter was made. Null: it is not known yet. */
+const neo_values *neo_net_interp_loss(const neo_net_interp *p, size_t k);
+/* The elements of a parameter, state or setting of the model, where the actor that changes it has
+ * them; null: no actor has it. */
+neo_values *neo_net_interp_kept(neo_net_interp *p, const char *name);
+/* The same where one actor has it, also if another one changes it. */
+neo_values *neo_net_interp_copy(neo_net_interp *p, uint32_t actor, const char *name);

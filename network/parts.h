@@ -1,0 +1,67 @@
+/* A cut in progress. Private to network. */
+#pragma once
+#include "network/network.h"
+
+typedef struct { /* a gradient that the optimizer reads */
+  neo_tensor wrt, out;
+} neo_net_pair;
+
+typedef struct { /* a value of an instance that the optimizer's new value `update` needs */
+  neo_tensor tensor, update;
+} neo_net_need;
+
+/* What the step consists of (step.c). The forward pass: the definitions that the loss needs, the
+ * updates of the model itself, and what the optimizer reads of an instance. The optimizer: what its
+ * updates need behind that. */
+typedef struct {
+  const neo_module *m;
+  neo_arena *a; /* scratch */
+  neo_entry_rec entry;
+  neo_tensor loss;
+  NEO_VEC(neo_net_pair) pairs;
+  neo_tensors own, optimizer; /* updates of the model, and of the optimizer */
+  NEO_VEC(neo_net_need) needs;
+  const char *whole; /* see neo_network */
+  /* by tensor */
+  bool *trained;  /* the gradient of a pair */
+  bool *changes;  /* the step gives it a new value, or reads its gradient */
+  bool *copied;   /* and each actor may have one of its own */
+  bool *gradient; /* a gradient flows through it */
+  bool *asked;    /* the result of a request that is not the step's */
+  /* by definition: the forward pass */
+  neo_def *defs; /* producers first */
+  size_t n_defs;
+  uint32_t *place; /* by definition: its number in `defs`, plus 1; 0: it is not in there */
+} neo_net_step;
+
+neo_net_step neo_net_step_of(const neo_module *m, uint32_t entry, neo_arena *scratch);
+/* The tensors that a definition of the forward pass needs: its reads, the offsets of those, and the
+ * arguments of a function with its own gradient whose result it is. */
+neo_tensors neo_net_reads(const neo_net_step *s, neo_def d);
+/* All definitions that a new value is computed of, producers first. */
+size_t neo_net_update_defs(const neo_net_step *s, neo_tensor update, neo_def **out);
+
+/* The definitions as classes, each of which becomes a node (cut.c). */
+typedef struct {
+  uint32_t n;        /* classes, producers first */
+  uint32_t *of;      /* class of s->defs[k] */
+  double *additions; /* by class */
+  uint32_t loss;     /* the class with the loss */
+} neo_net_classes;
+
+/* The price of a definition in additions, at usual sizes. (price.c) */
+double neo_net_price(const neo_module *m, neo_def d);
+
+/* The actor of each class, and of each tensor that changes (own.c). */
+typedef struct {
+  uint32_t n;
+  uint32_t *of_class, *of_tensor; /* NEO_NET_NONE: none */
+} neo_net_owners;
+neo_net_owners neo_net_owners_of(const neo_net_step *s, const neo_net_classes *c);
+
+/* Adds nodes, ports and edges, without modules; node k + 1 is class k. (ports.c) */
+void neo_net_connect(const neo_net_step *s, const neo_net_classes *c, const neo_net_owners *o,
+                     neo_network *n);
+/* Adds the module of an actor, and its entries to the nodes. (node.c) */
+void neo_net_make_actor(const neo_net_step *s, const neo_net_classes *c, const neo_net_owners *o,
+                        uint32_t actor, neo_network *n);

@@ -1,0 +1,92 @@
+/* bind.c: where the arguments of the actors' entries are, found once by their names. An argument of
+ * no port would be a null pointer in each call: that is an error here. */
+#include "runtime/net/net.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool is(const char *name, const char *wanted) {
+  return wanted && strcmp(name, wanted) == 0;
+}
+
+typedef struct {
+  neo_rt_network *n;
+  int32_t node, actor; /* node -1: the update */
+} binder;
+
+static bool find_port(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
+  const neo_rt_net *net = b->n->net;
+  const neo_rt_net_node *x = &net->nodes[b->node];
+  for (int32_t j = 0; j < x->n_in + x->n_out; j++) {
+    const neo_rt_net_port *p = &net->ports[j < x->n_in ? x->in + j : x->out + j - x->n_in];
+    c->arg[k].which = p->edge;
+    c->arg[k].place = is(name, p->value)  ? NEO_RTI_NET_VALUE
+                      : is(name, p->back) ? NEO_RTI_NET_BACK
+                                          : NEO_RTI_NET_NOWHERE;
+    if (c->arg[k].place)
+      return true;
+  }
+  return false;
+}
+
+static bool find_seen(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
+  const neo_rt_net_actor *a = &b->n->net->actors[b->actor];
+  for (int32_t j = a->seen; j < a->seen + a->n_seen; j++) {
+    const neo_rt_net_seen *s = &b->n->net->seen[j];
+    if (b->node < 0 ? !is(name, s->to) : s->node != b->node || !is(name, s->from))
+      continue;
+    c->arg[k].place = NEO_RTI_NET_SEEN;
+    c->arg[k].which = j;
+    return true;
+  }
+  return false;
+}
+
+static bool find(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
+  const neo_rt_net *net = b->n->net;
+  if (find_seen(b, name, c, k) || (b->node >= 0 && find_port(b, name, c, k)))
+    return true;
+  if (is(name, net->actors[b->actor].weight))
+    c->arg[k].place = NEO_RTI_NET_WEIGHT;
+  else if (b->node >= 0 && is(name, net->nodes[b->node].loss))
+    c->arg[k].place = NEO_RTI_NET_LOSS;
+  return c->arg[k].place != NEO_RTI_NET_NOWHERE;
+}
+
+static neo_rt_status bind(const binder *b, const char *entry, neo_rti_net_call *c) {
+  const neo_rt_model *m = b->n->net->actors[b->actor].model;
+  c->entry = entry ? neo_rt_find_entry(m, entry) : -1;
+  if (!entry)
+    return NEO_OK;
+  if (c->entry < 0)
+    return neo_rti_net_fail(b->n, NEO_RT_E_NAME, "%s has no entry %s", m->name, entry);
+  const neo_rt_entry *e = &m->entries[c->entry];
+  c->n = e->n_args;
+  c->arg = calloc((size_t)c->n + 1, sizeof *c->arg);
+  if (!c->arg)
+    return neo_rti_net_fail(b->n, NEO_RT_E_MEMORY, "no memory");
+  for (int32_t k = 0; k < c->n; k++) {
+    const char *name = m->tensors[m->entry_args[e->args + k]].name;
+    if (!find(b, name, c, k) && k < e->n_inputs)
+      return neo_rti_net_fail(b->n, NEO_RT_E_NAME, "%s: no message has the input %s of %s", m->name,
+                              name, entry);
+  }
+  return NEO_OK;
+}
+
+neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
+  neo_rt_status status = NEO_OK;
+  for (int32_t k = 0; k < n->net->n_nodes && !status; k++) {
+    const neo_rt_net_node *x = &n->net->nodes[k];
+    binder b = {n, k, x->actor};
+    n->forward[k].entry = n->backward[k].entry = -1;
+    if (x->actor < 0)
+      continue;
+    status = bind(&b, x->forward, &n->forward[k]);
+    status = status ? status : bind(&b, x->backward, &n->backward[k]);
+  }
+  for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
+    binder b = {n, -1, k};
+    status = bind(&b, n->net->actors[k].update, &n->update[k]);
+  }
+  return status;
+}

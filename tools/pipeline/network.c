@@ -1,0 +1,51 @@
+/* See network.h. */
+#include "tools/pipeline/network.h"
+
+neo_status neo_compile_cut(neo_compilation *c) {
+  neo_net_options o = {.nodes = c->options.network_nodes};
+  if (!c->options.network)
+    return NEO_OK;
+  if (c->options.pure) {
+    c->why = "--network: actors keep their parameters, so --pure cannot be with it";
+    return NEO_ARGUMENT;
+  }
+  for (uint32_t k = 0; k < c->module->entries.n; k++) {
+    neo_str why = neo_str_in(&c->arena);
+    if (c->module->entries.at[k].kind != NEO_ENTRY_TRAIN)
+      continue;
+    neo_network *n = neo_network_cut(c->module, k, &o, &c->arena);
+    NEO_PUSH(&c->arena, &c->networks, n);
+    if (neo_network_verify(n, &why)) {
+      c->why = neo_arena_printf(&c->arena, "the network is wrong: %s", neo_str_text(&why));
+      return NEO_INTERNAL;
+    }
+  }
+  if (!c->networks.n)
+    c->why = "--network: the model trains nothing";
+  return c->networks.n ? NEO_OK : NEO_ARGUMENT;
+}
+
+const char *neo_network_base(neo_compilation *c, const neo_network *n) {
+  const char *entry = neo_name_text(c->names, n->entry);
+  return neo_streq(entry, "step")
+             ? c->prefix
+             : neo_arena_printf(&c->arena, "%s_%s", c->prefix, neo_plan_ident(&c->arena, entry));
+}
+
+neo_status neo_network_link(neo_compilation *c, const neo_network *n, const char *base) {
+  neo_llvm *l = NULL;
+  neo_object o = {0};
+  neo_llvm_enter();
+  neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &l, &c->why);
+  if (!s) {
+    neo_network_record(c, n, base, l);
+    s = neo_llvm_finish(l, &c->why);
+  }
+  if (!s)
+    s = neo_llvm_take_object(l, &c->arena, &o.data, &o.size_bytes, &c->why);
+  neo_llvm_free(l);
+  neo_llvm_leave();
+  if (!s)
+    NEO_PUSH(&c->arena, &c->network_objects, o);
+  return s;
+}
