@@ -31,7 +31,7 @@ zoo="-I $NEO_SOURCE_DIR/models/zoo"
 
 "$NEOC" explain $zoo cell.expr $gpu --groups >groups
 grep -q '^grid step, steps .* one kernel of .* phases)$' groups || fail "no grid of the step's kernels"
-grep -q '^step: .* steps, .* one behind the other$' groups || fail "explain tells no levels"
+grep -q '^step: .* steps, .* one after the other$' groups || fail "explain tells no levels"
 "$NEOC" explain $zoo cell.expr $gpu --groups --no-fuse=grid | grep -q '^grid' &&
   fail "--no-fuse=grid leaves a grid"
 "$NEOC" explain $zoo cell.expr --groups | grep -q '^grid' && fail "a grid on a processor"

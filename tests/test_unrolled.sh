@@ -33,7 +33,7 @@ END
 if (ulimit -v 400000 && "$NEOC" explain lstm.expr --unroll=1000000 --groups >out 2>err); then
   fail "1000 rounds fit 400 MB of address space: the next check needs less"
 else
-  grep -q 'out of memory with [0-9]* definitions.*fewer rounds' err ||
+  grep -q 'out of memory with [0-9]* definitions.*fewer iterations' err ||
     fail "running out of memory says what to do" err
 fi
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { COUNT = 80, EMULATED = 4 /* every so many programs also run there */ };
+enum { COUNT = 50, EMULATED = 4 /* every so many programs also run there */ };
 
 static uint32_t check(neo_arena *a, const pairs_reference *r, uint64_t seed, const pairs_how *how) {
   pairs_run x = pairs_compile_and_run(a, r, how);

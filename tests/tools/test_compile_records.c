@@ -219,7 +219,7 @@ static void other_schedules_in_loops_give_the_kernel_with_the_same_buffers(void 
 
 static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
   static const char *const said[] = {
-      "tile is too large", "does not know", "another machine", "another machine", "", ""};
+      "tile is too large", "does not know", "other machines", "other machines", "", ""};
   world *w = *state;
   outcome without = with(w, NULL);
   for (size_t k = 0; k < 6; k++) {
