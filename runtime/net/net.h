@@ -8,11 +8,12 @@
 #include "include/neo/neo_net.h"
 #include "runtime/core/ctx.h"
 
-typedef enum { /* who does a node's work */
-               NEO_RTI_NET_UNKNOWN,
-               NEO_RTI_NET_CONTROLLER,
-               NEO_RTI_NET_ACTOR, /* entries of its actor */
-               NEO_RTI_NET_BCAST
+/* The runner of a node's work. */
+typedef enum {
+  NEO_RTI_NET_UNKNOWN,
+  NEO_RTI_NET_CONTROLLER,
+  NEO_RTI_NET_ACTOR, /* entries of its actor */
+  NEO_RTI_NET_BCAST
 } neo_rti_net_kind;
 
 typedef enum {
@@ -81,7 +82,8 @@ struct neo_rt_network {
 
 /* Elements of an edge's rows at these sizes. (memory.c) */
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes);
-/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not run one of them. (kinds.c) */
+/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of one.
+ * (kinds.c) */
 neo_rt_status neo_rti_net_find_kinds(neo_rt_network *n);
 /* Allocates everything but contexts and kinds, which it reads. (memory.c) */
 neo_rt_status neo_rti_net_allocate(neo_rt_network *n);
