@@ -377,7 +377,7 @@ static neo_grad_rec request_of_copies(ad_batch_state *b) {
   return r;
 }
 
-/* Copies the definitions on the way; *copies gains them. */
+/* Copies the definitions on the paths from y to a `wrt`; copies[k] becomes that of b->defs[k]. */
 static void copy_path(ad_batch_state *b, neo_def *copies) {
   for (size_t k = 0; k < b->defs.n && !b->failed; k++)
     copies[k] = copy_def(b, b->defs.at[k].d, is_lifted(b, b->defs.at[k].d));

@@ -44,7 +44,7 @@ typedef struct neo_recurrence {
   neo_schedule_tree tree;
   NEO_VEC(neo_recurrence_segment) segments; /* by the numbers of the leaves, in order */
   NEO_VEC(neo_slice) slices;
-  neo_map memory;            /* a tensor that segments read -> the original */
+  neo_map memory;            /* stand-in that segments read -> the tensor that lies in memory */
   NEO_VEC(neo_tensor) roots; /* whole tensors that are written to memory */
   NEO_VEC(neo_tensor) reads; /* tensors that are read, each once */
 } neo_recurrence;

@@ -83,8 +83,10 @@ fi
 
 # ---- help: every command has one, and the man page names every option
 expect 0 help "$NEOC" help
-for command in compile check run train grad-check verify explain describe cache fmt new doctor help \
-  version; do
+commands='compile check run train grad-check verify tune explain describe cache fmt doc new doctor completion help version'
+[ "$(sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' out | sort | xargs)" = "$(echo $commands | xargs -n 1 | sort | xargs)" ] ||
+  fail "the help lists other commands than this test" out
+for command in $commands; do
   expect 0 "$command --help" "$NEOC" "$command" --help
   says out "usage: neoc $command" "$command --help"
   expect 0 "help $command" "$NEOC" help "$command"

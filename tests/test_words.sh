@@ -238,6 +238,12 @@ private_terms() { # file...
 found=$(private_terms ARCHITECTURE.md README.md docs/*.md)
 [ -z "$found" ] || fail "the documentation has private terms: $found"
 
+too_long() { # FILE: more than 130 lines, or a line of more than 120 columns
+  awk 'length > 120 { print FILENAME ":" FNR ": " length " columns" } END { if (FNR > 130) print FILENAME ": " FNR " lines" }' "$1"
+}
+found=$(too_long ARCHITECTURE.md)
+[ -z "$found" ] || fail "the map has grown: $found"
+
 # What `neoc explain` says of decisions begins with a kind of fusion, or with one of these words.
 "$NEOC" explain models/zoo/mlp.expr --groups >"$work/groups"
 sed -n '/^decisions/,/^$/p' "$work/groups" | grep -E "^(nest|keep|apart|beside) " &&
@@ -249,6 +255,8 @@ printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
   fail "the reader of names sees other names"
 echo "small kernels whose grid stays" >"$work/a.md"
 [ -n "$(private_terms "$work/a.md")" ] || fail "a private term goes unnoticed"
+awk 'BEGIN { for (k = 0; k < 131; k++) printf "%*s\n", k < 1 ? 121 : 1, "x" }' >"$work/b.md"
+[ "$(too_long "$work/b.md" | wc -l)" = 2 ] || fail "a map that has grown goes unnoticed"
 echo "int x; /* of the loop */" >"$work/c.c"
 [ -n "$(without_noun "$work/c.c")" ] || fail "a field's comment without noun goes unnoticed"
 echo "int x; /* What x is. */" >"$work/b.c"

@@ -121,7 +121,7 @@ bool neo_view_is_own(const neo_inst *in, const neo_view *v);
 /* Whether both have the same rank and equal extents (neo_size_equal). */
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
-/* The index of the k-th iteration that the instance is in. */
+/* The iteration of the k-th repeat around the instance: its axis or, if unrolled, a constant. */
 static inline neo_expr neo_iteration_index(const neo_inst *in, uint32_t k) {
   const neo_iteration *r = &in->round[k];
   return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1) : neo_const_i64(in->fe->m, r->at);

@@ -137,7 +137,7 @@ const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
 neo_tensor early_exit_counts(const early_exit *q);
 
 /* ---- early_exit_ends.c */
-/* Defines q->last, if it is read. */
+/* Makes q->last, the number of the last iteration that ran; 0 if no stored tensor needs it. */
 void early_exit_note_last(early_exit *q);
 /* The tree in which the first and last elements are there around each run of the loop. */
 const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);

@@ -1,6 +1,7 @@
 /* Private to fusion and its tests: the state of the search for groups.
  *
  *   set.c    sets of definitions that become one group
+ *   concat.c    concatenations that no kernel computes
  *   needs.c    definitions that entries need, and recurrences that are one group
  *   chunks.c    chunk loops, each one group
  *   consumers.c    consumers of recurrences in their loops

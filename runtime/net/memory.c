@@ -1,7 +1,6 @@
 /* memory.c: the memory of a network. Edges out of a Bcast share the buffer of the edge into it. */
 #include "runtime/net/net.h"
 #include <stdlib.h>
-#include <string.h>
 
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes) {
   int64_t extent[NEO_RTI_MAX_RANK];
@@ -39,7 +38,7 @@ static void find_rows(neo_rt_network *n, int32_t edge) {
 static void share_rows(neo_rt_network *n) {
   for (int32_t k = 0; k < n->net->n_nodes; k++) {
     const neo_rt_net_node *x = &n->net->nodes[k];
-    if (strcmp(x->kind, "Bcast") != 0)
+    if (n->kind[k] != NEO_RTI_NET_BCAST)
       continue;
     neo_rti_net_rows *in = &n->rows[n->net->ports[x->in].edge];
     for (int32_t j = 0; j < x->n_out && !in->model; j++)
@@ -81,6 +80,11 @@ static bool rows_of_seen(neo_rt_network *n) {
   return good;
 }
 
+/* Is the buffer of this edge that of the edge into its node? */
+static bool is_shared(const neo_rt_network *n, const neo_rt_net_edge *e) {
+  return n->kind[e->from] == NEO_RTI_NET_BCAST;
+}
+
 static bool allocate_slot(neo_rt_network *n, neo_rti_net_slot *s) {
   size_t nodes = (size_t)n->net->n_nodes, edges = (size_t)n->net->n_edges;
   bool good = (s->sizes = zeros((size_t)n->net->n_sizes, sizeof *s->sizes)) != NULL;
@@ -92,16 +96,15 @@ static bool allocate_slot(neo_rt_network *n, neo_rti_net_slot *s) {
     const neo_rt_net_edge *e = &n->net->edges[k];
     const neo_rt_net_node *from = &n->net->nodes[e->from];
     size_t bytes = (size_t)n->rows[k].bytes;
-    bool copies = strcmp(from->kind, "Bcast") == 0;
-    if (!copies)
+    if (!is_shared(n, e))
       good = (s->value[k] = zeros(bytes, 1)) != NULL;
     if (good && n->net->ports[from->out + e->from_port].gradient)
       good = (s->back[k] = zeros(bytes, 1)) != NULL;
   }
   for (size_t k = 0; k < edges && good; k++) {
-    const neo_rt_net_node *from = &n->net->nodes[n->net->edges[k].from];
-    if (strcmp(from->kind, "Bcast") == 0)
-      s->value[k] = s->value[n->net->ports[from->in].edge];
+    const neo_rt_net_edge *e = &n->net->edges[k];
+    if (is_shared(n, e))
+      s->value[k] = s->value[n->net->ports[n->net->nodes[e->from].in].edge];
   }
   return good;
 }
@@ -147,8 +150,7 @@ neo_rt_status neo_rti_net_allocate(neo_rt_network *n) {
 
 static void free_slot(const neo_rt_network *n, neo_rti_net_slot *s) {
   for (int32_t k = 0; k < n->net->n_edges; k++) {
-    bool copies = strcmp(n->net->nodes[n->net->edges[k].from].kind, "Bcast") == 0;
-    if (s->value && !copies)
+    if (s->value && !is_shared(n, &n->net->edges[k]))
       free(s->value[k]);
     if (s->back)
       free(s->back[k]);
@@ -180,6 +182,7 @@ void neo_rti_net_free(neo_rt_network *n) {
   free_calls(n->forward, n->net->n_nodes);
   free_calls(n->backward, n->net->n_nodes);
   free_calls(n->update, n->net->n_actors);
+  free(n->kind);
   free(n->ctx);
   free(n->arena);
   free(n->updates);

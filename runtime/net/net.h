@@ -8,6 +8,14 @@
 #include "include/neo/neo_net.h"
 #include "runtime/core/ctx.h"
 
+/* The runner of a node's work. */
+typedef enum {
+  NEO_RTI_NET_UNKNOWN,
+  NEO_RTI_NET_CONTROLLER,
+  NEO_RTI_NET_ACTOR, /* entries of its actor */
+  NEO_RTI_NET_BCAST
+} neo_rti_net_kind;
+
 typedef enum {
   NEO_RTI_NET_NOWHERE, /* the caller does not want it */
   NEO_RTI_NET_VALUE,   /* forward payload of edge `which` */
@@ -48,6 +56,7 @@ typedef struct {
 
 struct neo_rt_network {
   const neo_rt_net *net;
+  neo_rti_net_kind *kind; /* by node */
   int32_t keys, every;
   uint64_t seed, sent;
   neo_rt_ctx **ctx; /* by actor */
@@ -73,7 +82,10 @@ struct neo_rt_network {
 
 /* Elements of an edge's rows at these sizes. (memory.c) */
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes);
-/* Allocates everything but contexts. (memory.c) */
+/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of one.
+ * (kinds.c) */
+neo_rt_status neo_rti_net_find_kinds(neo_rt_network *n);
+/* Allocates everything but contexts and kinds, which it reads. (memory.c) */
 neo_rt_status neo_rti_net_allocate(neo_rt_network *n);
 void neo_rti_net_free(neo_rt_network *n);
 /* Finds where the arguments of all entries are. (bind.c) */

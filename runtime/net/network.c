@@ -30,7 +30,8 @@ static neo_rt_status open_all(neo_rt_network *n) {
   if (n->net->abi != NEO_RT_NET_ABI)
     return neo_rti_net_fail(n, NEO_RT_E_ABI, "made for version %u of networks, this is %u",
                             (unsigned)n->net->abi, (unsigned)NEO_RT_NET_ABI);
-  neo_rt_status status = neo_rti_net_allocate(n);
+  neo_rt_status status = neo_rti_net_find_kinds(n);
+  status = status ? status : neo_rti_net_allocate(n);
   for (int32_t k = 0; k < n->net->n_actors && !status; k++)
     status = open_actor(n, k);
   return status ? status : neo_rti_net_bind(n);
@@ -234,15 +235,22 @@ static void finish(neo_rt_network *n, int32_t slot) {
 
 static neo_rt_status run(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
   const neo_rt_net_node *x = &n->net->nodes[node];
-  if (x->actor >= 0)
-    return back ? backward(n, node, slot) : forward(n, node, slot);
-  if (node == 0)
+  switch (n->kind[node]) {
+  case NEO_RTI_NET_CONTROLLER:
     finish(n, slot);
-  else if (back)
-    add_answers(n, x, slot);
-  else
-    post_ports(n, x->out, x->n_out, slot, false);
-  return NEO_OK;
+    return NEO_OK;
+  case NEO_RTI_NET_ACTOR:
+    return back ? backward(n, node, slot) : forward(n, node, slot);
+  case NEO_RTI_NET_BCAST:
+    if (back)
+      add_answers(n, x, slot);
+    else
+      post_ports(n, x->out, x->n_out, slot, false);
+    return NEO_OK;
+  case NEO_RTI_NET_UNKNOWN:
+    break;
+  }
+  return neo_rti_net_fail(n, NEO_RT_E_INTERNAL, "node %d has no kind", node);
 }
 
 static neo_rt_status deliver(neo_rt_network *n) {

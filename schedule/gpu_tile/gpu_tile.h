@@ -34,7 +34,7 @@ typedef enum {
 /* The type that warps of some generation could multiply. The factors become operands of that product: f32(e), where e
  * is bf16 or f16, becomes e. */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);
-/* The same for one factor, which becomes an operand of the product. */
+/* As neo_threads_warps, for one factor: *e becomes an operand of the product. */
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e);
 
 /* Is the schedule legal for a contraction? If not, *why (may be null) gets the reason. */

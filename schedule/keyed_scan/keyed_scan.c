@@ -119,8 +119,7 @@ static neo_expr declared_keys(matcher *x, neo_expr key) {
   return below.i && !axes_of(x, below) ? below : none;
 }
 
-/* N of a conjunct key < N, or of 0 <= key where N is wanted to be 0; 0: there is no such
- * conjunct. */
+/* The conjunct key < N, with *n = N; low: the conjunct 0 <= key. 0: there is none. */
 static neo_expr asked(const matcher *x, neo_expr key, bool low, neo_expr *n) {
   for (uint32_t k = 0; k < x->n; k++) {
     neo_node c = *neo_expr_node(x->m, x->part[k]);

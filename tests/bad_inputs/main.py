@@ -61,6 +61,10 @@ class Tester:
         text = subprocess.run([self.neoc, command, "--help"], capture_output=True, text=True, check=True).stdout
         return re.findall(r"^ +(?:-\w, )?(--[\w-]+)=(\S+)", text, re.M)
 
+    def commands(self):
+        text = subprocess.run([self.neoc, "help"], capture_output=True, text=True, check=True).stdout
+        return re.findall(r"^  ([a-z][a-z-]*)  ", text, re.M)
+
     def refused(self, what, arguments):
         self.jobs.append((what, arguments))
 
@@ -125,6 +129,7 @@ COMMANDS = {
     "doctor": [],
     "new": ["fresh"],
 }
+ELSEWHERE = {"cache", "completion", "help", "version"}  # no model: tests/test_cli_usage.sh, test_cli_cache.sh
 MADE = {"fresh": "other"}  # what a command makes once, and what it is asked for later
 
 
@@ -168,6 +173,8 @@ def ask_about_damaged_files(tester, neoc):
 
 def main():
     tester = Tester(sys.argv[1])
+    for command in sorted((set(COMMANDS) | ELSEWHERE) ^ set(tester.commands())):
+        tester.failures.append(f"{command}: a command of `neoc help` or of COMMANDS alone")
     write_files()
     with open("ordered.expr", "w", encoding="utf-8") as file:
         file.write("input x[2]\ny = 2*x[0]\noutput y\n")

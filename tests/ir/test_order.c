@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* "t+1{a b}" : a loop over t with a delay of the second, and what runs in a round. */
+/* The order as text. "t+1 { a b } ": a loop over t runs a and b; the second of its members is one
+ * iteration behind the first. */
 static void describe(const neo_module *m, const neo_order_step *s, neo_str *out) {
   if (s->def.i) {
     neo_tensor t = {neo_list_at(m, neo_def_at(m, s->def)->out, 0)};

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A busy machine may let a good kernel wait: only what never ends has a short time. */
+/* Time limits. A busy machine delays good kernels too, so only endless ones get the short limit. */
 enum { TIMES = 20, SHORT_MS = 80, LONG_MS = 20000 };
 
 #if defined(__SANITIZE_ADDRESS__)

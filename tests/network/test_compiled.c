@@ -230,12 +230,49 @@ static void wrong_instances_are_refused(void **state) {
   test_free(j);
 }
 
+/* Creating the network with node k of another kind. */
+static neo_rt_status create_with_kind(const job *j, int32_t k, const char *kind, char why[256]) {
+  enum { MOST_NODES = 64 };
+  neo_rt_net_node nodes[MOST_NODES];
+  neo_rt_net net = *j->net;
+  neo_rt_network *run;
+  assert_true(net.n_nodes <= MOST_NODES);
+  memcpy(nodes, net.nodes, (size_t)net.n_nodes * sizeof *nodes);
+  nodes[k].kind = kind;
+  net.nodes = nodes;
+  neo_rt_status status = neo_rt_net_create(&net, NULL, &run, why, 256);
+  assert_true((run == NULL) == (status != NEO_OK));
+  neo_rt_net_destroy(run);
+  return status;
+}
+
+static void nodes_of_kinds_that_the_runtime_does_not_have_are_refused(void **state) {
+  job *j = test_malloc(sizeof *j);
+  char why[256], want[256];
+  (void)state;
+  open_job(j, models[0], 0, 1, 1);
+  for (int32_t k = 0; k < j->net->n_nodes; k++) {
+    const neo_rt_net_node *x = &j->net->nodes[k];
+    assert_int_equal(create_with_kind(j, k, x->kind, why), NEO_OK);
+    assert_int_equal(create_with_kind(j, k, "Group", why), NEO_RT_E_UNSUPPORTED);
+    snprintf(want, sizeof want, "node %d: this runtime has no kind Group", (int)k);
+    assert_string_equal(why, want);
+    const char *other = x->actor < 0 ? "PPT" : "Bcast";
+    assert_int_equal(create_with_kind(j, k, other, why), NEO_RT_E_ABI);
+    snprintf(want, sizeof want, "node %d may not be of the kind %s", (int)k, other);
+    assert_string_equal(why, want);
+  }
+  close_job(j);
+  test_free(j);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_key_is_the_synchronous_step),
       cmocka_unit_test(several_keys_are_the_interpreted_network),
       cmocka_unit_test(more_instances_than_keys_wait_for_a_slot),
       cmocka_unit_test(wrong_instances_are_refused),
+      cmocka_unit_test(nodes_of_kinds_that_the_runtime_does_not_have_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -499,7 +499,8 @@ static void long_formulas_have_two_vectors_side_by_side(void **state) {
   assert_int_equal(map_with("X[i, j] + 1.0").loops.vector_width, 8);
 }
 
-/* The edge may be any of the ends of the range, also where that stays a range, around reads of its elements alone. */
+/* The end that moves with i may be either argument of a min or max. The other may be a min, and a second range inside
+ * may end at an element that is read at k. */
 static void sums_up_to_the_nearer_of_two_ends_are_scans(void **state) {
   (void)state;
   static const char *const ranges[] = {"min(i + 1, M)", "min(M, i + 1)", "max(i, M - 50)..M",

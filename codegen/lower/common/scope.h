@@ -15,6 +15,8 @@
  *   gpu_block/   a block's tile of products: operands, copies, pipeline, multiplication
  *   gpu_tile/    blocks of threads that compute a contraction's tile
  *   gpu_nested/  blocks of threads for nested reductions
+ *   gpu_scatter/  segmented integer sums whose threads take terms
+ *   levels/      the order of a graph by levels, which has no schedule
  *
  * Files of common/ call downwards: store.c, lanes.c, acc.c, product.c, bounds.c, units.c, tile.c,
  * prefetch.c, expr.c, row_stash.c, index.c.

@@ -109,7 +109,7 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
 
 
 def _end(given: Any, value: Any, which: int) -> Optional[Poly]:
-    """What clip's bounds are known to be: a size or number by itself, else a tensor's end."""
+    """The known bound of clip's low (which = 0) or high (1): its value, else its tensor's end."""
     if isinstance(given, (int, Size)):
         return poly(given)
     ends = bounds.ends_of(value)

@@ -379,12 +379,12 @@ def _without(m: Monomial, part: Monomial) -> Optional[Monomial]:
 
 
 def least(p: Poly) -> Optional[Poly]:
-    """A polynomial of sizes that p is not below, where one is found."""
+    """A lower bound of p that is a polynomial of sizes; None: none is found."""
     return _extreme(p.now(), 0)
 
 
 def greatest(p: Poly) -> Optional[Poly]:
-    """A polynomial of sizes that p is not above, where one is found."""
+    """An upper bound of p that is a polynomial of sizes; None: none is found."""
     return _extreme(p.now(), 1)
 
 

@@ -1,10 +1,11 @@
-"""Tests of the tests: what is printed is what was parsed, no relation has gone to sleep, a seed tells the program."""
+"""Tests of the tests: what is printed is what was parsed, no relation has gone to sleep, a seed tells the program, no pass is forgotten."""
 
 import os
+import re
 import subprocess
 import sys
 
-from . import draw, rewrites
+from . import draw, options, rewrites
 from .model import Model
 from .models import models
 from .printer import text_of
@@ -52,12 +53,21 @@ def drawn(seeds, order):
                           capture_output=True).stdout
 
 
+def passes_apart():
+    """Passes that may be left out by passes.def alone, or by PASSES alone. Those of REASSOCIATE run only where they are asked for."""
+    root = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
+    with open(os.path.join(root, "tools", "pipeline", "passes.def"), encoding="utf-8") as file:
+        rows = re.findall(r'^X\("([\w-]+)", \w+, (true|false), (\w+),', file.read(), re.M)
+    return sorted({n for n, required, when in rows if required == "false" and when != "REASSOCIATE"} ^ set(options.PASSES))
+
+
 def run(folders):
     wrong, count = round_trips(folders)
     idle, odd = asleep(range(70))
     print(f"{count} files printed and parsed, {len(rewrites.TABLE)} relations")
     if drawn(range(50), "1") != drawn(range(50), "2"):
         odd.append("programs of the same seed differ")
+    odd += [f"{n}: a pass of passes.def alone, or of PASSES in options.py alone" for n in passes_apart()]
     for what in [f"{n}: reads otherwise when it is printed" for n in wrong] + [f"{n} rewrites nothing" for n in idle] + odd:
         print(what)
     return 1 if wrong or idle or odd or count < 300 else 0

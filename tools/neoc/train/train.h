@@ -44,7 +44,7 @@ typedef struct { /* held-out data */
   int32_t *mean_over; /* per output: as neoc_mean.size */
   double *value;      /* per output, a scalar: the result of the last test */
   int64_t left;       /* rows that `feed` cannot take */
-  neoc_runner rest;   /* the model for that many rows, if `has_rest` */
+  neoc_runner rest;   /* the model for the last `left` rows of a test, if `has_rest` */
   neoc_data rest_data;
   neoc_feed rest_feed;
   bool has_rest;
