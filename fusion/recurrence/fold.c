@@ -120,7 +120,7 @@ static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
   bool is = outline_distance(l->o, e, outline_number(l->o, 0), &d->most);
   d->least = d->most;
   is = is || neo_interval(l->o->p, &none, e, &d->least, &d->most);
-  return is && d->least >= 0;
+  return is && d->least >= 0 && d->most < INT32_MAX;
 }
 
 /* The position of the read element along its axis. */
@@ -261,6 +261,8 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     l->good = distance_from_end(l, read, &d);
   else
     l->good = !l->level && !l->after; /* all that was computed before is there */
+  if (!l->good)
+    return;
   l->reads_iteration = l->reads_iteration || (in_place && d.least == 0);
   need(l, in_place && d.least && is_own(l, read) ? d.most : d.most + 1, d.most + 1);
 }
