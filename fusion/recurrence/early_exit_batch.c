@@ -97,7 +97,7 @@ neo_tensor early_exit_cell(early_exit *q, const char *what, neo_type type, int64
   const neo_tensor_rec *alive = neo_tensor_at(m, q->alive);
   for (uint32_t k = 0; k < n_out; k++)
     extent[k] = outline_number(o, 1).i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = type};
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type};
   t.name = neo_tensor_fresh_name(m, what, neo_name_text(m->names, alive->name));
   for (uint32_t k = 0; k < q->n_loops; k++) {
     bool own = k + 1 == q->n_loops;
@@ -194,7 +194,7 @@ static void add_batch(const early_exit *q, const outline_instance *x, outline_in
 }
 
 static void reduce(const early_exit *q, outline_instance *y, neo_reducer r, neo_expr body) {
-  y->rec.reducer = r;
+  y->rec.reducer = (uint8_t)r;
   y->rec.body = neo_list_new(q->o->m, &body.i, 1);
 }
 
