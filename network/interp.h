@@ -27,7 +27,7 @@ typedef struct neo_net_interp neo_net_interp;
  * instance. */
 neo_net_interp *neo_net_interp_new(neo_arena *a, const neo_network *n, const int64_t *sizes,
                                    uint64_t seed);
-/* From now on actors update after so many instances; 1 at first. */
+/* The number of instances after which actors update, from now on; 1 at first. */
 void neo_net_interp_every(neo_net_interp *p, uint32_t instances);
 /* From now on the next message is any of those on their way, by this seed; 0, as at first: the
  * oldest. */

@@ -75,7 +75,7 @@ static bool leads_to(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_te
   return is;
 }
 
-/* Whether so many positions are all edges of a list. */
+/* Whether the number of positions is that of all edges of a list. */
 static bool runs_all(edge_values *x, neo_expr n) {
   const neo_graph *g = x->in->vertex->graph;
   bool all = false;

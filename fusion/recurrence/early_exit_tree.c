@@ -133,8 +133,8 @@ static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_
                                           : neo_tree_guard(q->o->a, condition, t);
 }
 
-/* What cells say of an iteration is written behind its condition; the number of the last one that ran
- * only if it runs. */
+/* Cells of an iteration are written after its condition; the number of the last one that ran only
+ * if it runs. */
 static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   const outline_instance *x = outline_at(q->o, t);
   neo_trees in = {0}, last = {0};
