@@ -37,8 +37,8 @@ typedef struct neo_ir_parser {
 void neo_parse_lex(neo_ir_parser *p, uint32_t from);
 
 /* ---- tokens (parse_lex.c) */
-/* The token so many positions ahead (0: the current one) without taking it; the end token behind
- * the statement and after an error. */
+/* The token `lookahead` positions after the current one (0: itself), which is not taken; the end
+ * token after the statement and after an error. */
 token neo_parse_peek(const neo_ir_parser *p, size_t lookahead);
 /* Takes the current token; at the end of the statement it stays. */
 token neo_parse_next(neo_ir_parser *p);

@@ -26,7 +26,7 @@
  * `backward`, so that both entries of an instance see one value, as the synchronous step does.
  * rand() draws by the number of the instance, `step` in an optimizer counts the actor's updates.
  *
- * What the synchronous step gives, one key and an update after each instance give too (interp.h,
+ * One key and an update after each instance give the results of the synchronous step (interp.h,
  * tests/network). A state whose next value depends on itself alone (the count of a step) is copied
  * into each actor. A recurrence stays inside of a node, and so does a function with its own
  * gradient. A loss that reads gradients is one node.
@@ -95,7 +95,7 @@ typedef struct neo_network {
 } neo_network;
 
 typedef struct {
-  uint32_t nodes; /* light neighbours merge until there are so many; 0: none merge */
+  uint32_t nodes; /* light neighbours merge down to this number; 0: none merge */
 } neo_net_options;
 
 /* Cuts the training entry (a number of m->entries, of kind TRAIN) of a module whose gradients have

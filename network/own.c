@@ -94,7 +94,7 @@ static void join_inits(const owners *o) {
   }
 }
 
-/* What no class reads is of the actor of the loss. */
+/* The actor of the loss owns tensors that no class reads. */
 static void join_rest(const owners *o) {
   for (uint32_t t = 1; t < o->s->m->tensors.n; t++)
     if (is_owned(o, (neo_tensor){t}) && set_of(o, item(o, (neo_tensor){t})) >= o->c->n)

@@ -10,7 +10,7 @@ typedef struct { /* a value of an instance that the optimizer's new value `updat
   neo_tensor tensor, update;
 } neo_net_need;
 
-/* What the step consists of (step.c). The forward pass: the definitions that the loss needs, the
+/* The parts of a step (step.c). The forward pass: the definitions that the loss needs, the
  * updates of the model itself, and what the optimizer reads of an instance. The optimizer: what its
  * updates need behind that. */
 typedef struct {

@@ -26,8 +26,8 @@
  * A loop that runs down, as that of an adjoint does, begins with the dead iterations. They are
  * under guards, too.
  *
- * Where iterations are made for several positions at once, rows of a level or what a function is
- * called with, an iteration is dead where alive is false for all of them (early_exit_batch.c).
+ * An iteration for several positions at once, rows of a level or indices of a call, is dead if
+ * alive is false for all of them (early_exit_batch.c).
  *
  *   early_exit.c            the loops, those in other loops first
  *   early_exit_condition.c  which condition a loop has, and what keeps its value where it fails
