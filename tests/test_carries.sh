@@ -191,4 +191,28 @@ v = scan s < S from a = x {
 }
 output v'
 
+# A loop that ends early and begins with what its last run ended with shares a buffer with the loop around it.
+cat >"$work/settles.expr" <<'END'
+input x[50] : f64
+input tol : f64
+h = scan t < 6 from h = x {
+  y, e = while e > tol limit 40 from y = h, e = f64(1) {
+    z[i] = 0.5*y[i] + 0.25*y[(i + 1) % 50]
+    next y = z, e = max[i] abs(z[i] - y[i])
+  }
+  next h = y
+}
+output h
+END
+"$NEOC" explain --schedule-tree "$work/settles.expr" >"$work/out" 2>&1
+grep -q '^store .*(d0 \* 40 + d1) % 2' "$work/out" || { cat "$work/out" >&2; fail "settles: no shared buffer"; }
+grep -q 'exit unless' "$work/out" || { cat "$work/out" >&2; fail "settles: runs to its limit"; }
+for tol in 0.5 0.05 0.001 0; do
+  for how in code interp; do
+    "$NEOC" run "$work/settles.expr" x=random:1 "tol=$tol" $([ $how = code ] || echo --interp) -o "$work/$how.npz" >"$work/out" 2>&1 ||
+      { cat "$work/out" >&2; fail "settles: tol = $tol"; }
+  done
+  cmp -s "$work/code.npz" "$work/interp.npz" || fail "settles: tol = $tol: other values"
+done
+
 exit $status
