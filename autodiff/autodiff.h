@@ -13,7 +13,7 @@
  *
  * The index system f(x, r) = z of a read is solved symbolically (solve.c): determined axes are
  * substituted, free ones become reduction axes, and the remaining equations become conditions,
- * which are proved away or turned into loop bounds where possible (ir/prove.h). An index that
+ * which are proved away or turned into loop bounds where possible (ir/prove/prove.h). An index that
  * cannot be solved stays as the condition f(x, r) == z: slower, but right.
  *
  * Derivatives at kinks, ties and reducers are those of the language. A gradient that cannot be

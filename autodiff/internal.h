@@ -1,7 +1,7 @@
 /* Declarations that the files of autodiff/ share. Private to autodiff. */
 #pragma once
 #include "autodiff/autodiff.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 /* ---- rules.c: float arithmetic that drops structural zeros and ones, and the derivative of each
  * operator */

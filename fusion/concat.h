@@ -10,7 +10,7 @@
 #pragma once
 #include "base/machine.h"
 #include "fusion/group.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { NEO_CONCAT_RANK = 16, NEO_CONCAT_PARTS = 256 };
 

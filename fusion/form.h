@@ -30,7 +30,7 @@
  * Expressions are in the module, the rest in its arena. */
 #pragma once
 #include "fusion/group.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { NEO_FORM_MAX_AXES = 64 };
 

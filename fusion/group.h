@@ -74,7 +74,7 @@ const char *neo_fuse_kind_text(neo_fuse_kind k);
 /* Options of loops of recurrences; all 0: by cost. */
 typedef struct {
   /* iterations of a block of hoisted definitions, for tests; 0: by cost */
-  uint32_t tile_rounds;
+  uint32_t tile_iterations;
   bool blocks_only; /* blocks of one row run as others; else the last of them are loops over rows */
   const neo_conditions *needed; /* by definition: the points at which it is needed (ir/needed.h) */
   bool predicated; /* no early exits: kernels test whether their iteration runs, as on GPUs */

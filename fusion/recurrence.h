@@ -55,7 +55,7 @@ bool neo_recurrence_asks(const neo_module *m, const neo_tree *t);
 neo_expr neo_recurrence_exit(const neo_tree *band);
 
 /* Writes a recurrence as loops. Other definitions among defs run in its iterations if they have an
- * axis along them (neo_order_round_axis). The rest, in the given order, runs before the loops or is
+ * axis along them (neo_order_iteration_axis). The rest, in the given order, runs before the loops or is
  * hoisted (below) if it precedes the recurrence, else after the loops. `leaves`: by tensor, needed
  * outside. Adds sizes, tensors and definitions that only the result names. Null: no order is found,
  * which neo_module_check and neo_recurrence_shares exclude. In the arena. */
@@ -67,9 +67,9 @@ bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, siz
 /* May definition d, outside of the recurrence, be computed for blocks of the loop's iterations,
  * before each block (hoist.c)? *out is then its member of the loop. `readers`: all readers of d. */
 bool neo_recurrence_hoists(neo_module *m, const neo_order_step *loop, const neo_def *readers,
-                          size_t n, neo_def d, neo_order_member *out);
-/* Iterations of a block for these definitions; 0: too few blocks. `tile_rounds`: that of
+                           size_t n, neo_def d, neo_order_member *out);
+/* Iterations of a block for these definitions; 0: too few blocks. `tile_iterations`: that of
  * neo_loop_options. */
 int64_t neo_recurrence_block(neo_module *m, const neo_order_member *producer, size_t n,
-                             uint32_t tile_rounds);
+                             uint32_t tile_iterations);
 const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice); /* null: none */

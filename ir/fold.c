@@ -1,7 +1,7 @@
 /* Folding of a node from its arguments alone: integer and bool constants through neo_value_op, the
  * units and zeros of integer arithmetic, logic with constants, selections that are decided.
  * Floats keep their operators (rounding is the program's), except a negated constant. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/node.h"
 
 static const neo_expr none = {0};

@@ -2,7 +2,7 @@
  * `select`, left sides of `and` and `or`, the condition of a reduction, and that the read itself is
  * in range. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct {
   neo_expr read;   /* LOAD or LOAD_ELSE */

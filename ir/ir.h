@@ -19,7 +19,7 @@
  *
  * The module says nothing of the machine: passes get a neo_pass_target for that.
  *
- * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one
+ * Invariants (verified by ir/verify/verify.h): ids are in range; types obey ops.def; every LOAD has one
  * i64 index per dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
  * definitions has an order (ir/order.h), where a read of a parameter or state means its value
  * before the step.
@@ -223,10 +223,10 @@ typedef struct {
    * definitions count as a gradient's. */
   bool as_written;
   /* Definitions of equal number run in one loop along their first axes, if fusion can make it
-   * (transform/checkpoint.c); 0: none. */
+   * (transform/checkpoint/checkpoint.c); 0: none. */
   uint32_t chunk_loop;
   uint32_t inner_loop; /* the same for a loop inside of that one */
-  /* A tensor that must be computed before, although this does not read it (transform/recompute.c);
+  /* A tensor that must be computed before, although this does not read it (transform/recompute/recompute.c);
    * 0: none. */
   neo_tensor after;
 } neo_def_rec;
@@ -316,8 +316,8 @@ typedef struct neo_module {
   neo_map intern;                  /* hash-consing; private to node.c */
   neo_map named;                   /* name -> the first tensor that has it; private to build.c */
   neo_map copies;                  /* "prefix.of" -> the highest number taken; private to clone.c */
-  struct neo_proofs *proofs;       /* state that provers share; private to prove_store.c */
-  neo_map *proved_reads;       /* definitions whose reads were proved; private to verify_reads.c */
+  struct neo_proofs *proofs;       /* state that provers share; private to prove/store.c */
+  neo_map *proved_reads;       /* definitions whose reads were proved; private to verify/reads.c */
   struct neo_walks *walks;     /* marks of the walks in progress; private to walk.c */
   struct neo_linears *linears; /* memo of linear forms; private to linear.c */
 } neo_module;

@@ -5,7 +5,7 @@
  * Each point of the reduction contributes to one v alone, so there are as many terms as points, not
  * as points times values of v; and a read at v may be a read at the key: x[dst[e], e]. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { NEO_KEYED_AXES = 64 };
 

@@ -15,7 +15,7 @@
  * (S. Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX ATC 2018,
  * section 3.2.) */
 #pragma once
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 
 typedef struct { /* arrays as in neo_row_list; null: not wanted */
   int64_t slots;

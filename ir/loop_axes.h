@@ -1,7 +1,7 @@
 /* Output axes of definitions that become loops of their recurrence, so that each position is
  * computed in an iteration of its own. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 /* By id, bit k: the definition's recurrence, among `defs`, runs along its output axis k in the
  * first order that is found (ir/order.h). 0 for all other definitions, also for those of a graph,

@@ -7,7 +7,7 @@
  * reader runs, even if a select does not take the element read. */
 #pragma once
 #include "ir/condition.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct { /* a conjunction; n == 0: always; one that is the constant false: never */
   uint32_t n;

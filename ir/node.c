@@ -6,7 +6,7 @@
  * them: ids ascend along every path from a leaf, which the walks rely on. */
 #include "ir/node.h"
 #include "base/hash.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

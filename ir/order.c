@@ -9,7 +9,7 @@
 #include "ir/guarded_read.h"
 #include "ir/lists.h"
 #include "ir/out_map.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include <string.h>
 
 enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
@@ -725,7 +725,7 @@ neo_status neo_module_check_reads(neo_module *m, neo_str *why) {
 
 /* ---- iterations */
 
-void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi) {
+void neo_order_iterations(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi) {
   *lo = *hi = (neo_expr){0};
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];

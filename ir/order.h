@@ -9,7 +9,7 @@
  * which gets a loop of its own (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to
  * vector form"). */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct { /* a definition in a loop */
   neo_def def;
@@ -69,15 +69,15 @@ neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 neo_status neo_module_check_orders(neo_module *m, neo_str *why,
                                    neo_order_failure *failure) NEO_MUST_CHECK;
 
-/* Also checks that every read is shown to be inside of its tensor (ir/verify_reads.c). For tests: a
+/* Also checks that every read is shown to be inside of its tensor (ir/verify/reads.c). For tests: a
  * pass may drop a guard by a fact that the prover does not find again. NEO_INTERNAL has a text in
  * *why. */
 neo_status neo_module_check_reads(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 
 /* The iterations of a loop, [*lo, *hi), over all its members, as expressions over sizes. */
-void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi);
+void neo_order_iterations(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi);
 
 /* The output axis of a definition d outside of a recurrence which is at a constant distance from
  * the iteration of every element of the recurrence that d reads: y[t, i] = sum[n] h[t, i, n]*c[n]
  * runs along t. -1: there is none. `loop` is the outermost loop of the recurrence's order. */
-int64_t neo_order_round_axis(neo_module *m, const neo_order_step *loop, neo_def d);
+int64_t neo_order_iteration_axis(neo_module *m, const neo_order_step *loop, neo_def d);

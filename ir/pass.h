@@ -4,7 +4,7 @@
 #pragma once
 #include "base/status.h"
 #include "ir/ir.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 /* When a pass runs. The driver knows whether the condition holds (tools/pipeline/passes.def says
  * why). */
@@ -23,14 +23,14 @@ typedef struct {
                            processor */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as
    * the costs say. */
-  uint32_t tile_rounds;
+  uint32_t tile_iterations;
   /* Bytes that may be saved for the backward pass; 0: any number; -1: as few as possible. */
   int64_t memory;
   const struct neo_profile *profile; /* the machine's numbers (base/machine.h); null: not known */
   bool batch_kinds; /* vertices of a level that take different branches are separate batches */
   /* Checkpoints of recurrences, for tests: bits 0 .. 15 are the iterations of a chunk, the others
    * the chunks of an outer one; 0: as `memory` requires. */
-  uint32_t chunk_rounds;
+  uint32_t chunk_iterations;
 } neo_pass_target;
 
 /* A pass and what the runner hands to it. */

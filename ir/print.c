@@ -1,7 +1,7 @@
 /* A module as text (ir/text.h). Every record is written in the order of its table, so that reading
  * the text gives the same numbers again. */
 #include "ir/print.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/out_map.h"
 #include "ir/text.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Expressions and names as text. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/print.h"
 #include "ir/text.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* See range.h. */
 #include "ir/range.h"
-#include "ir/prove_poly.h"
+#include "ir/prove/poly.h"
 
 neo_range neo_range_all(void) {
   return (neo_range){INT64_MIN, INT64_MAX};

@@ -3,7 +3,7 @@
  * rounded once is the f32 operator for + - * / and sqrt (53 >= 2*24 + 2 bits), and more exact for
  * the elementary functions. f16 and bf16 are rounded to f32 first, because they compute in f32.
  * Constants are folded by these functions, too, so that folding and evaluation cannot disagree. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The reference interpreter of a network: messages one after the other, entries by ir/interp.h. The
+/* The reference interpreter of a network: messages one after the other, entries by ir/interp/interp.h. The
  * actors' modules have no requests for gradients left (the caller has run the passes that carry
  * them out).
  *
@@ -10,7 +10,7 @@
  * Sending and draining one instance at a time, with an update after each, is the synchronous
  * step. */
 #pragma once
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "network/network.h"
 
 typedef struct {

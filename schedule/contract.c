@@ -1,7 +1,7 @@
 /* Contractions are matched here, and neighbouring axes are fused into one. */
 #include "schedule/contract.h"
 #include "ir/product.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/match.h"
 
 /* ---- factors */

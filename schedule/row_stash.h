@@ -12,7 +12,7 @@
  * element on, has the same expression. It reads the row only if the row has all of its elements. */
 #pragma once
 #include "fusion/form.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/schedule.h"
 
 enum { NEO_STASH_MOST = 4 };

@@ -147,7 +147,7 @@ fi
 # A strategy's parameters are named in its folder, where it is lowered and in tests: all others ask for
 # kinds of parameters (schedule/param_kinds.def).
 if grep -nE 'NEO_PARAM\((loops|rows|block|nested)|[>.](loops|rows|block|nested)\.(tile|block|unit|vector|axis|threads|lanes|pack|stages)' \
-  schedule/*.c fusion/*.c fusion/*/*.c transform/*.c codegen/loop/*.c codegen/llvm/*/*.c codegen/plan/*.c \
+  schedule/*.c fusion/*.c fusion/*/*.c transform/*.c transform/*/*.c codegen/loop/*.c codegen/llvm/*/*.c codegen/plan/*.c \
   codegen/lower/*.c codegen/lower/common/*.c tools/*/*.c tools/*/*/*.c; then
   fail "a strategy's parameter is named outside of its folder"
 fi
@@ -159,13 +159,13 @@ if grep -rnE 'neo_match_[a-z_]+\(' schedule codegen tools --include='*.c' |
 fi
 
 # The price of an operator stands in ir/ops.def alone: nobody else has lists of functions.
-if grep -nE 'NEO_OP_(EXP|TANH|LOG|ERF):' fusion/*.c transform/*.c schedule/*.c schedule/*/*.c codegen/llvm/core/roll.c; then
+if grep -nE 'NEO_OP_(EXP|TANH|LOG|ERF):' fusion/*.c transform/*.c transform/*/*.c schedule/*.c schedule/*/*.c codegen/llvm/core/roll.c; then
   fail "ir/cost.def says what an operator costs"
 fi
 
 # A machine's numbers stand in base/machine.def alone: multiprocessors, cycles, what is AVX2.
 if grep -nE '(^|[^0-9.e])(132|4\.2)([^0-9.]|$)|MULTIPROCESSORS|_CYCLES|vector_regs == 16' \
-  fusion/*.[ch] fusion/*/*.[ch] transform/*.[ch] schedule/*.[ch] schedule/*/*.[ch] codegen/*/*.[ch] \
+  fusion/*.[ch] fusion/*/*.[ch] transform/*.[ch] transform/*/*.[ch] schedule/*.[ch] schedule/*/*.[ch] codegen/*/*.[ch] \
   codegen/*/*/*.[ch] tools/pipeline/*.[ch] 2>/dev/null; then
   fail "a number of a machine that base/machine.def has"
 fi

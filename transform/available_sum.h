@@ -1,6 +1,6 @@
 /* Private to transform: sums of products that a definition already computes. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct {
   neo_def reader;           /* the expressions are over its axes; no candidate may need it */

@@ -21,7 +21,7 @@
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/transform.h"
 
 enum {

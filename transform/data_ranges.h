@@ -7,7 +7,7 @@
  * row, stays: most of the range remains, and loops over all of it have lanes. Private to
  * transform. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 /* Puts ranges into axis[0 .. n_axes), of which the first n_out are output axes; *where becomes the
  * rest of the condition. False: there are none. */

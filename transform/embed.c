@@ -1,7 +1,7 @@
 /* Guards of reads; see embed.h. A read that is an index of another read changes with its guard, so
  * each is looked up anew. */
 #include "transform/embed.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 void neo_embed_def(neo_prover *p, neo_def d) {
   neo_module *m = neo_prover_module(p);

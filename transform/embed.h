@@ -7,7 +7,7 @@
  *
  * neo_module_check_reads proves that no read lacks a guard. Private to transform. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 /* Guards the definition's reads that are not proved to be in range. */
 void neo_embed_def(neo_prover *p, neo_def d);

@@ -46,7 +46,7 @@
 #include "ir/define.h"
 #include "ir/keyed_axes.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/available_sum.h"
 #include "transform/embed.h"
 #include "transform/transform.h"

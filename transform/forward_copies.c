@@ -16,7 +16,7 @@
  * Readers outside of the recurrence read a copy whose first values are not 0 unchanged: it is
  * written once, and they would test each element for being a first one. */
 #include "ir/component.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/transform.h"
 
 enum { MOST_COPIES = 8 }; /* length of a chain */

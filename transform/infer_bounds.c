@@ -13,7 +13,7 @@
 #include "ir/component.h"
 #include "ir/layout.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/transform.h"
 
 enum { LEAST_LEFT_OUT = 8 };

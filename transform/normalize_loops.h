@@ -1,6 +1,6 @@
 /* Windows: reduction axes whose range has a constant length and moves with other axes. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/transform.h"
 
 /* Would normalised ends be closer than any that are a constant apart now? Facts are on earlier

@@ -27,7 +27,7 @@
  * reduction, if another factor is free of that axis: many rows use each element. Dimensions indexed
  * by the reduction go inside, in the order of its axes; others stay outside.
  *
- * Recurrences in blocks of rows (transform/levels.c) have few rows in most blocks and read the
+ * Recurrences in blocks of rows (transform/levels/levels.c) have few rows in most blocks and read the
  * weights in each: they are packed for any number of rows, in training steps too. A training step
  * packs again, however small the batch: it does not where W[k, j] is small and contiguous along j,
  * so that blocks read it as well from the second-level cache.

@@ -133,8 +133,8 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
 /* Iterations of a block, a power of two near the square root of all; 0: it does not pay. */
 static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
   int64_t rounds, full = target->gpu_threads ? target->gpu_threads / 8 : FULL;
-  if (target->tile_rounds)
-    return target->tile_rounds > x->reach ? target->tile_rounds : x->reach;
+  if (target->tile_iterations)
+    return target->tile_iterations > x->reach ? target->tile_iterations : x->reach;
   if (!most_of(x, neo_def_axis(x->m, &x->d, x->axis)->hi, &rounds) || rounds < LEAST_ROUNDS ||
       width_of(x) >= full)
     return 0;

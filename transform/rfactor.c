@@ -24,7 +24,7 @@
  *     G[i: 64, j: 576] = sum[s: 28] partial.G[s, i, j] */
 #include "ir/define.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/transform.h"
 
 enum {

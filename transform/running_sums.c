@@ -237,7 +237,7 @@ static void look_once(void *ctx, neo_expr e) {
 /* Does the definition run along the iterations, and use each element once? */
 static bool follows_rounds(runner *r, neo_def d) {
   sum_look s = {.r = r, .d = *neo_def_at(r->m, d), .good = true};
-  s.good = s.d.axes.n < 64 && neo_order_round_axis(r->m, &r->loop, d) >= 0;
+  s.good = s.d.axes.n < 64 && neo_order_iteration_axis(r->m, &r->loop, d) >= 0;
   if (s.good)
     neo_def_visit(r->m, d, look_once, &s);
   return s.good;
@@ -279,7 +279,7 @@ neo_status neo_pass_running_sums(const neo_pass_context *pass) {
   runner r = {.m = m,
               .a = pass->a,
               .gpu = pass->target->gpu_threads,
-              .large = pass->target->tile_rounds,
+              .large = pass->target->tile_iterations,
               .number = pass->number,
               .n_defs = pass->n_defs,
               .p = pass->p};

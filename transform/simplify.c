@@ -7,7 +7,7 @@
  *
  * Gradients flow through reads. While requests wait, reads of the tensors that they name, and of
  * results of functions with a custom gradient, stay, whatever they hold. */
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "transform/data_ranges.h"
 #include "transform/transform.h"
 

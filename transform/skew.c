@@ -371,7 +371,7 @@ neo_status neo_pass_skew(const neo_pass_context *pass) {
                .p = pass->p,
                .n_defs = pass->n_defs,
                .n_tensors = (uint32_t)m->tensors.n};
-  s.least = pass->target->tile_rounds ? 1 : LEAST_EXTENT;
+  s.least = pass->target->tile_iterations ? 1 : LEAST_EXTENT;
   s.of = NEO_NEW_ARRAY(pass->a, skew, s.n_tensors);
   s.moved = NEO_NEW_ARRAY(pass->a, bool, s.n_defs);
   for (uint32_t r = 1; r <= pass->n_recurrences; r++) {

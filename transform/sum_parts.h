@@ -1,7 +1,7 @@
 /* Index-set splitting of sums of products: several sums whose index sets make up that of the whole
  * (M. Griebl, P. Feautrier, C. Lengauer, "Index set splitting"). Private to transform. */
 #pragma once
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { NEO_SUM_AXES = 64 };
 

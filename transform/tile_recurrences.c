@@ -350,7 +350,7 @@ static bool tile(tiling *t, const neo_order_member *own, bool written) {
 static bool is_long(const tiling *t) {
   neo_expr first, end;
   int64_t lo, hi;
-  neo_order_rounds(t->m, &t->loop, &first, &end);
+  neo_order_iterations(t->m, &t->loop, &first, &end);
   return neo_interval(t->p, NULL, neo_op2(t->m, NEO_OP_SUB, end, first), &lo, &hi) &&
          hi >= t->least;
 }
@@ -382,8 +382,8 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
 neo_status neo_pass_tile_recurrences(const neo_pass_context *pass) {
   neo_module *m = pass->m;
   tiling t = {.m = m, .a = pass->a, .number = pass->number};
-  t.rounds = pass->target->tile_rounds ? pass->target->tile_rounds : ROUNDS;
-  t.least = pass->target->tile_rounds ? 0 : ROUNDS * LEAST_BLOCKS;
+  t.rounds = pass->target->tile_iterations ? pass->target->tile_iterations : ROUNDS;
+  t.least = pass->target->tile_iterations ? 0 : ROUNDS * LEAST_BLOCKS;
   t.p = pass->p;
   for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;

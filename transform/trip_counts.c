@@ -10,7 +10,7 @@
  * depends on comes before the count, and stays. */
 #include "ir/component.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "ir/trip_count.h"
 #include "transform/transform.h"
 

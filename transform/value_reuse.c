@@ -20,7 +20,7 @@
 #include "transform/value_reuse.h"
 #include "ir/component.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { MOST_READS = 32, MOST_VISITS = 4096 };
 

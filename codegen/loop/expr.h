@@ -9,7 +9,7 @@
  *
  * Nodes are in the kernel's arena and are never null. */
 #pragma once
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/ir.h"
 
 typedef struct neo_kernel neo_kernel;

@@ -56,7 +56,7 @@
 #include "base/vec.h"
 #include "codegen/loop/expr.h"
 #include "codegen/loop/statement.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/ir.h"
 
 typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_buf_use;

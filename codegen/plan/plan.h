@@ -13,7 +13,7 @@
 #include "codegen/lower/lower.h"
 #include "fusion/recurrence.h"
 #include "include/neo/neo_rt.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct { /* a kernel of the library: one for all groups with equal keys */
   neo_kernel *kernel;

@@ -7,7 +7,7 @@
  *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
  *     ran[r] = select(alive[r], ran[r - 1] + 1, ran[r - 1])       x.rounds is ran[n - 1]
  *
- * The schedule makes the loop end early (fusion/recurrence/early_exit.h). */
+ * The schedule makes the loop end early (fusion/recurrence/early_exit/early_exit.h). */
 #include "frontend/sema/loops.h"
 
 typedef struct {

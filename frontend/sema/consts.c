@@ -1,7 +1,7 @@
 /* Constants: `const K[3] = [1, 2, 1]` is data, in row-major order, of the type that it declares. */
 #include "frontend/sema/parts.h"
 #include "ir/element.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <math.h>
 #include <string.h>
 

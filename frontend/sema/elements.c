@@ -1,6 +1,6 @@
 /* Element functions, conversions and selections of values. */
 #include "frontend/sema/parts.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 
 bool neo_builtin_count(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row) {
   uint32_t n = e->u.ref.args.n;

@@ -21,7 +21,7 @@
 #include "frontend/frontend.h"
 #include "frontend/syntax/ast.h"
 #include "ir/limits.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
 enum { NEO_MAX_RANK = NEO_TENSOR_RANK, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };

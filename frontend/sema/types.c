@@ -4,7 +4,7 @@
  * here, at compile time, exactly for integers. Between tensors nothing converts; only indices and
  * sizes (i64) mix with integer elements, as i64. */
 #include "frontend/sema/parts.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <math.h>
 
 /* ---- literals become typed */

@@ -2,7 +2,7 @@
  *
  *     X[i, j + 1] else 0  of X[8, 4]   ->   select(j + 1 < 4, X[i*4 + j + 1], 0) */
 #include "fusion/form/steps.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "ir/store.h"
 #include <assert.h>
 

@@ -11,7 +11,7 @@
  * that bounds and conditions read are never closed: such reads also run where they do not hold,
  * after a comparison with the length. */
 #include "fusion/form/steps.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct {
   neo_module *m;

@@ -45,7 +45,7 @@ static bool has_all_iterations(neo_module *m, const neo_order_step *loop, neo_de
   int64_t least;
   const neo_axis_rec *axis = neo_def_axis(m, neo_def_at(m, d), k);
   neo_expr lo, hi;
-  neo_order_rounds(m, loop, &lo, &hi);
+  neo_order_iterations(m, loop, &lo, &hi);
   return neo_expr_is_int(m, axis->lo, &least) && least == 0 && axis->hi.i == hi.i &&
          neo_expr_is_int(m, lo, &least) && least == 0;
 }
@@ -104,10 +104,10 @@ static int64_t iterations_for_rows(neo_module *m, const neo_order_member *x) {
 }
 
 int64_t neo_recurrence_block(neo_module *m, const neo_order_member *producer, size_t n,
-                             uint32_t tile_rounds) {
+                             uint32_t tile_iterations) {
   int64_t least = 0, all;
-  if (!n || tile_rounds)
-    return n ? tile_rounds : 0;
+  if (!n || tile_iterations)
+    return n ? tile_iterations : 0;
   for (size_t k = 0; k < n; k++) {
     int64_t own = iterations_for_rows(m, &producer[k]);
     least = own > least ? own : least;
@@ -136,7 +136,7 @@ void outline_find_hoisted(outliner *o, neo_order_step *order) {
     if (!neo_recurrence_hoists(o->m, &with, o->defs, o->n, o->hoisted[k], &own[with.n_members]))
       return;
   o->hoist_block =
-      neo_recurrence_block(o->m, own + order->n_members, o->n_hoisted, o->options->tile_rounds);
+      neo_recurrence_block(o->m, own + order->n_members, o->n_hoisted, o->options->tile_iterations);
   if (o->hoist_block)
     *order = with;
 }

@@ -18,7 +18,7 @@
 
 /* ---- in a block */
 
-/* The end of a level: as transform/levels_leaves.c writes it, for graphs that may have fewer
+/* The end of a level: as transform/levels/leaves.c writes it, for graphs that may have fewer
  * levels, or as an element that certainly exists. */
 static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t level, bool certain) {
   neo_module *m = o->m;
@@ -83,7 +83,7 @@ static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_o
   neo_module *m = o->m;
   int64_t unused, rows = 1;
   neo_expr all, none;
-  neo_order_rounds(m, order, &none, &all);
+  neo_order_iterations(m, order, &none, &all);
   (void)neo_interval(o->p, &facts, all, &unused, &rows);
   uint32_t depth = neo_size_at(m, out->index)->depth;
   /* blocks are between one row and all: the geometric mean; a tree's first has half */
@@ -137,7 +137,7 @@ bool outline_add_levels(outliner *o, neo_trees *steps, const neo_order_step *ord
   outline_around later = {.order = order, .blocks = blocks, .later = true};
   int64_t kinds = neo_blocks_kinds(m, blocks);
   neo_expr none = outline_number(o, 0), one = outline_number(o, kinds), all, unused;
-  neo_order_rounds(m, order, &unused, &all);
+  neo_order_iterations(m, order, &unused, &all);
   all = neo_op2(m, NEO_OP_MUL, all, one);
   if (!earlier) {
     later.later = false;

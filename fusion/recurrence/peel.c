@@ -109,7 +109,7 @@ static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cu
 
 uint32_t outline_peel(outliner *o, const neo_order_step *order, outline_range *r) {
   neo_expr cut[4 * OUTLINE_CUTS], lo, hi;
-  neo_order_rounds(o->m, order, &lo, &hi);
+  neo_order_iterations(o->m, order, &lo, &hi);
   uint32_t n = loop_cuts(o, order, cut, 4 * OUTLINE_CUTS);
   return outline_ranges_of(o, lo, hi, cut, n, r);
 }

@@ -184,7 +184,7 @@ static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def
     for (size_t i = k; i < n && !in[k]; i++) /* a recurrence shares the loops as a whole */
       if (i == k || (number[defs[k].i] && number[defs[i].i] == number[defs[k].i]))
         out[at + more++] = defs[i];
-    if (!more || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
+    if (!more || (!number[defs[k].i] && neo_order_iteration_axis(m, &loop, defs[k]) < 0) ||
         !neo_list_order_find(p, out, at + more, a, &with, NULL))
       continue;
     loop = with;

@@ -113,7 +113,7 @@ static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor 
   neo_module *m = o->m;
   neo_expr lo, hi;
   int64_t first, more;
-  neo_order_rounds(m, order, &lo, &hi);
+  neo_order_iterations(m, order, &lo, &hi);
   neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, neo_blocks_kinds(m, blocks)));
   bool whole = neo_expr_is_int(m, lo, &first) && first == 0 &&
                outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;

@@ -131,7 +131,7 @@ static bool can_join(consumers *c, neo_def d) {
 
 static bool joins(consumers *c, neo_def d) {
   c->d = *neo_def_at(c->q->m, d);
-  c->axis = neo_order_round_axis(c->q->m, &c->loop, d);
+  c->axis = neo_order_iteration_axis(c->q->m, &c->loop, d);
   if (c->axis < 0 || c->d.after.i || !is_whole_temp(c))
     return false;
   c->good = true;
@@ -157,7 +157,7 @@ static bool find_loop(consumers *c) {
   neo_prover *p = neo_prover_new(q->m);
   bool found = c->n_own && neo_order_find(p, c->own, c->n_own, q->a, &c->loop, NULL);
   if (found) {
-    neo_order_rounds(q->m, &c->loop, &first, &end);
+    neo_order_iterations(q->m, &c->loop, &first, &end);
     found = neo_interval(p, NULL, neo_op2(q->m, NEO_OP_SUB, end, first), &lo, &hi) && hi > 1;
     c->rounds = found ? (double)hi : 0;
   }

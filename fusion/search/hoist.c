@@ -55,7 +55,7 @@ static bool is_passing(const hoister *l, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(q->m, t);
   double cached = q->profile->level[NEO_MACHINE_CACHES - 2].bytes;
   return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !q->wanted[t.i] && !l->read[t.i] &&
-         (q->recurrences.tile_rounds || bytes_of(q, t) > cached);
+         (q->recurrences.tile_iterations || bytes_of(q, t) > cached);
 }
 
 static bool is_candidate(const hoister *l, uint32_t d) {
@@ -121,7 +121,7 @@ static void hoist_into(hoister *l) {
   for (uint32_t k = l->first; k-- > 0;) /* readers first */
     if (is_candidate(l, q->order[k]))
       take(l, q->order[k]);
-  if (!neo_recurrence_block(q->m, l->taken.at, l->taken.n, q->recurrences.tile_rounds))
+  if (!neo_recurrence_block(q->m, l->taken.at, l->taken.n, q->recurrences.tile_iterations))
     for (size_t k = 0; k < l->taken.n; k++)
       l->of[l->taken.at[k].def.i] = 0;
 }

@@ -5,7 +5,7 @@
  *   band t in 0..T                h[t] is written to cell t % 2 of the store, as element t;
  *     leaf h[t]                   its read of h[t - 1] finds element t - 1 in cell (t - 1) % 2
  *   store h [2] at [t % 2] */
-#include "ir/interp_parts.h"
+#include "ir/interp/parts.h"
 #include <string.h>
 
 enum { MOST_BANDS = NEO_INTERP_AXES / 4 };

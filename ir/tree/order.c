@@ -54,7 +54,7 @@ static const neo_tree *band_of(grower *g, const neo_order_step *loop) {
   neo_tree_band band = {.down = loop->down};
   neo_trees children = {0};
   band.name = neo_def_axis(g->m, neo_def_at(g->m, x.def), x.axis)->name;
-  neo_order_rounds(g->m, loop, &band.lo, &band.hi);
+  neo_order_iterations(g->m, loop, &band.lo, &band.hi);
   NEO_PUSH(g->a, &g->around, loop);
   for (uint32_t k = 0; k < loop->n_steps; k++) {
     const neo_order_step *s = &loop->step[k];

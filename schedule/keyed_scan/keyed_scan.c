@@ -2,7 +2,7 @@
 #include "schedule/keyed_scan/keyed_scan.h"
 #include "ir/comparison.h"
 #include "ir/element.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/gpu_tile/conditions.h"
 #include "schedule/match.h"
 #include "schedule/model.h"

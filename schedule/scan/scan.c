@@ -7,7 +7,7 @@
  *
  * Everything else (bodies, the rest of the condition, other ranges) must be free of u. */
 #include "schedule/scan/scan.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/match.h"
 #include "schedule/model.h"
 

@@ -2,7 +2,7 @@
  * (segment.h). */
 #include "schedule/segment/condition.h"
 #include "ir/comparison.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/gpu_tile/conditions.h"
 
 enum { MOST_CONJUNCTS = 16 };

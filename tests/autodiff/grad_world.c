@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "ir/order.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Modules for tests of gradients: text, the pass, values. */
 #ifndef NEO_TESTS_GRAD_WORLD_H
 #define NEO_TESTS_GRAD_WORLD_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

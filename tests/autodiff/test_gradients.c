@@ -3,7 +3,7 @@
  * and equality is asked for. */
 #include "base/random.h"
 #include "ir/print.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "tests/autodiff/grad_world.h"
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "include/neo/neo_rt.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/order.h"
 #include "ir/print.h"
 #include "tests/draw/draw.h"

@@ -4,7 +4,7 @@
 #define NEO_TESTS_LOWER_TEST_H
 #include "base/str.h"
 #include "fusion/group.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * hand, and that no read which was proved in range ever falls outside. */
 #include "base/random.h"
 #include "frontend/frontend.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "parse_test.h"
 #include <dirent.h>
 #include <math.h>

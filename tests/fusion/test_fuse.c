@@ -365,7 +365,7 @@ static void what_each_iteration_reads_is_computed_in_blocks_of_all_iterations(vo
   (void)state;
   world w;
   int64_t lo, hi;
-  neo_fuse_options o = {.recurrences.tile_rounds = 4};
+  neo_fuse_options o = {.recurrences.tile_iterations = 4};
   fuse_with(&w, &o,
             "input X : f32 [10, 3, 8]\ninput W : f32 [8, 8]\ninput U : f32 [8, 8]\n"
             "temp p : f32 [10, 3, 8]\ntemp h : f32 [10, 3, 8]\n"

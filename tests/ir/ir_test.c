@@ -1,6 +1,6 @@
 #include "tests/ir/ir_test.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include <stdlib.h>
 #include <string.h>
 

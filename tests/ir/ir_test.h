@@ -1,7 +1,7 @@
 /* What the tests of ir share: an empty module for each test, modules from text, running them. */
 #ifndef NEO_TESTS_IR_TEST_H
 #define NEO_TESTS_IR_TEST_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

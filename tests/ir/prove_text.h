@@ -9,7 +9,7 @@
  *                Y[e | other] is LOAD_ELSE */
 #ifndef NEO_TESTS_PROVE_TEXT_H
 #define NEO_TESTS_PROVE_TEXT_H
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 
 typedef struct {
   neo_module *m;

@@ -1,6 +1,6 @@
 /* Hash-consing, folding and the walks. */
 #include "ir/clone.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/out_map.h"
 #include "tests/ir/ir_test.h"
 

@@ -1,6 +1,6 @@
 /* The interpreter against loops written by hand. */
 #include "base/random.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/ir/ir_test.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Linear forms. */
 #include "base/random.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/ir/ir_test.h"
 
 static neo_expr num(neo_module *m, int64_t x) {

@@ -1,7 +1,7 @@
 /* The prover: the reads of the language's reference, each proved, refuted or left open as a reader
  * would; and witnesses. */
-#include "ir/prove.h"
-#include "ir/prove_relation.h"
+#include "ir/prove/prove.h"
+#include "ir/prove/relation.h"
 #include "tests/fault.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"

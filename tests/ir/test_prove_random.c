@@ -2,8 +2,8 @@
  * What it proves is true at every point, what it refutes is false at its witness, and it rarely
  * gives up. The same for what it simplifies, and for loop bounds. */
 #include "base/random.h"
-#include "ir/interp.h"
-#include "ir/prove.h"
+#include "ir/interp/interp.h"
+#include "ir/prove/prove.h"
 #include "tests/effort.h"
 #include "tests/ir/ir_test.h"
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* Simplification under facts and loop bounds from conditions, as texts before and after. */
 #include "ir/print.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
 

@@ -1,6 +1,6 @@
 /* Every elementwise operator on every type against the C library, by a loop over the table. */
 #include "base/random.h"
-#include "ir/interp_parts.h"
+#include "ir/interp/parts.h"
 #include "tests/ir/ir_test.h"
 #include <math.h>
 #include <string.h>

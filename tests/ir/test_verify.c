@@ -1,6 +1,6 @@
 /* One broken module a rule: each is refused, with words that say why. */
 #include "ir/order.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "tests/ir/ir_test.h"
 #include <string.h>
 

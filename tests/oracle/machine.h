@@ -1,7 +1,7 @@
 /* A model made to run, in one of four ways, behind one interface on doubles. For tests. */
 #ifndef NEO_TESTS_ORACLE_MACHINE_H
 #define NEO_TESTS_ORACLE_MACHINE_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tools/pipeline/compile.h"
 #include <cmocka.h>
 #include <setjmp.h>

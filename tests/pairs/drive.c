@@ -55,15 +55,15 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   if (pairs_has_recurrences(d->draw) && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
   out->every_loop = out->every_loop || (pairs_has_recurrences(d->draw) && h >> 42 & 1);
-  out->tile_rounds = pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
-  out->reassociate = out->tile_rounds && h >> 46 & 1;
+  out->tile_iterations = pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->reassociate = out->tile_iterations && h >> 46 & 1;
   out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
-  out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
-  out->chunk_rounds |= out->chunk_rounds && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
+  out->chunk_iterations = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
+  out->chunk_iterations |= out->chunk_iterations && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
   out->small = h >> 47 & 1;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
-  out->chunk_rounds = out->store ? 0 : out->chunk_rounds;
+  out->chunk_iterations = out->store ? 0 : out->chunk_iterations;
   out->small = out->small && !out->store;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
@@ -94,16 +94,16 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_add(&s, " and every loop in the plan");
   if (how->reassociate)
     neo_str_add(&s, " --reassociate");
-  if (how->tile_rounds)
-    neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
+  if (how->tile_iterations)
+    neo_str_addf(&s, " and blocks of %u rounds", how->tile_iterations);
   if (how->without)
     neo_str_addf(&s, " without passes 0x%llx", (unsigned long long)how->without);
   if (how->batch_kinds)
     neo_str_add(&s, " --batches=kind");
-  if (how->chunk_rounds)
-    neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds & 0xffff);
-  if (how->chunk_rounds >> 16)
-    neo_str_addf(&s, ", of which one in %u is kept", how->chunk_rounds >> 16);
+  if (how->chunk_iterations)
+    neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_iterations & 0xffff);
+  if (how->chunk_iterations >> 16)
+    neo_str_addf(&s, ", of which one in %u is kept", how->chunk_iterations >> 16);
   if (how->small)
     neo_str_add(&s, " --memory=small");
   return s.n ? neo_str_text(&s) : " by default";

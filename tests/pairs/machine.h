@@ -33,8 +33,8 @@ typedef struct {
   bool reassociate;
   bool batch_kinds;
   uint64_t without; /* bit k: the k-th pass of those that may be left out is left out */
-  uint32_t tile_rounds;  /* recurrences are tiled in blocks of so many; 0: as usual */
-  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds (ir/pass.h); 0: not at all */
+  uint32_t tile_iterations;  /* recurrences are tiled in blocks of so many; 0: as usual */
+  uint32_t chunk_iterations; /* recurrences are checkpointed every so many rounds (ir/pass.h); 0: not at all */
   bool small; /* --memory=small */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;

@@ -11,7 +11,7 @@
 #define NEO_TESTS_PAIRS_PROGRAM_H
 #include "base/str.h"
 #include "base/vec.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 
 typedef enum {
 #define X(name, text, meaning) PAIRS_##name,

@@ -3,7 +3,7 @@
 #include "autodiff/autodiff.h"
 #include "ir/order.h"
 #include "ir/print.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "tests/random/maps.h"
 #include "tests/random/scatter.h"
 #include "tools/pipeline/compile.h"

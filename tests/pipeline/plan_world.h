@@ -3,7 +3,7 @@
  * that tests/gpu/emulator.c emulates. */
 #ifndef NEO_TESTS_PLAN_WORLD_H
 #define NEO_TESTS_PLAN_WORLD_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/random/large.h"
 #include "tools/pipeline/compile.h"
 #include <cmocka.h>

@@ -12,7 +12,7 @@
  * differ. Same seed and options, same module. */
 #ifndef NEO_TESTS_RANDOM_GEN_H
 #define NEO_TESTS_RANDOM_GEN_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 
 /* What programs may have. */
 enum {

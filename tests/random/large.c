@@ -1,7 +1,7 @@
 /* See large.h: what all families share. */
 #include "base/hash.h"
 #include "base/random.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/random/large_parts.h"
 #include <string.h>
 

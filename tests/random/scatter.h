@@ -8,7 +8,7 @@
  * definition says everything, no index is solved. */
 #ifndef NEO_TESTS_RANDOM_SCATTER_H
 #define NEO_TESTS_RANDOM_SCATTER_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 
 /* By tensor id; null: nothing arrived there. `seed` is the adjoint of y, null: ones. Sums are in
  * f64, so they are exact where the data are small integers. Reducers but logsumexp, and the

@@ -115,7 +115,7 @@ static const char *second_path; /* of a file with the same text */
   X(fusion_off, o->fusion.off = 1)                                \
   X(fusion_memory, o->fusion.memory = NEO_FUSE_SMALL)             \
   X(fusion_consumers, o->fusion.consumers_join = true)            \
-  X(recurrences_rounds, o->fusion.recurrences.tile_rounds = 4)    \
+  X(recurrences_rounds, o->fusion.recurrences.tile_iterations = 4)    \
   X(recurrences_blocks, o->fusion.recurrences.blocks_only = true) \
   X(math, o->math = NEO_PRECISION_BF16)                           \
   X(store, o->store = NEO_PRECISION_BF16)                         \
@@ -127,8 +127,8 @@ static const char *second_path; /* of a file with the same text */
   X(unroll, o->unroll = 7)                                        \
   X(every_grid, o->every_grid = true)                             \
   X(loops, o->loops = NEO_LOOPS_EVERY)                            \
-  X(tile_rounds, o->tile_rounds = 3)                              \
-  X(chunk_rounds, o->chunk_rounds = 3)                            \
+  X(tile_iterations, o->tile_iterations = 3)                              \
+  X(chunk_iterations, o->chunk_iterations = 3)                            \
   X(records_dir, o->records_dir = NEO_TEST_SOURCE_DIR "/models/records")
 
 static void an_option_that_may_change_what_is_made_is_in_the_key(void **state) {

@@ -47,7 +47,7 @@ static void rounds_of_the_backward_pass_are_made_again_from_edges(void **state) 
   (void)state;
   world w;
   load_rounds(&w, "", "12");
-  w.target.chunk_rounds = 4;
+  w.target.chunk_iterations = 4;
   apply(&w, neo_pass_checkpoint);
   has_an_order(&w);
   has(&w, "chunk_loop 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
@@ -67,7 +67,7 @@ static void sums_over_rounds_grow_chunk_by_chunk(void **state) {
   (void)state;
   world w;
   load_rounds(&w, "", "12");
-  w.target.chunk_rounds = 4;
+  w.target.chunk_iterations = 4;
   apply(&w, neo_pass_checkpoint);
   has(&w, "def @2 L[] = (running.L[2] else 0.0)\n");
   has(&w, "def @4 G[i: 3, j: 3] = (running.G[0, i, j] else 0.0)\n");
@@ -80,7 +80,7 @@ static void the_last_round_is_a_slice(void **state) {
   (void)state;
   world w;
   load_rounds(&w, "", "12");
-  w.target.chunk_rounds = 4;
+  w.target.chunk_iterations = 4;
   apply(&w, neo_pass_checkpoint);
   has(&w, "slice.h[j: 3] = (chunk.h[2, 3, j] else 0.0)\n");
   has(&w, "def @5 S[j: 3] = (slice.h[j] else 7.0)\n");
@@ -92,7 +92,7 @@ static void same_values(const char *size, const char *rounds, int64_t n, uint32_
   world a, b;
   load_rounds(&a, size, rounds);
   load_rounds(&b, size, rounds);
-  b.target.chunk_rounds = chunk;
+  b.target.chunk_iterations = chunk;
   apply(&b, neo_pass_checkpoint);
   has_an_order(&b);
   neo_interp *x = values_of(&a, n), *y = values_of(&b, n);
@@ -133,7 +133,7 @@ static void inner_chunks_share_loops_in_those_of_outer_ones(void **state) {
   (void)state;
   world w;
   load_rounds(&w, "", "24");
-  w.target.chunk_rounds = 4 | 3 << 16;
+  w.target.chunk_iterations = 4 | 3 << 16;
   apply(&w, neo_pass_checkpoint);
   has_an_order(&w);
   has(&w, "chunk_loop 4 inner_loop 2 chunk.again.h[chunk: 2, chunk_1: 3, t: 4, j: 3]");
@@ -170,7 +170,7 @@ static void same_nested(const char *size, const char *t, const char *s, int64_t 
   world a, b;
   load_nested(&a, size, t, s);
   load_nested(&b, size, t, s);
-  b.target.chunk_rounds = chunk;
+  b.target.chunk_iterations = chunk;
   apply(&b, neo_pass_checkpoint);
   has_an_order(&b);
   neo_interp *x = values_of(&a, n), *y = values_of(&b, n);
@@ -202,7 +202,7 @@ static void a_loop_in_a_round_of_its_own_chunk_is_in_chunks(void **state) {
   (void)state;
   world w;
   load_nested(&w, "", "5", "12");
-  w.target.chunk_rounds = 1 | 4 << 16;
+  w.target.chunk_iterations = 1 | 4 << 16;
   apply(&w, neo_pass_checkpoint);
   has(&w, "chunk_loop 2 inner_loop 4 chunk.chunk.dk[chunk: 5, chunk_1: 3, ");
   has(&w, "chunk_loop 2 inner_loop 4 again.again.k[chunk: 5, chunk_1: 3, ");
@@ -225,7 +225,7 @@ static void loops_that_begin_anew_are_made_again(void **state) {
     world a, b;
     load(&a, text);
     load(&b, text);
-    b.target.chunk_rounds = chunk;
+    b.target.chunk_iterations = chunk;
     apply(&b, neo_pass_checkpoint);
     has_an_order(&b);
     has(&b, "chunk_loop 2 again2.k[");
@@ -263,7 +263,7 @@ static void a_recurrence_that_reads_far_back_stays_whole(void **state) {
            "def @1 h[t: 12] =\n  sum[k: t] h[k] * x[k]\n  then acc0 + 1.0\n"
            "def @2 d[t: 12] =\n  sum[k: t + 1..12] d[k] * h[t]\n  then acc0 + 1.0\n"
            "entry forward forward: d = d\n");
-  w.target.chunk_rounds = 4;
+  w.target.chunk_iterations = 4;
   const char *before = text_of(&w);
   apply(&w, neo_pass_checkpoint);
   assert_string_equal(text_of(&w), before);
@@ -274,7 +274,7 @@ static void the_number_of_a_chunk_loop_is_read_back(void **state) {
   (void)state;
   world w, again;
   load_rounds(&w, "", "12");
-  w.target.chunk_rounds = 4;
+  w.target.chunk_iterations = 4;
   apply(&w, neo_pass_checkpoint);
   const char *text = text_of(&w);
   load(&again, text);

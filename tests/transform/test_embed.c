@@ -79,7 +79,7 @@ static void a_wavefront_in_range_reads_without_a_guard(void **state) {
 static void the_last_chunk_reads_no_range_behind_the_last_round(void **state) {
   (void)state;
   for (uint32_t rounds = 2; rounds < 8; rounds++) {
-    neo_pass_target target = {.chunk_rounds = rounds};
+    neo_pass_target target = {.chunk_iterations = rounds};
     has(CHUNKS, neo_pass_checkpoint, target, "again");
     keeps_values(CHUNKS, neo_pass_checkpoint, target, 0);
   }

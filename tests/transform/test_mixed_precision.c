@@ -1,5 +1,5 @@
 /* What --math=bf16 and --store=bf16 round, and what they leave alone. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/transform/world.h"
 
 static void narrow(world *w, const char *text, neo_precision math, neo_precision store) {

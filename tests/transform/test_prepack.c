@@ -1,6 +1,6 @@
 /* Weights of products in the order in which these read them: what is laid out, how, and that values
  * stay the same (data are small integers, so that sums are exact in any order). */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/order.h"
 #include "tests/transform/world.h"
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "ir/clone.h"
 #include "ir/order.h"
 #include "tests/transform/world.h"
-#include "transform/winograd.h"
+#include "transform/winograd/winograd.h"
 
 static neo_status filter_always(const neo_pass_context *pass) {
   return neo_winograd(pass, true);
@@ -176,7 +176,7 @@ static void carries_that_change_places_repeat_their_first_values(void **state) {
 static void becomes_tiled(const char *text, const char *before, const char *within) {
   world w;
   load(&w, text);
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   apply(&w, neo_pass_tile_recurrences);
   const char *made = text_of(&w);
   if (!strstr(made, before) || !strstr(made, within))
@@ -237,7 +237,7 @@ static void a_condition_that_keeps_reads_in_range_is_not_widened(void **state) {
   load(&w, "neo-ir 1\nmodule t\ninput D : f32 [9]\ninput b : f32 [9, 9]\ntemp x : f32 [9, 9]\n"
            "def @1 x[i: 9, r: 9] =\n  sum[k: i] where not (r < i);\n  D[r - i] * x[k, r]\n"
            "  then b[i, r] - acc0\nentry forward forward: x = x\n");
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   const char *before = text_of(&w);
   apply(&w, neo_pass_tile_recurrences);
   assert_string_equal(text_of(&w), before);
@@ -327,7 +327,7 @@ static void sums_over_rounds_run_with_them_beside_what_follows_the_rounds(void *
   world w;
   stays(neo_pass_running_sums, text);
   load(&w, text);
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   apply(&w, neo_pass_running_sums);
   assert_non_null(strstr(text_of(&w), " g[i: 8] = (running.g[0, i] else 0.0)\n"));
   neo_arena_free(&w.arena);
@@ -337,7 +337,7 @@ static void become_blocks(const char *text, bool changes) {
   world w;
   neo_str why;
   load(&w, text);
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   const char *before = text_of(&w);
   neo_str_init(&why, &w.arena);
   apply(&w, neo_pass_reassociate);
@@ -356,7 +356,7 @@ static void linear_recurrences_become_recurrences_of_blocks(void **state) {
            "def @1 h[t: T, d: 3] = x[t, d] - a[t, d] * (h[t - 1, d] else 2.0)\n"
            "entry forward forward: h = h\n");
   neo_str_init(&why, &w.arena);
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   apply(&w, neo_pass_reassociate);
   assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   const char *text = text_of(&w);
@@ -441,7 +441,7 @@ static void copies_of_definitions_that_need_each_other_read_copies(void **state)
 static void stays_in_blocks(neo_pass_fn *pass, const char *text) {
   world w;
   load(&w, text);
-  w.target.tile_rounds = 4;
+  w.target.tile_iterations = 4;
   const char *before = text_of(&w);
   apply(&w, pass);
   assert_string_equal(text_of(&w), before);

@@ -1,5 +1,5 @@
 /* Passes on small modules in text form. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tests/transform/world.h"
 #include <stdio.h>
 

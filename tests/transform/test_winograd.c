@@ -5,8 +5,8 @@
 #include "ir/order.h"
 #include "tests/random/gen.h"
 #include "tests/transform/world.h"
-#include "transform/toom.h"
-#include "transform/winograd.h"
+#include "transform/winograd/toom.h"
+#include "transform/winograd/winograd.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "ir/order.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 void load(world *w, const char *text) {
   w->target = (neo_pass_target){0};

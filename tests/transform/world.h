@@ -1,7 +1,7 @@
 /* Modules for tests of passes: text, the pass, text. */
 #ifndef NEO_TESTS_TRANSFORM_WORLD_H
 #define NEO_TESTS_TRANSFORM_WORLD_H
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/ir.h"
 #include "transform/transform.h"
 #include <cmocka.h>

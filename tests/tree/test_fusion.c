@@ -115,7 +115,7 @@ static void check_programs(pairs_drawer *draw) {
   uint32_t n_trees = 0, n_stores = 0;
   uint64_t n = neo_test_count(COUNT);
   neo_fuse_options ways[] = {{0},
-                             {.consumers_join = true, .recurrences = {.tile_rounds = 3}},
+                             {.consumers_join = true, .recurrences = {.tile_iterations = 3}},
                              {.consumers_join = true, .recurrences = {.blocks_only = true}}};
   for (uint64_t seed = 1; seed <= n; seed++)
     check_program(draw, seed, &ways[seed % 3], &n_trees, &n_stores);

@@ -1,6 +1,6 @@
 /* Schedule trees from text (ir/tree/print.c), line by line: a node's children are the lines below it that are indented more, up
  * to one that is not. */
-#include "ir/parse.h"
+#include "ir/parse/parse.h"
 #include "tests/tree/tree_text.h"
 #include <string.h>
 

@@ -87,7 +87,7 @@ static void add_fusion(neo_str *s, const neo_compile_options *o) {
   add_number(s, "off", f->off);
   add_number(s, "memory", f->memory);
   add_number(s, "consumers", f->consumers_join);
-  add_number(s, "rounds", f->recurrences.tile_rounds);
+  add_number(s, "rounds", f->recurrences.tile_iterations);
   add_number(s, "blocks", f->recurrences.blocks_only);
 }
 

@@ -115,8 +115,8 @@ static const char *source_hash(neo_compilation *c) {
 /* The options of fusion, with the machine's prices. */
 static neo_fuse_options fusion_options(const neo_compilation *c) {
   neo_fuse_options o = c->options.fusion;
-  o.consumers_join = o.consumers_join || c->options.tile_rounds;
-  o.recurrences.tile_rounds = c->options.tile_rounds;
+  o.consumers_join = o.consumers_join || c->options.tile_iterations;
+  o.recurrences.tile_iterations = c->options.tile_iterations;
   o.recurrences.blocks_only = o.recurrences.predicated = c->machine.gpu;
   if (c->machine.gpu) /* a GPU cannot add up rows one after the other in a thread */
     o.off |= 1u << NEO_FUSE_COLUMNS;

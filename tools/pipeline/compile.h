@@ -18,7 +18,7 @@
 #include "frontend/frontend.h"
 #include "fusion/decision.h"
 #include "ir/pass.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "network/network.h"
 #include "tools/pipeline/records.h"
 #include "tools/pipeline/track.h"
@@ -95,9 +95,9 @@ typedef struct {
   neo_loops loops; /* kind of loops for recurrences in the plan */
   /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
    * costs say. */
-  uint32_t tile_rounds;
+  uint32_t tile_iterations;
   /* Iterations between checkpoints of recurrences, for tests; 0: as `fusion.memory` requires. */
-  uint32_t chunk_rounds;
+  uint32_t chunk_iterations;
   const char *cache; /* folder of the cache of compiled code; null: none */
   bool cache_named;  /* the user named it, and is told if it cannot be written */
   /* Called on the compiling thread as work gets done: "12 of 340" if `of` is not 0; may be null. */

@@ -6,7 +6,7 @@
  * Every float node is made again from its rewritten arguments, with type f64; conversions between
  * floats vanish; data of constants is converted. Constants keep their value, which has been
  * rounded once. */
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tools/pipeline/compile.h"
 
 static neo_type wide(neo_type t) {

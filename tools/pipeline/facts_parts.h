@@ -1,7 +1,7 @@
 /* Shared by the files of checked facts: facts.c compares modules, facts_plan.c compares a plan with
  * its module, facts_inputs.c makes inputs, facts_count.c counts evaluations that were left out. */
 #pragma once
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tools/pipeline/compile.h"
 #include "tools/pipeline/facts.h"
 

@@ -3,7 +3,7 @@
 #include "base/machine_text.h"
 #include "base/pack.h"
 #include "fusion/extract.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "tools/pipeline/code.h"
 #include <setjmp.h>
 #include <stddef.h>

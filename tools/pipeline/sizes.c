@@ -1,6 +1,6 @@
 /* Sizes as numbers. */
 #include "ir/element.h"
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "ir/store.h"
 #include "tools/pipeline/compile.h"
 #include <assert.h>

@@ -31,13 +31,13 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c) {
   const char *why;
   if (take_target(c, &t, &why))
     return (neo_pass_target){0};
-  return (neo_pass_target){.gpu_threads = t.sm ? (uint32_t)neo_machine_busy_threads(&t.machine) : 0,
-                           .bf16_pairs = neo_target_pairs(&t) != 0,
-                           .l2_bytes = t.sm ? 0 : t.machine.l2_bytes,
-                           .tile_rounds = c->options.tile_rounds,
-                           .memory = c->options.fusion.memory,
-                           .profile = neo_arena_copy(&c->arena, &t.machine.profile,
-                                                     sizeof t.machine.profile),
-                           .batch_kinds = c->options.batch_kinds,
-                           .chunk_rounds = c->options.chunk_rounds};
+  return (neo_pass_target){
+      .gpu_threads = t.sm ? (uint32_t)neo_machine_busy_threads(&t.machine) : 0,
+      .bf16_pairs = neo_target_pairs(&t) != 0,
+      .l2_bytes = t.sm ? 0 : t.machine.l2_bytes,
+      .tile_iterations = c->options.tile_iterations,
+      .memory = c->options.fusion.memory,
+      .profile = neo_arena_copy(&c->arena, &t.machine.profile, sizeof t.machine.profile),
+      .batch_kinds = c->options.batch_kinds,
+      .chunk_iterations = c->options.chunk_iterations};
 }

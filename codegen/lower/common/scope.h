@@ -25,7 +25,7 @@
 #pragma once
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
-#include "ir/prove.h"
+#include "ir/prove/prove.h"
 #include "schedule/gpu_tile/conditions.h"
 #include "schedule/pairs/pairs.h"
 #include "schedule/row_stash.h"

@@ -2,7 +2,7 @@
  * interpreter, behind one interface on arrays. Inputs are the module's tensors; the inputs of an
  * entry are found in the module, so that both ways agree on them. */
 #pragma once
-#include "ir/interp.h"
+#include "ir/interp/interp.h"
 #include "tools/neoc/neoc.h"
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * and several run-time sizes: the smallest, a prime, the largest, scaled down to the remaining
  * budget of elements and terms for the interpreter (about fifteen seconds in all; --full: none is
  * scaled down). The budget counts work, not time: the same seed gives the same sizes. The
- * interpreter bounds the rounding error of every element (ir/interp.h); a larger error is a
+ * interpreter bounds the rounding error of every element (ir/interp/interp.h); a larger error is a
  * failure.
  *
  * Such bounds are safe, hence wide, and infinite after a comparison that could fall either way. So
