@@ -73,8 +73,8 @@ static bool has_condition(const outline_instance *x, neo_expr e) {
   return has;
 }
 
-void outline_keep_needed(const outliner *o, const outline_instance *x, uint32_t axis,
-                         outline_instance *y) {
+void outline_note_needed_along(const outliner *o, const outline_instance *x, uint32_t axis,
+                               outline_instance *y) {
   size_t n = 0;
   note_needed(o, y, (uint64_t)1 << axis);
   for (size_t k = 0; k < y->needed.n; k++)

@@ -54,7 +54,7 @@ static outline_instance *end_of(const early_exit *q, const outline_instance *x) 
   index[axis] = early_exit_read_cell(q, q->last, x);
   outline_instance *y = writing(q, x, neo_load(m, t, index, x->rec.n_out, x->rec.span));
   y->base[axis] = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, t, axis), outline_number(o, 1));
-  outline_keep_needed(o, x, axis, y);
+  outline_note_needed_along(o, x, axis, y);
   return y;
 }
 
