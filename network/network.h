@@ -67,9 +67,9 @@ typedef struct {
 } neo_net_node;
 
 typedef struct {   /* a value of an instance that the optimizer reads */
-  neo_tensor of;   /* of the model that was cut; 0 after parsing */
-  neo_tensor from; /* is returned by the node that computes it ... */
-  neo_tensor to;   /* ... and is an INPUT of `update` */
+  neo_tensor of;   /* the tensor in the model that was cut; 0 after parsing */
+  neo_tensor from; /* its copy that the node returns which computes it */
+  neo_tensor to;   /* its copy that is an INPUT of `update` */
   uint32_t node;
 } neo_net_seen;
 

@@ -31,10 +31,10 @@ typedef struct {
 
 typedef struct { /* a node of the actor */
   maker *k;
-  uint32_t class, number; /* of the class, and of the node */
+  uint32_t class, number; /* numbers of the class and of the node */
   neo_import x;
-  neo_tensors wrt, out;         /* of the gradient request; the first ones are of ports */
-  neo_tensors results, updates; /* of the backward pass */
+  neo_tensors wrt, out;         /* the gradient request's tensors; those of ports come first */
+  neo_tensors results, updates; /* the backward pass's results and updates */
 } part;
 
 static neo_net_node *node_of(const part *p) {

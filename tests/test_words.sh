@@ -133,11 +133,10 @@ autodiff
 base
 codegen
 frontend
-fusion/*.[ch]
-fusion/form
-fusion/search
+fusion
 include
 ir
+network
 runtime
 schedule
 tools/cache
@@ -160,11 +159,10 @@ autodiff
 base
 codegen
 frontend
-fusion/*.[ch]
-fusion/form
-fusion/search
+fusion
 include
 ir
+network
 runtime
 schedule
 tools/cache
