@@ -160,8 +160,8 @@ static bool names_axes(const neo_module *m, const neo_node *read) {
   return true;
 }
 
-/* A tensor that tells whether any point of the definition at which the condition holds reads an element
- * of t. Null: it cannot be formed. */
+/* A tensor that tells whether any point of the definition at which the condition holds reads an
+ * element of t. Null: it cannot be formed. */
 static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *read) {
   neo_module *m = w->s->m;
   neo_expr index[16], yes = neo_const_bool(m, true);
@@ -340,7 +340,8 @@ static void go_down(walk *w, uint32_t out, neo_expr e, neo_expr above) {
     go_down(w, out, neo_list_expr(m, n.arg, k), above);
 }
 
-/* Takes in the reads of one definition, whose own readers have been passed; true: something changed. */
+/* Takes in the reads of one definition, whose own readers have been passed; true: something
+ * changed. */
 bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def) {
   neo_module *m = s->m;
   walk w = {.s = s, .c = c, .d = *neo_def_at(m, def)};

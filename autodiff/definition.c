@@ -65,7 +65,8 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
 
 /* ---- reads */
 
-/* Moves conditions on indices alone (a select against 0 at the top, on either side) into the domain. */
+/* Moves conditions on indices alone (a select against 0 at the top, on either side) into the
+ * domain. */
 static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   while (neo_expr_node(m, e)->op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, e, 0);
@@ -295,7 +296,8 @@ static bool is_elementwise(const neo_module *m, const neo_def_rec *d, neo_expr r
   return named == (1ull << d->axes.n) - 1;
 }
 
-/* The condition under which the adjoint of some result can be other than zero, over the axes of d; 0: always. */
+/* The condition under which the adjoint of some result can be other than zero, over the axes of d;
+ * 0: always. */
 static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_use use) {
   neo_expr any = {0}, index[64] = {{0}};
   out_index(s->m, d, index);
@@ -311,10 +313,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   return neo_expr_subst_axes(s->m, any, index, d->n_out);
 }
 
-/* The condition under which points of the body contribute to a read's adjoint: the definition's own,
- * and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with slopes
- * that may be infinite, and elementwise ones, need those conditions; a sum of products is faster
- * over all points. */
+/* The condition under which points of the body contribute to a read's adjoint: the definition's
+ * own, and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with
+ * slopes that may be infinite, and elementwise ones, need those conditions; a sum of products is
+ * faster over all points. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !neo_expr_any(s->m, leaf->adj, has_pole, NULL) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop = neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);

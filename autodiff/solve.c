@@ -503,8 +503,8 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
 
 /* ---- equations of data */
 
-/* The axis that e is, maybe converted to i32; false: it is another expression, or the axis is determined already, or does
- * not fit. */
+/* The axis that e is, maybe converted to i32; false: it is another expression, or the axis is
+ * determined already, or does not fit. */
 static bool is_open_axis(ad_system *s, neo_expr e, uint32_t *axis) {
   const neo_node *n = neo_expr_node(s->m, e);
   bool narrow = n->op == NEO_OP_CAST && n->type == NEO_I32_T;
@@ -540,7 +540,8 @@ static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr
   return where;
 }
 
-/* A condition may determine an axis that the indices leave open: sum[v where key[p] == v] x[v] is x[key[p]]. */
+/* A condition may determine an axis that the indices leave open: sum[v where key[p] == v] x[v] is
+ * x[key[p]]. */
 static void solve_data(ad_system *s) {
   bool again = !s->left;
   while (again && s->where.i && !s->failed) {

@@ -1,6 +1,7 @@
-/* Kernels of a recurrence (recurrence.h). First each group of a segment becomes a kernel, like a group of a program.
- * Then loops that do not pay in the plan, and neighbouring segments, are copied into one kernel. A stored slice is a
- * part of the buffer of its whole tensor, at an offset that depends on the loops' indices. */
+/* Kernels of a recurrence (recurrence.h). First each group of a segment becomes a kernel, like a
+ * group of a program. Then loops that do not pay in the plan, and neighbouring segments, are copied
+ * into one kernel. A stored slice is a part of the buffer of its whole tensor, at an offset that
+ * depends on the loops' indices. */
 #include "codegen/recurrence.h"
 #include "codegen/guard.h"
 #include "codegen/loop/clone.h"
@@ -67,8 +68,9 @@ static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
   return (uint32_t)buf;
 }
 
-/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the kernel; elements outside
- * of the tensor are true. Or the bound of a band, which is one of its tensor. */
+/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the
+ * kernel; elements outside of the tensor are true. Or the bound of a band, which is one of its
+ * tensor. */
 static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
   const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
   neo_value yes = {.i = 1};
@@ -128,8 +130,8 @@ static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment 
     NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k]));
 }
 
-/* A guard around the kernels of a condition, so that values which no definition reads are not computed. On a GPU the
- * kernels themselves test conditions that depend on data. */
+/* A guard around the kernels of a condition, so that values which no definition reads are not
+ * computed. On a GPU the kernels themselves test conditions that depend on data. */
 static void lower_guard(maker *x, neo_trees *to, const neo_tree *t) {
   neo_trees in = {0};
   if (machine_of(x)->gpu && neo_recurrence_asks(x->m, t)) {
@@ -189,9 +191,9 @@ static bool has_rows(const neo_tree *t) {
   return is_band(t) && t->band.rows.first.i;
 }
 
-/* The loops with all blocks, wide and single ones, in one loop. They replace separate loops for single rows if these
- * add up in another order: a vertex may be alone in its block in one batch and not in another, and its bits must not
- * depend on that. */
+/* The loops with all blocks, wide and single ones, in one loop. They replace separate loops for
+ * single rows if these add up in another order: a vertex may be alone in its block in one batch and
+ * not in another, and its bits must not depend on that. */
 static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
   neo_trees out = {0};
   for (size_t k = 0; k < from->n; k++) {
@@ -307,7 +309,8 @@ static bool is_apart(const maker *x, const neo_tree *t) {
 
 /* ---- buffers */
 
-/* The tensor whose memory a segment's tensor t is, and where it begins there; null: where t does. */
+/* The tensor whose memory a segment's tensor t is, and where it begins there; null: where t
+ * does. */
 static neo_tensor memory_of(const maker *x, neo_tensor t, const neo_slice **slice) {
   uint64_t whole;
   *slice = neo_recurrence_slice(loops_of(x), t);
@@ -426,8 +429,9 @@ static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
   neo_map_set(&x->buf_of, u->tensor.i, buf);
 }
 
-/* Adds buffers that are read, then those that are written, then scratch for tensors that no other kernel uses. There is
- * no such scratch on a GPU, where it would be a block's shared memory, which is small. */
+/* Adds buffers that are read, then those that are written, then scratch for tensors that no other
+ * kernel uses. There is no such scratch on a GPU, where it would be a block's shared memory, which
+ * is small. */
 static void add_buffers(maker *x, const used_tensors *used) {
   for (int part = 0; part < 3; part++)
     for (size_t k = 0; k < used->n; k++) {
@@ -507,8 +511,8 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
   neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
 }
 
-/* The first block after the last one that has rows. The table of first rows is defined up to it, and at its last
- * element (NEO_ROW_FIRST). */
+/* The first block after the last one that has rows. The table of first rows is defined up to it,
+ * and at its last element (NEO_ROW_FIRST). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;

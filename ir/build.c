@@ -1,4 +1,5 @@
-/* Building a module: expressions, folded where their arguments say enough, and the record tables. */
+/* Building a module: expressions, folded where their arguments say enough, and the record
+ * tables. */
 #include "ir/node.h"
 #include <assert.h>
 

@@ -23,8 +23,8 @@ typedef struct neo_import {
   size_t next;
 } neo_import;
 
-/* An import into module `to`, which `scratch` must outlive. `kept`: the import that copies parameters,
- * states, settings and constants; null: this one. */
+/* An import into module `to`, which `scratch` must outlive. `kept`: the import that copies
+ * parameters, states, settings and constants; null: this one. */
 neo_import neo_import_begin(const neo_module *from, neo_module *to, neo_import *kept,
                             neo_arena *scratch);
 /* Copies sizes, assertions, the count of rand() and the options into an empty module. */

@@ -128,8 +128,8 @@ static neo_expr coordinate(const search *s, uint32_t d, uint32_t axis, neo_expr 
   return owner.i ? neo_list_element(s->m, owner, at) : at;
 }
 
-/* The coordinate along the producer's axis `axis` that computes the element read; 0: its out map has
- * a stride. */
+/* The coordinate along the producer's axis `axis` that computes the element read; 0: its out map
+ * has a stride. */
 static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_def_rec p = def_of(s, e->producer);
   neo_out_dim map = neo_out_map_at(s->m, p.out_map, axis);

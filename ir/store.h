@@ -1,5 +1,5 @@
-/* Memory of tensors. A tensor has memory of its own, row-major, or lies in that of another tensor. As a part of that
- * tensor it has its strides:
+/* Memory of tensors. A tensor has memory of its own, row-major, or lies in that of another tensor.
+ * As a part of that tensor it has its strides:
  *
  *     y[n, c < 24] = select(c < 16, a[n, c], b[n, c - 16])
  *

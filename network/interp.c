@@ -1,5 +1,6 @@
 /* See interp.h. A node runs forward when all of its in ports have a message of an instance, and
- * backward when all of its out ports have their answers. Until then the instance holds what came. */
+ * backward when all of its out ports have their answers. Until then the instance holds what
+ * came. */
 #include "network/interp.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* The reference interpreter of a network: messages one after the other, entries by ir/interp/interp.h. The
- * actors' modules have no requests for gradients left (the caller has run the passes that carry
- * them out).
+/* The reference interpreter of a network: messages one after the other, entries by
+ * ir/interp/interp.h. The actors' modules have no requests for gradients left (the caller has run
+ * the passes that carry them out).
  *
  *   neo_net_interp *p = neo_net_interp_new(a, network, seed);
  *   neo_net_interp_send(p, &instance, &why);      // once for each key

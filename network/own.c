@@ -4,8 +4,8 @@
  *     a class and what it reads;  W.next and W, the gradients that it is computed of, and the states;
  *     a state and what its initial value reads
  *
- * An optimizer that reads the gradients of several parameters, as a limit of their common norm does,
- * thus makes one actor of their nodes: the norm is that of all. */
+ * An optimizer that reads the gradients of several parameters, as a limit of their common norm
+ * does, thus makes one actor of their nodes: the norm is that of all. */
 #include "network/parts.h"
 
 typedef struct {

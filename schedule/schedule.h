@@ -83,8 +83,8 @@ bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
 /* Is the schedule legal for the group? If not, *why (may be null) gets the reason. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
-/* Does the schedule add up each sum one term after another, in the order of its axes in the group's form? Others have
- * several sums of parts, which are added up in the end. */
+/* Does the schedule add up each sum one term after another, in the order of its axes in the group's
+ * form? Others have several sums of parts, which are added up in the end. */
 bool neo_schedule_is_in_order(neo_module *m, const neo_group *g, const neo_schedule *s);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);

@@ -240,8 +240,9 @@ static neo_expr resolved(copies *c, neo_tensor t) {
   return (neo_expr){0};
 }
 
-/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own last
- * value of the iteration before. A copy of least rank, in an outer loop, then stays a tensor. */
+/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own
+ * last value of the iteration before. A copy of least rank, in an outer loop, then stays a
+ * tensor. */
 static neo_expr *resolve(copies *c, neo_arena *a) {
   neo_module *m = c->m;
   for (;;) {

@@ -27,10 +27,10 @@
  * reduction, if another factor is free of that axis: many rows use each element. Dimensions indexed
  * by the reduction go inside, in the order of its axes; others stay outside.
  *
- * Recurrences in blocks of rows (transform/levels/levels.c) have few rows in most blocks and read the
- * weights in each: they are packed for any number of rows, in training steps too. A training step
- * packs again, however small the batch: it does not where W[k, j] is small and contiguous along j,
- * so that blocks read it as well from the second-level cache.
+ * Recurrences in blocks of rows (transform/levels/levels.c) have few rows in most blocks and read
+ * the weights in each: they are packed for any number of rows, in training steps too. A training
+ * step packs again, however small the batch: it does not where W[k, j] is small and contiguous
+ * along j, so that blocks read it as well from the second-level cache.
  *
  * Which entries: those that do not change parameters (forward entries), where one reader is enough.
  * A training step writes its weights and packs them again: that pays if several products of the

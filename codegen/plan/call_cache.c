@@ -70,8 +70,8 @@ static void place_roots(const plan_entry_env *env, const neo_group *g) {
   }
 }
 
-/* The rows of the cached groups that it reads are complete before its own begins, so that the sources
- * of each are one slice. */
+/* The rows of the cached groups that it reads are complete before its own begins, so that the
+ * sources of each are one slice. */
 static void make_producers(const plan_entry_env *env, const neo_group *g) {
   const neo_grouping *all = env->in->grouping;
   for (size_t k = 0; k < g->reads.n; k++)

@@ -1,19 +1,20 @@
 /* The choice of the steps that a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
  *
- * A step depends on an earlier one if one of them writes data that the other reads or writes; two steps that write
- * different pieces of a tensor are independent. A step's phase is the one after the phases of the steps that it
- * depends on (plan/phases.h). Kernels of one block need no phase for each other: the same block runs them one after
- * another. Steps whose results are cached between calls, kernels of warpgroups, and long kernels have launches of
- * their own, and so has a loop around any of these; the steps in such a loop are a problem of their own. Among the
+ * A step depends on an earlier one if one of them writes data that the other reads or writes; two
+ * steps that write different pieces of a tensor are independent. A step's phase is the one after
+ * the phases of the steps that it depends on (plan/phases.h). Kernels of one block need no phase
+ * for each other: the same block runs them one after another. Steps whose results are cached
+ * between calls, kernels of warpgroups, and long kernels have launches of their own, and so has a
+ * loop around any of these; the steps in such a loop are a problem of their own. Among the
  * remaining steps, the choice is the set of runs that saves most by the prices of grid.def:
  *
  *   separate  an edge of the graph for each level, a node for each further kernel of a level
  *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
- * In a loop both prices are multiplied by the number of iterations; as one kernel, an iteration that needs it pays
- * one more barrier. Data determine the number of iterations of a loop over blocks of rows: as one kernel the blocks
- * read it, otherwise the host waits for each iteration. So a kernel in such a loop may be long, and may have all of
- * a multiprocessor's memory.
+ * In a loop both prices are multiplied by the number of iterations; as one kernel, an iteration
+ * that needs it pays one more barrier. Data determine the number of iterations of a loop over
+ * blocks of rows: as one kernel the blocks read it, otherwise the host waits for each iteration. So
+ * a kernel in such a loop may be long, and may have all of a multiprocessor's memory.
  *
  * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
  * grid at the same time runs them one by one, and a trace shows them one by one. */
@@ -60,8 +61,9 @@ static double price_of(const chooser *c, neo_grid_price of) {
   return neo_grid_seconds(c->in->machine, of);
 }
 
-/* Seconds that the step takes by itself, without its launch: the longer time of memory and arithmetic. In a loop memory
- * does not count: the part that one iteration accesses is unknown, and much of it is in caches. */
+/* Seconds that the step takes by itself, without its launch: the longer time of memory and
+ * arithmetic. In a loop memory does not count: the part that one iteration accesses is unknown, and
+ * much of it is in caches. */
 static double seconds_of(const chooser *c, int32_t i) {
   const neo_profile *x = &c->in->machine->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;

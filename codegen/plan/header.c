@@ -1,9 +1,9 @@
 /* The header of a generated library, written to be read: what the model computes, its entries with
  * shapes, the numbers of its tensors, and the functions over a context.
  *
- * Header and library have a hash of the header's contents, which `create` compares, because one of them may come from
- * an earlier compilation or another folder. The memory of entries is not part of the hash, so that a newly tuned
- * library of the same model can replace the old one. */
+ * Header and library have a hash of the header's contents, which `create` compares, because one of
+ * them may come from an earlier compilation or another folder. The memory of entries is not part of
+ * the hash, so that a newly tuned library of the same model can replace the old one. */
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
 #include <ctype.h>
@@ -51,7 +51,8 @@ static bool is_reserved(writer *w, const char *id) {
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 
-/* The identifiers of tensors, sizes and entries in the model's text, before any renaming (plan/outside.c). */
+/* The identifiers of tensors, sizes and entries in the model's text, before any renaming
+ * (plan/outside.c). */
 static const char *tensor_ident(const neo_plan *p, size_t k) {
   return p->tensor_idents.n ? p->tensor_idents.at[k] : p->tensors.at[k].name;
 }
@@ -62,7 +63,8 @@ static const char *entry_ident(const neo_plan *p, size_t k) {
   return p->entry_idents.n ? p->entry_idents.at[k] : p->entries.at[k].name;
 }
 
-/* A name for programs, where it is another: "layers.0.weight", in a comment, which it neither ends nor nests. */
+/* A name for programs, where it is another: "layers.0.weight", in a comment, which it neither ends
+ * nor nests. */
 static void put_name(writer *w, const char *ident, const char *name) {
   if (neo_streq(ident, name))
     return;
@@ -354,9 +356,9 @@ uint64_t neo_plan_interface(const neo_plan *p) {
   return neo_hash(neo_str_text(&text), text.n, 0);
 }
 
-/* Declares a macro over `create` that passes the header's interface number, so that a library with another interface
- * refuses the program. The function itself is declared, too, for tools that read headers and for code that takes its
- * address. */
+/* Declares a macro over `create` that passes the header's interface number, so that a library with
+ * another interface refuses the program. The function itself is declared, too, for tools that read
+ * headers and for code that takes its address. */
 static void put_check(writer *w) {
   neo_str_addf(w->out,
                "#define %s_INTERFACE UINT64_C(0x%016llx)\n"

@@ -176,8 +176,8 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   r->words += 1 + args_of(plan_step(s, item)) + (inner ? inner->words : 0);
 }
 
-/* A barrier is necessary after an iteration only if the first phase of the next iteration depends on the last phase of
- * this one: all other dependences have a barrier between phases. */
+/* A barrier is necessary after an iteration only if the first phase of the next iteration depends
+ * on the last phase of this one: all other dependences have a barrier between phases. */
 bool plan_run_meets(const plan_steps *s, const plan_run *r) {
   for (int32_t k = 0; k < r->n; k++)
     for (int32_t j = 0; j < r->n; j++) {

@@ -1,4 +1,5 @@
-/* Sizes, extents, types, and the statements that declare: dim, assert, input, param, state, const, update. */
+/* Sizes, extents, types, and the statements that declare: dim, assert, input, param, state, const,
+ * update. */
 #include "frontend/check/check.h"
 #include "ir/element.h"
 

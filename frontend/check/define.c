@@ -261,7 +261,8 @@ static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
   return neo_check_view(f, e);
 }
 
-/* The conversion in Y = real(X), Y = wide(X[0, ..]) of a tensor with dimensions; NULL: it is none. */
+/* The conversion in Y = real(X), Y = wide(X[0, ..]) of a tensor with dimensions; NULL: it is
+ * none. */
 static const neo_builtin *cast_of_whole(neo_inst *in, const neo_ast_expr *e) {
   neo_sym *fn;
   if (e->kind != NEO_AST_REF || !e->u.ref.has_args || e->u.ref.has_subs || neo_call_is(in, e, &fn))

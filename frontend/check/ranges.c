@@ -25,7 +25,8 @@ typedef struct {
 
 static void look_pack(void *ctx, const neo_ast_expr *e);
 
-/* Looks at arguments and subscripts. The `..` of an argument that is taken as a tensor is no index. */
+/* Looks at arguments and subscripts. The `..` of an argument that is taken as a tensor is no
+ * index. */
 static void look_pack_parts(pack_look *p, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_expr *arg = e->u.ref.args.at[k].value;

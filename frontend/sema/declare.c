@@ -128,8 +128,8 @@ static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
-/* In an initial value, reads W[0, ..] of a parameter of the same iterations become W[r, ..], where r is the iteration
- * that gets the value. */
+/* In an initial value, reads W[0, ..] of a parameter of the same iterations become W[r, ..], where
+ * r is the iteration that gets the value. */
 static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
   const neo_inst *in = ctx;
   const neo_node n = *neo_expr_node(m, e);

@@ -265,7 +265,8 @@ static inline neo_expr outline_position(const outliner *o, const outline_instanc
 void outline_simplify(const outliner *o, outline_instance *x);
 /* Are all results of the definition partial (neo_tensor_rec)? */
 bool outline_is_partial(const outliner *o, neo_def d);
-/* guard.c: the condition under which the definition runs in an iteration of the loops around; 0: always. */
+/* guard.c: the condition under which the definition runs in an iteration of the loops around; 0:
+ * always. */
 neo_expr outline_guard(const outliner *o, neo_def d);
 /* split.c: adds the instance, split along its axes from `axis` on. */
 void outline_split(outliner *o, neo_trees *to, outline_instance *x, uint32_t axis);

@@ -245,9 +245,10 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
  * A recurrence that reads another one, and otherwise earlier tensors, joins its group if then
  * nobody outside reads all of some tensor, of which a few slices are enough. A recurrence of
  * several definitions joins if it reads bools of the other one, as carries do that the condition of
- * their `while` does not depend on: all exit early together (fusion/recurrence/early_exit/early_exit.h).
- * Others may have products with the rows of all iterations outside. Definitions between the two
- * join too. All that share loops need one common order: pairwise orders are not enough. */
+ * their `while` does not depend on: all exit early together
+ * (fusion/recurrence/early_exit/early_exit.h). Others may have products with the rows of all
+ * iterations outside. Definitions between the two join too. All that share loops need one common
+ * order: pairwise orders are not enough. */
 
 typedef NEO_VEC(neo_def) def_list;
 

@@ -175,8 +175,8 @@ typedef struct {
   int32_t persistent; /* 0: a block for each block_units */
 } neo_rt_kernel;
 
-/* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128 bytes,
- * zero outside. The first axis' elements lie side by side. */
+/* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128
+ * bytes, zero outside. The first axis' elements lie side by side. */
 enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4, NEO_RT_MOST_SIZES = 64 };
 typedef struct {
   int32_t arg; /* number among the kernel's buffers */

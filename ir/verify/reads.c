@@ -35,8 +35,8 @@ static void mix_list(reads_check *c, neo_list l) {
     mix(c, neo_list_at(c->m, l, k));
 }
 
-/* Mixes a load's tensor into the key: its extents and bounds. The rest of an expression is determined
- * by its id. */
+/* Mixes a load's tensor into the key: its extents and bounds. The rest of an expression is
+ * determined by its id. */
 static void mix_tensor(void *ctx, neo_expr e) {
   reads_check *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);

@@ -133,8 +133,8 @@ typedef struct {
   neo_rt_ctx *ctx;
   volatile int32_t cancel; /* 1 ends the call at work (neo_rt_config.cancel) */
 } neo_py_worker;
-/* One that is free, else a new one. Null: *status and `why` (n bytes) say why. From any thread, with
- * or without the interpreter's lock. */
+/* One that is free, else a new one. Null: *status and `why` (n bytes) say why. From any thread,
+ * with or without the interpreter's lock. */
 neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
 void neo_py_program_give(neo_py_program *p, neo_py_worker *w);
 /* Of an object of the type Program, borrowed; null with an exception for another object. */

@@ -1,10 +1,10 @@
 /* entry.c: Entry, an entry of a model: model.step(X=x, Y=y).
  *
- * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension of
- * some input. Where an entry does not take that input, the size is a keyword of the call. All
- * extents are then checked against the shapes. Keywords may also be settings: they are set once
- * all arguments are known to be good, in the call's own turn of the context, and stay so. A call
- * that fails leaves all settings as they were. */
+ * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension
+ * of some input. Where an entry does not take that input, the size is a keyword of the call. All
+ * extents are then checked against the shapes. Keywords may also be settings: they are set once all
+ * arguments are known to be good, in the call's own turn of the context, and stay so. A call that
+ * fails leaves all settings as they were. */
 #include "python/src/context.h"
 #include <stdlib.h>
 #include <string.h>

@@ -249,8 +249,8 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return parallel;
 }
 
-/* Runs a region on the pool, or on one thread if that has proved quicker. With a trace or a watch it
- * always runs on the pool. */
+/* Runs a region on the pool, or on one thread if that has proved quicker. With a trace or a watch
+ * it always runs on the pool. */
 static void run_shared(neo_rti_cpu *u, neo_rti_crowd *crowd, region *r) {
   bool looked_at = u->spans || r->ctx->watch;
   neo_rti_region_time t = neo_rti_crowd_alone(crowd) && !looked_at

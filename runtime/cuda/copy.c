@@ -1,13 +1,13 @@
 /* copy.c: copies to the device, on it, and from it, in the context's stream.
  *
  * Copies between host and device go by way of pinned memory, which the device reads and writes by
- * itself (DMA). The memory is a circular buffer: each copy, divided into pieces if it is large, takes
- * the next bytes, so that the processor copies one piece while the device copies the previous one. A
- * piece is in use until its copy is done, which an event after the copy shows; bytes from the device
- * are then copied to their destination. Pieces end in the order in which they began.
+ * itself (DMA). The memory is a circular buffer: each copy, divided into pieces if it is large,
+ * takes the next bytes, so that the processor copies one piece while the device copies the previous
+ * one. A piece is in use until its copy is done, which an event after the copy shows; bytes from
+ * the device are then copied to their destination. Pieces end in the order in which they began.
  *
- * The host waits only if the buffer is full, and in neo_rti_cuda_finish, at the end of a call. Without
- * pinned memory the driver copies, and the host waits for each copy. */
+ * The host waits only if the buffer is full, and in neo_rti_cuda_finish, at the end of a call.
+ * Without pinned memory the driver copies, and the host waits for each copy. */
 #include "runtime/cuda/cuda.h"
 #include <string.h>
 
@@ -57,7 +57,8 @@ static bool is_used(const cuda_ring *r, size_t at, size_t n) {
   return false;
 }
 
-/* Takes the next n bytes of the ring as a piece, which the caller counts when its copy has begun. */
+/* Takes the next n bytes of the ring as a piece, which the caller counts when its copy has
+ * begun. */
 static neo_rt_status begin_piece(neo_rt_ctx *c, size_t n, cuda_piece **out) {
   cuda_ring *r = &cuda_of(c)->ring;
   if (r->head + n > CUDA_RING_BYTES)

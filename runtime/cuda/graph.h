@@ -34,8 +34,8 @@ static inline const neo_rti_patch *neo_rti_cuda_patch(const neo_rt_ctx *c, const
   return &c->patch[e - c->model->entries];
 }
 
-/* Visits the steps of an entry in the order in which they run (iterations.c). Ends when a visit fails,
- * or at a loop over blocks of rows, whose number the host does not know. Of a grid (as in
+/* Visits the steps of an entry in the order in which they run (iterations.c). Ends when a visit
+ * fails, or at a loop over blocks of rows, whose number the host does not know. Of a grid (as in
  * cached_graph) only the first step is visited. Sizes and units are those of the present
  * iteration. */
 typedef cuda_result cuda_visit(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round);

@@ -1,9 +1,9 @@
 /* A running network. Private to runtime/net.
  *
  * Each key has a slot, which holds one instance: a buffer for each edge and direction, at the
- * largest sizes, and the count of messages that each node has. Entries read and write the buffers in
- * place. A message is the number of an edge, a slot and a direction; at most two are on their way
- * for each edge of a slot, which bounds the queue. */
+ * largest sizes, and the count of messages that each node has. Entries read and write the buffers
+ * in place. A message is the number of an edge, a slot and a direction; at most two are on their
+ * way for each edge of a slot, which bounds the queue. */
 #pragma once
 #include "include/neo/neo_net.h"
 #include "runtime/core/ctx.h"

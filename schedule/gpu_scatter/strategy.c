@@ -69,8 +69,8 @@ static bool choose(const neo_space *x, neo_schedule *out) {
   return true;
 }
 
-/* One block adds some thousand times fewer terms in the same time than all blocks compare with rows. Sizes are the
- * largest ones: where they are small the difference is, too. */
+/* One block adds some thousand times fewer terms in the same time than all blocks compare with
+ * rows. Sizes are the largest ones: where they are small the difference is, too. */
 static bool pays(const neo_space *x, const neo_schedule *s) {
   enum { COMPARED = 3000 };
   neo_segment e;

@@ -96,7 +96,8 @@ static double longest_sum(neo_module *m, const neo_form *f) {
   return most;
 }
 
-/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if it is legal. */
+/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if
+ * it is legal. */
 static neo_schedule staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s) {
   neo_machine small = *machine;

@@ -1,5 +1,5 @@
-/* The condition of a segmented reduction, split into the conjuncts before the keys, the keys, and the rest
- * (segment.h). */
+/* The condition of a segmented reduction, split into the conjuncts before the keys, the keys, and
+ * the rest (segment.h). */
 #include "schedule/segment/condition.h"
 #include "ir/comparison.h"
 #include "ir/prove/prove.h"
@@ -161,9 +161,9 @@ static bool guards(const neo_condition_context *c, neo_expr e, neo_expr cond) {
   return !e.i || neo_condition_guards(c, e, cond);
 }
 
-/* Does the condition itself evaluate the key at all points where a pass does? It does if the key's conjunct comes after
- * nothing but the conjuncts of `before` and the equations of earlier keys. The condition is evaluated at points of
- * rows: without rows, the pass is skipped. */
+/* Does the condition itself evaluate the key at all points where a pass does? It does if the key's
+ * conjunct comes after nothing but the conjuncts of `before` and the equations of earlier keys. The
+ * condition is evaluated at points of rows: without rows, the pass is skipped. */
 static bool comes_first(const splitter *x, uint32_t key) {
   bool first = x->of[key] < x->n;
   for (uint32_t k = 0; first && k < x->of[key]; k++) {

@@ -93,8 +93,8 @@ typedef struct {
   bool
       every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
   neo_loops loops; /* kind of loops for recurrences in the plan */
-  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
-   * costs say. */
+  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as
+   * the costs say. */
   uint32_t tile_iterations;
   /* Iterations between checkpoints of recurrences, for tests; 0: as `fusion.memory` requires. */
   uint32_t chunk_iterations;

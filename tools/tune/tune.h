@@ -37,9 +37,9 @@ typedef struct {
   bool (*stop)(void *ctx); /* called between candidates; may be null */
   void (*progress)(void *ctx,
                    const neo_tune *t); /* called after every batch and race; may be null */
-  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets the
-   * watch see its kernels. It is called in a child, once or more. False: it has said on stderr why
-   * not. Null: integers that kernels read are drawn. */
+  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets
+   * the watch see its kernels. It is called in a child, once or more. False: it has said on stderr
+   * why not. Null: integers that kernels read are drawn. */
   bool (*run)(void *ctx, const char *entry, const int64_t *sizes,
               const struct neo_rti_watch *watch);
   void *ctx;

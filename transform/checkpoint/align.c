@@ -161,8 +161,8 @@ static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
   return known;
 }
 
-/* Aligns the definitions if they read each other only in the same iteration, and aligned definitions
- * by their axes. */
+/* Aligns the definitions if they read each other only in the same iteration, and aligned
+ * definitions by their axes. */
 static void align_within(checkpoints *c, const uint32_t *own, size_t n) {
   bool good = find_axes(c, own, n) == n;
   int64_t lag = c->lag;

@@ -176,7 +176,8 @@ typedef struct {
   bool changed;
 } spread;
 
-/* A recurrence along other axes than the vertices: which axis of each of its definitions they are. */
+/* A recurrence along other axes than the vertices: which axis of each of its definitions they
+ * are. */
 typedef struct {
   const levels *s;
   neo_def reader;
@@ -191,7 +192,8 @@ static void know_axis(own_look *l, neo_def d, uint32_t axis) {
   l->axis[d.i] = axis + 1;
 }
 
-/* Takes a read of the recurrence's own tensors, which has to be of the vertex that it is read for. */
+/* Takes a read of the recurrence's own tensors, which has to be of the vertex that it is read
+ * for. */
 static void look_own(void *ctx, neo_expr e) {
   own_look *l = ctx;
   const neo_module *m = l->s->m;
@@ -214,7 +216,8 @@ static void look_own(void *ctx, neo_expr e) {
   }
 }
 
-/* Do the elements of a vertex need those of no other vertex in the recurrence of d, whose axis is the vertices'? */
+/* Do the elements of a vertex need those of no other vertex in the recurrence of d, whose axis is
+ * the vertices'? */
 static bool keeps_vertices(const levels *s, neo_def d, uint32_t axis) {
   size_t n;
   own_look l = {.s = s, .number = s->number[d.i]};

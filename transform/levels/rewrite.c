@@ -347,8 +347,9 @@ static void find_list(writing *w, levels_graph *const *vertex) {
 
 /* ---- axes */
 
-/* The list that axis k of a definition runs through, of which values of edges are in the order; null: it runs through none.
- * Those of a vertex in the order, or all, of a definition that runs by owner. */
+/* The list that axis k of a definition runs through, of which values of edges are in the order;
+ * null: it runs through none. Those of a vertex in the order, or all, of a definition that runs by
+ * owner. */
 static const levels_index *edges_of(writing *w, levels_graph *const *vertex, neo_def id,
                                     uint32_t k) {
   levels *s = w->s;

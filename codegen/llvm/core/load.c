@@ -6,14 +6,15 @@
  *                    if lanes form runs of equal length, such as lanes (q, j) of two fused axes: a shorter
  *                    vector for each run; else a scalar access for each lane
  *   not affine       a vector of offsets, a scalar access for each lane
- * A load whose guard does not hold reads zeros of the library: the select of the address needs no branch. There is a
- * branch only around the scalar accesses of several lanes under the same guard. A masked vector whose guard depends on
- * elements of tensors also reads these zeros if no lane holds:
+ * A load whose guard does not hold reads zeros of the library: the select of the address needs no
+ * branch. There is a branch only around the scalar accesses of several lanes under the same guard.
+ * A masked vector whose guard depends on elements of tensors also reads these zeros if no lane
+ * holds:
  *
  *   masked.load(at, mask)    ->    masked.load(any(mask) ? at : zeros, mask)
  *
- * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor takes hundreds of
- * cycles to find that a vector without active lanes does not fault. */
+ * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor
+ * takes hundreds of cycles to find that a vector without active lanes does not fault. */
 #include "codegen/llvm/core/access.h"
 
 /* A constant, not a local: of a local, passes would make a branch of each access. */
@@ -118,7 +119,8 @@ typedef struct {
   uint32_t at[1024]; /* element of each lane */
 } window;
 
-/* The window of elements that the lanes use; false: the lanes skip elements, which then may not exist. */
+/* The window of elements that the lanes use; false: the lanes skip elements, which then may not
+ * exist. */
 static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
   bool used[64] = {false};
   int64_t last = 0;
@@ -141,8 +143,8 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
   return w->n > 1;
 }
 
-/* The mask of a window's elements: an element is read if one of its lanes is active. In iteration r, element e takes
- * its r-th lane, or its last one. */
+/* The mask of a window's elements: an element is read if one of its lanes is active. In iteration
+ * r, element e takes its r-th lane, or its last one. */
 static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lanes) {
   uint32_t most = 0, count[64] = {0}, order[64];
   LLVMValueRef mask = NULL;

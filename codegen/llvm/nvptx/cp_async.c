@@ -1,10 +1,11 @@
-/* Asynchronous copies into shared memory (cp.async), from sm_80 on, by LLVM's intrinsics of NVPTX. The intrinsics
- * take the number of source bytes and write zeros after them. If the statement's condition does not hold, that
- * number is 0: the copy reads nothing and writes zeros. Copies of 16 bytes bypass the first cache. A copy whose
- * address is not known to be a multiple of its size is split into smaller ones.
+/* Asynchronous copies into shared memory (cp.async), from sm_80 on, by LLVM's intrinsics of NVPTX.
+ * The intrinsics take the number of source bytes and write zeros after them. If the statement's
+ * condition does not hold, that number is 0: the copy reads nothing and writes zeros. Copies of 16
+ * bytes bypass the first cache. A copy whose address is not known to be a multiple of its size is
+ * split into smaller ones.
  *
- * On an emulated device a thread calls "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()" and
- * "neo_gpu_copied(groups)"; the emulator copies as late as possible. */
+ * On an emulated device a thread calls "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()"
+ * and "neo_gpu_copied(groups)"; the emulator copies as late as possible. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 

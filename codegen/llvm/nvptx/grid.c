@@ -1,5 +1,5 @@
-/* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the loops
- * around them.
+/* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the
+ * loops around them.
  *
  *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each..., place)
  *
@@ -8,27 +8,28 @@
  *     barrier   of the grid
  *     phase 1   block b runs C b, C b + 4, ...
  *
- * Kernels of a phase do not depend on each other, and their blocks are numbered together: block b of this
- * grid runs blocks b, b + grid, b + 2*grid ... The exception are lone kernels, which have one block each,
- * and loops around lone kernels alone: they may depend on earlier lone ones of the phase, so number 0
- * stands for all of them, and one block runs them in order.
+ * Kernels of a phase do not depend on each other, and their blocks are numbered together: block b
+ * of this grid runs blocks b, b + grid, b + 2*grid ... The exception are lone kernels, which have
+ * one block each, and loops around lone kernels alone: they may depend on earlier lone ones of the
+ * phase, so number 0 stands for all of them, and one block runs them in order.
  *
- * The grid barrier between two phases is a counter, `place`: 4 bytes of global memory that begin as 0. It
- * needs all blocks on the device at the same time (a cooperative launch). Each block adds 1; block 0 adds
- * the rest up to 2^31. So the top bit changes when all blocks have arrived, the other bits are 0 again, and
- * the next barrier needs no initialization, for any number of blocks. The addition releases and the load
- * acquires, both for the whole device: every thread sees what any thread of another block wrote before the
- * barrier.
+ * The grid barrier between two phases is a counter, `place`: 4 bytes of global memory that begin as
+ * 0. It needs all blocks on the device at the same time (a cooperative launch). Each block adds 1;
+ * block 0 adds the rest up to 2^31. So the top bit changes when all blocks have arrived, the other
+ * bits are 0 again, and the next barrier needs no initialization, for any number of blocks. The
+ * addition releases and the load acquires, both for the whole device: every thread sees what any
+ * thread of another block wrote before the barrier.
  *
- * Every block counts the iterations of a loop itself. The index of the iteration is a size of the kernels in the
- * loop; the addresses of their buffers and their numbers of units are computed from it. The blocks meet after an
- * iteration if the first phase of the next iteration depends on its last phase. A loop over blocks of rows
- * reads, at its beginning, the first row of each block from a buffer of its own, which an earlier phase may
- * have written.
+ * Every block counts the iterations of a loop itself. The index of the iteration is a size of the
+ * kernels in the loop; the addresses of their buffers and their numbers of units are computed from
+ * it. The blocks meet after an iteration if the first phase of the next iteration depends on its
+ * last phase. A loop over blocks of rows reads, at its beginning, the first row of each block from
+ * a buffer of its own, which an earlier phase may have written.
  *
- * In a kernel with fewer threads than the others, the remaining threads of a block are idle and take part in
- * no barrier of the kernel. A kernel whose threads are units uses all threads. The threads of a block meet at
- * the end of a block that has shared memory, because the next block uses that memory again. */
+ * In a kernel with fewer threads than the others, the remaining threads of a block are idle and
+ * take part in no barrier of the kernel. A kernel whose threads are units uses all threads. The
+ * threads of a block meet at the end of a block that has shared memory, because the next block uses
+ * that memory again. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -201,8 +202,8 @@ static void run_block(grid *x, neo_ll_gen *g) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
-/* Runs this block's share of the blocks of part i: the first one is number `first`. Returns the number, in the next
- * kernel of the phase, of the block that comes next. */
+/* Runs this block's share of the blocks of part i: the first one is number `first`. Returns the
+ * number, in the next kernel of the phase, of the block that comes next. */
 static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
@@ -257,8 +258,8 @@ static size_t behind(const grid *x, size_t i) {
 
 static void run_loop(grid *x, size_t i);
 
-/* Runs all lone parts of a phase in block 0. Returns the first block, by number among the blocks of the other parts,
- * that this block runs. */
+/* Runs all lone parts of a phase in block 0. Returns the first block, by number among the blocks of
+ * the other parts, that this block runs. */
 static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
   LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);

@@ -1,6 +1,6 @@
-/* Loops over blocks of rows (neo_rt_loop) in a persistent kernel: iteration b has the rows t[b] .. t[b + 1] - 1, and t
- * never decreases. There may be as many empty blocks after the last row as there are rows, so one binary search finds
- * the first of them, and the loop ends there. */
+/* Loops over blocks of rows (neo_rt_loop) in a persistent kernel: iteration b has the rows t[b] ..
+ * t[b + 1] - 1, and t never decreases. There may be as many empty blocks after the last row as
+ * there are rows, so one binary search finds the first of them, and the loop ends there. */
 #include "codegen/llvm/nvptx/nvptx.h"
 
 LLVMValueRef neo_ll_gpu_row(neo_llvm *l, LLVMValueRef rows, LLVMValueRef at) {

@@ -1,5 +1,5 @@
-/* Clips: conditions that bound the steps of a reduction by a tile's rows and columns. The condition is linear in an own
- * axis, with coefficient 1 or -1, and in axes of the tile:
+/* Clips: conditions that bound the steps of a reduction by a tile's rows and columns. The condition
+ * is linear in an own axis, with coefficient 1 or -1, and in axes of the tile:
  *
  *     sum[k | k <= m and ...]        rows m .. m + 5
  *     ->
@@ -7,8 +7,8 @@
  *     k in m + 1 .. m + 6            some elements need these: each tests the condition
  *                                    no element needs k > m + 5: no iterations
  *
- * Examples are a causal mask, a triangular factor, and a window that moves with the rows beyond the end of the tensor
- * that it reads. */
+ * Examples are a causal mask, a triangular factor, and a window that moves with the rows beyond the
+ * end of the tensor that it reads. */
 #include "codegen/lower/common/scope.h"
 #include "ir/comparison.h"
 

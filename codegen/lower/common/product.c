@@ -1,16 +1,17 @@
 /* The product that a step adds to an accumulator, in the order with the fewest multiplications.
  *
- * Factors that vary with the same axes of a register tile are multiplied first, once for each row or column of the
- * tile, so that each element needs one FMA:
+ * Factors that vary with the same axes of a register tile are multiplied first, once for each row
+ * or column of the tile, so that each element needs one FMA:
  *
  *     acc[r, c] += (a[k] * x[k, c] * y[k, r] * z[k, r])
  *     ->
  *     acc[r, c] = fma(y[k, r] * z[k, r], a[k] * x[k, c], acc[r, c])
  *
- * A factor that varies with neither joins the side with fewer factors. Within a side, factors of outer loops come
- * first: their product is the same in all steps of inner loops. The language defines no order of the factors of a
- * product (docs/language.md). The order depends on the schedule alone and not on the tile, so that all elements of a
- * tensor are rounded in the same way. */
+ * A factor that varies with neither joins the side with fewer factors. Within a side, factors of
+ * outer loops come first: their product is the same in all steps of inner loops. The language
+ * defines no order of the factors of a product (docs/language.md). The order depends on the
+ * schedule alone and not on the tile, so that all elements of a tensor are rounded in the same
+ * way. */
 #include "ir/product.h"
 #include "codegen/lower/common/acc.h"
 #include "ir/limits.h"

@@ -1,4 +1,5 @@
-/* The stores of a stage: its results at a tile, or along its own axes, by vectors along the last. */
+/* The stores of a stage: its results at a tile, or along its own axes, by vectors along the
+ * last. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 
@@ -9,8 +10,8 @@ static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
 }
 
 /* A processor combines nontemporal stores to a cache line as long as no store to another line comes
- * between (write combining). So if several results are nontemporal, each is stored a whole line at a
- * time. */
+ * between (write combining). So if several results are nontemporal, each is stored a whole line at
+ * a time. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
   int64_t most = 1;
   uint32_t n = 0;
@@ -69,8 +70,8 @@ static const neo_lx *zero_like(lowering *l, const neo_lx *x) {
   return neo_lx_const(l->k, (neo_type)x->type, (neo_value){.f = 0});
 }
 
-/* The value to store. Where the result is a sum over a block of rows (form.h), that is the sum so far
- * plus the row's value. */
+/* The value to store. Where the result is a sum over a block of rows (form.h), that is the sum so
+ * far plus the row's value. */
 static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
   const neo_lx *value = neo_lower_expr(l, o->value), *at, *old;
   if (!o->row_block)
@@ -147,8 +148,8 @@ void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const t
   store_values(l, in, &c);
 }
 
-/* Stores full vectors along the last own axis from `lo` on; returns where they end. With `end`, stores
- * the masked rest. */
+/* Stores full vectors along the last own axis from `lo` on; returns where they end. With `end`,
+ * stores the masked rest. */
 static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                const neo_lx *lo, const neo_lx *hi, const neo_lx *end) {
   int64_t step = t->width * (t->n_axis < 0 ? t->cols : 1), a, b;

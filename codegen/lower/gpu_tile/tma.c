@@ -12,9 +12,10 @@
  *     stage = (stage + 1) % S; parity changes when stage becomes 0
  *   wgmma_wait 0, acc
  *
- * The barrier of a block of steps comes after wgmma_wait: then all warpgroups have read the stage that
- * the next iteration's boxes overwrite. Nothing is started beyond the last step, because a phase that
- * is begun has to be waited for. Elements of a box beyond the ends of rows, columns and steps are 0.
+ * The barrier of a block of steps comes after wgmma_wait: then all warpgroups have read the stage
+ * that the next iteration's boxes overwrite. Nothing is started beyond the last step, because a
+ * phase that is begun has to be waited for. Elements of a box beyond the ends of rows, columns and
+ * steps are 0.
  *
  * A producer thread may start the copies instead: lower/gpu_tile/producer.c.
  *

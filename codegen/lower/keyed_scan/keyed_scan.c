@@ -4,8 +4,8 @@
  *     for u: key = key[u]; P[u] = finish(u, table[key])
  *            if 0 <= key: table[key] = reduce(table[key], body(u))
  *
- * If the reduction is over the elements after u, the loop runs from the last u down. The order of a key's elements
- * alone determines the rounding of the result. */
+ * If the reduction is over the elements after u, the loop runs from the last u down. The order of a
+ * key's elements alone determines the rounding of the result. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/common/acc.h"
 #include "schedule/keyed_scan/keyed_scan.h"

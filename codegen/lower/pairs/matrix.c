@@ -1,5 +1,5 @@
-/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h describes these
- * contractions and the layout of operands in scratch; lower/pairs/dots.c has dots.
+/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h
+ * describes these contractions and the layout of operands in scratch; lower/pairs/dots.c has dots.
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
@@ -9,9 +9,9 @@
  *       for each row: the stages that store, with the sums of the row in a register
  *
  * Operands are padded with zeros to full tiles, so that the inner loops have no edges; stores write
- * the rows and columns that exist. If the operand is contiguous along the paired axis in memory, and
- * vectors of pairs are contiguous in scratch, lanes of a copy are pairs; otherwise they are rows or
- * columns. An odd last element is paired with zero. */
+ * the rows and columns that exist. If the operand is contiguous along the paired axis in memory,
+ * and vectors of pairs are contiguous in scratch, lanes of a copy are pairs; otherwise they are
+ * rows or columns. An odd last element is paired with zero. */
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 

@@ -1,5 +1,5 @@
-/* Segmented reductions, whose terms have the key of their row as data: one pass over the terms replaces a pass over all
- * terms for each row.
+/* Segmented reductions, whose terms have the key of their row as data: one pass over the terms
+ * replaces a pass over all terms for each row.
  *
  *     Z[v, d] = finish(reduce[e | key[e] == v and rest] body(v, e, d))
  *     ->
@@ -8,13 +8,15 @@
  *            if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. If Z cannot hold the accumulators, because they have another type or there are several (a mean's
- * sum and count, an argmax), they are in tables of the kernel. A logsumexp makes two passes over e, the first of
- * which computes the maxima. Long bodies are computed in lanes, a vector of terms at a time, before the terms are
- * added to their rows one by one. If only rows with a term are read, the first loop is over e, too, and clears
- * these rows; if each such row is a single integer, the first term is stored, and there is no first loop.
+ * with d in lanes. If Z cannot hold the accumulators, because they have another type or there are
+ * several (a mean's sum and count, an argmax), they are in tables of the kernel. A logsumexp makes
+ * two passes over e, the first of which computes the maxima. Long bodies are computed in lanes, a
+ * vector of terms at a time, before the terms are added to their rows one by one. If only rows with
+ * a term are read, the first loop is over e, too, and clears these rows; if each such row is a
+ * single integer, the first term is stored, and there is no first loop.
  *
- * Units of work divide d, and each takes terms in the order of e. So the result is deterministic without atomics. */
+ * Units of work divide d, and each takes terms in the order of e. So the result is deterministic
+ * without atomics. */
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/common/acc.h"
 
@@ -118,7 +120,8 @@ static void take_winner(segment *c, neo_block *in, uint32_t k) {
   store_acc(c, in, acc, neo_acc_where(l, take, x, old));
 }
 
-/* Combines the accumulators of a pass with the bodies. Bodies of a second pass may read the results of the first. */
+/* Combines the accumulators of a pass with the bodies. Bodies of a second pass may read the results
+ * of the first. */
 static void take_term(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   l->acc_value = c->pass ? load_acc(c, 0) : NULL;

@@ -64,7 +64,8 @@ const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k) {
   return in_result(t, k) ? neo_lower_expr(t->l, t->store->outs.at[0].offset) : table_offset(t);
 }
 
-/* The elements of a row of the result, if its rows with all columns are contiguous from element 0 on; else 0. */
+/* The elements of a row of the result, if its rows with all columns are contiguous from element 0
+ * on; else 0. */
 static int64_t result_row(const neo_lower_tables *t) {
   const lowering *l = t->l;
   neo_linear at;

@@ -1,9 +1,10 @@
 /* Copies of a contraction's operands into scratch (codegen/lower/tile/pack.c has the layout there).
  *
- * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The loop along which the
- * operand is contiguous in memory is the innermost, so that loads are vectors; own axes that are contiguous in memory
- * and in scratch become one loop, a run. Columns, and rows that are contiguous in memory across tiles, are copied for a
- * few tiles at a time, so that the reads for one k are some consecutive cache lines:
+ * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The
+ * loop along which the operand is contiguous in memory is the innermost, so that loads are vectors;
+ * own axes that are contiguous in memory and in scratch become one loop, a run. Columns, and rows
+ * that are contiguous in memory across tiles, are copied for a few tiles at a time, so that the
+ * reads for one k are some consecutive cache lines:
  *
  *     for groups of tiles t: for k: for g, e: scratch[t + g][k][e] = operand */
 #include "codegen/lower/tile/copy.h"
@@ -12,8 +13,9 @@ enum { GROUP_BYTES = 256 };
 
 /* ---- runs: the last own axes of the operand, if they are contiguous in memory and in scratch */
 
-/* The first own axis of the run; it is never after the last axis that the operand uses. All elements
- * that a run of a plain load covers are in range, since each is at a point of the domain. */
+/* The first own axis of the run; it is never after the last axis that the operand uses. All
+ * elements that a run of a plain load covers are in range, since each is at a point of the
+ * domain. */
 static uint32_t run_start(copier *c) {
   lowering *l = c->l;
   uint32_t n = (uint32_t)c->s->axes.n, last = n, start;

@@ -34,7 +34,8 @@ typedef struct {
   bool run;
 } run_look;
 
-/* Sets `run` if e is trip_count[..] of the element's run, and its iteration is proved to be less. */
+/* Sets `run` if e is trip_count[..] of the element's run, and its iteration is proved to be
+ * less. */
 static void look_run(void *ctx, neo_expr e) {
   run_look *l = ctx;
   const early_exit *q = l->q;

@@ -1,12 +1,13 @@
-/* Our side of a comparison (serve.h) that steps through batches: a call runs one entry of a generated
- * library on every batch of a file, in turn.
+/* Our side of a comparison (serve.h) that steps through batches: a call runs one entry of a
+ * generated library on every batch of a file, in turn.
  *
  *   ours_batches LIB PREFIX ENTRY THREADS BATCHES [save=FOLDER] [trace=FILE] [NAME=VALUE ...]
  *
- * BATCHES is a file that batches.py wrote; inputs that it does not have are those of arrays.h. NAME=VALUE
- * sets a setting of the model, such as lr. With save=, parameters are written to
- * FOLDER/params.safetensors before the first call; with trace=, the pass after the first one is traced.
- * The answer `ready` has the mean of the output `loss` over the batches, for the first two passes. */
+ * BATCHES is a file that batches.py wrote; inputs that it does not have are those of arrays.h.
+ * NAME=VALUE sets a setting of the model, such as lr. With save=, parameters are written to
+ * FOLDER/params.safetensors before the first call; with trace=, the pass after the first one is
+ * traced. The answer `ready` has the mean of the output `loss` over the batches, for the first two
+ * passes. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
 #include "tools/benchmarks/sides/serve.h"

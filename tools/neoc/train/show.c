@@ -16,8 +16,8 @@ static const char *entry_name(const neoc_trainer *t, size_t k) {
   return t->r.lib.model->entries[t->entry[k].feed.entry].name;
 }
 
-/* "epoch 3/10, step 1234, loss 0.123, 45.1 steps/s, 12:33 left", with the time of day in front: in a
- * file of a night it tells when something went slowly. */
+/* "epoch 3/10, step 1234, loss 0.123, 45.1 steps/s, 12:33 left", with the time of day in front: in
+ * a file of a night it tells when something went slowly. */
 static void put_line(neoc_trainer *t, double at) {
   char clock[16];
   struct tm now;
