@@ -2,7 +2,8 @@
  * recurrence over lists has itself:
  *
  *     sum[v where begin[v] <= e and e < begin[v + 1]] f(v, e)   ->   f(owner[e], e)
- *     sum[e where owner[e] == v] f(e)    ->   sum[e: begin[v] .. begin[v + 1] where child[e] < v] f(e)
+ *     sum[e where owner[e] == v] f(e)
+ *     ->   sum[e: begin[v] .. begin[v + 1] where child[e] < v] f(e)
  *     sum[e where child[e] == u] f(e)
  *     ->   sum[v, e: begin[v] .. begin[v + 1] where child[e] < v and child[e] == u] f(e)
  *

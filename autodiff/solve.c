@@ -18,7 +18,8 @@
  *             whatever else there is (lookups, min, ...) stays free
  *   remainder e % K, K > 0: a new axis q stands for e / K, so that e % K = e - K*q; what q may be,
  *             0 <= e - K*q < K, is a condition
- *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound; v*K is within i64, or nothing has it
+ *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound; v*K is within i64, or no
+ *             e satisfies it
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
  * over earlier axes, and is a condition too. Every rule is an equivalence, so the result is

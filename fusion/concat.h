@@ -2,8 +2,9 @@
  * several tensors, by ranges of its indices, needs no kernel if their kernels write into its
  * memory:
  *
- *     a[n, c < 16] = ..                                          a within y at (0, 0)
- *     y[n, c < 24] = select(c < 16, a[n, c], x[n, c - 16])   ->  rest.y[n, c < 8] = x[n, c]   within y at (0, 16)
+ *     a[n, c < 16] = ..                                          a is within y at (0, 0)
+ *     y[n, c < 24] = select(c < 16, a[n, c], x[n, c - 16])   ->  rest.y[n, c < 8] = x[n, c]
+ *                                                                rest.y is within y at (0, 16)
  *
  * The kernel of `a` writes its part of y, one kernel copies x, which is the caller's, and none
  * computes y. */

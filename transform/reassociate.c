@@ -1,7 +1,7 @@
 /* Block-parallel linear recurrences (`--reassociate`): blocks of iterations run side by side.
  *
  *     h[t, d] = a[t, d]*(h[t-1, d] else 0) + x[t, d]                          iterations along t
- *     ->                                                         t = B*q + r, blocks of B iterations
+ *     ->                                                                      t = B*q + r
  *     sums.u[r, q, d]    = a[t, d]*(sums.u[r-1, q, d] else 0) + x[t, d]       from a start of 0
  *     factors.u[r, q, d] = a[t, d]*(factors.u[r-1, q, d] else 1)              of the start
  *     starts.u[q, d]     = sums.u[B-1, q-1, d] + factors.u[B-1, q-1, d]*starts.u[q-1, d]

@@ -12,8 +12,10 @@
  * tested:
  *
  *     touched[n] = any[e where key[e] == n] true
- *     S[n, d]    = sum[e where key[e] == n] x[e, d]         partial: G is select(touched[n], S[n, d], 0)
- *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)          partial, read[n] is touched[n] and R[n]
+ *     S[n, d]    = sum[e where key[e] == n] x[e, d]
+ *                  partial: G is select(touched[n], S[n, d], 0)
+ *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)
+ *                  partial: read[n] is touched[n] and R[n]
  *     m.next[n, d] = select(touched[n] and R[n], f(S[n, d]), m[n, d])
  *
  * G and read stay for entries that return them. A step then costs as much as the rows
@@ -26,7 +28,9 @@
  * The same holds for a sum that a recurrence only adds, such as adjoints of rows that
  * are read outside of it. It moves before the recurrence:
  *
- *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])   ->   h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
+ *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])
+ *     ->
+ *     h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"

@@ -38,7 +38,7 @@ neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
  * without a buffer, a height of no bytes; `below` of a place are earlier places, none of which ends
  * above its beginning. The offsets
  *
- *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in its `below`; 0: none
+ *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in `below`; 0: none
  *
  * have two properties: buffers that live at the same time share no bytes, for any sizes; and if no
  * size is above that of the plan, no offset is. A buffer of no bytes has no place. */

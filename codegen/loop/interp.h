@@ -4,13 +4,10 @@
 #pragma once
 #include "codegen/loop/loop.h"
 
-enum {
-  UNDEFINED,
-  DEFINED,
-  ON_ITS_WAY,
-  POISON
-}; /* the state of an element. ON_ITS_WAY: a product of a warpgroup still adds to it. POISON: it was computed from
-      memory without a value; arithmetic may use it, but it may not be stored or decide a condition */
+/* The state of an element. ON_ITS_WAY: a product of a warpgroup still adds to it. POISON: it was
+ * computed from memory without a value; arithmetic may use it, but it may not be stored or decide a
+ * condition. */
+enum { UNDEFINED, DEFINED, ON_ITS_WAY, POISON };
 typedef struct {
   neo_value *at;
   uint8_t *defined;

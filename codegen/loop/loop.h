@@ -12,10 +12,10 @@
  *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
  *             SET, STORE (no loops, no IF); a SET in it has the lane as last index
- *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent; the threads
- *             of a GPU's block run them. Statements outside of these loops are the same for all threads,
- *             and store nothing. A register with threads has a set of elements for each iteration, which
- *             lives from one THREAD loop to the next
+ *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent; the
+ *             threads of a GPU's block run them. Statements outside of these loops are the same for
+ *             all threads, and store nothing. A register with threads has a set of elements for
+ *             each iteration, which lives from one THREAD loop to the next
  *
  * On a GPU, a block of threads runs a unit of a kernel with THREAD loops, with scratch in shared
  * memory; in a kernel without them a single thread runs a unit, and there is no scratch. One THREAD

@@ -152,14 +152,14 @@ struct neo_ls {
     /* A vote of the block's threads (barrier.red.or): is a register of bool true in any of them?
      * The vote is a barrier as well, so all threads must execute it.
      *
-     *   vote again, differs                         again[1]: bool, differs[1]: bool for 256 threads */
+     *   vote again, differs                  again[1]: bool, differs[1]: bool for 256 threads */
     struct {
       uint32_t any, of;
     } vote;
 
     /* A product of matrices in each warp (mma.sync): a row of loop/mma.def.
      *
-     *   mma tf32 acc[i*4 + j], a[i], b[j]        acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads */
+     *   mma tf32 acc[i*4 + j], a[i], b[j]    acc[.., 4], a[.., 4], b[.., 2]: f32, 256 threads */
     struct {
       neo_mma_op op;
       neo_fragment part[3]; /* the sum, a, b */

@@ -280,17 +280,17 @@ static void put_entry(writer *w, size_t number) {
 }
 
 static const char *const functions =
-    "/* A context holds parameters, states and working memory. config may be null. On failure with "
-    "a message *out is a\n"
+    "/* A context holds parameters, states and working memory. config may be null. On failure "
+    "with a message *out is a\n"
     " * context on which only @_error and @_destroy work. A header of another library is a failure\n"
     " * (NEO_RT_E_HEADER). */\n"
     "@_status @_create(const @_config *config, @_ctx **out);\n"
-    "/* The same for a function that dlsym found: interface is the number in this header, which calls of "
-    "@_create pass. */\n"
+    "/* The same for a function that dlsym found: interface is the number in this header, which "
+    "calls of @_create pass. */\n"
     "@_status @_create_for(uint64_t interface, const @_config *config, @_ctx **out);\n"
     "void @_destroy(@_ctx *ctx);\n"
-    "/* Bytes that a context with this number of threads needs at the largest sizes, known before any "
-    "allocation;\n"
+    "/* Bytes that a context with this number of threads needs at the largest sizes, known before "
+    "any allocation;\n"
     " * bytes of an entry's intermediate values in a call with these sizes, in the order of its "
     "parameters; bytes\n"
     " * that a context has now. */\n"

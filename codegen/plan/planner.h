@@ -27,9 +27,9 @@ typedef struct {
   NEO_VEC(plan_lives)
   item_lives; /* [item] lifetimes of the branches' results in it; none if it has other tensors */
   size_t *item_into; /* [item] the item whose memory it shares */
-  neo_map
-      /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never                          computed in the same call; or the concatenation that it is a part of */
-      same_place;
+  /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never computed in
+   * the same call; or the concatenation that it is a part of */
+  neo_map same_place;
   bool *taken; /* [step] the chosen values of its group are in their memory already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *

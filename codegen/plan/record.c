@@ -102,8 +102,9 @@ static lc step_row(recorder *r, size_t k) {
   neo_rt_step s = r->p->steps.at[k];
   if (s.op == NEO_RT_STEP_RUN && neo_target_waits(r->t))
     s.flags |= NEO_RT_STEP_WAITS;
-  return RECORD(r, i8(r, s.op), neo_lconst_int(r->l, 16, s.flags), neo_lconst_int(r->l, 16, s.n_written),
-                i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.cached));
+  return RECORD(r, i8(r, s.op), neo_lconst_int(r->l, 16, s.flags),
+                neo_lconst_int(r->l, 16, s.n_written), i32(r, s.arg), i32(r, s.first), i32(r, s.n),
+                i32(r, s.cached));
 }
 
 static lc loop_row(recorder *r, size_t k) {

@@ -5,8 +5,9 @@
  *   names, sizes  builtins.c sizes.c values.c scope.c
  *   types, axes   types.c type_variables.c arith.c frames.c bounds.c ends.c inits.c elements.c
  *   the module    tensors.c gradients.c train_values.c
- *   constructs    the meaning of a construct whose parts are checked: lookup.c (references), reduce.c, hoist.c
- *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
+ *   constructs    the meaning of a construct whose parts are checked: lookup.c (references),
+ *                 reduce.c, hoist.c (reducers), sweep.c (extents of indices), ambient.c,
+ *                 signature.c (calls),
  *                 declare.c dims.c consts.c updates.c iterations.c rolled.c loops.c alive.c
  *                 branches.c vertices.c edge_values.c (statements)
  *

@@ -6,7 +6,7 @@
  *     leaf h[t]   # reads p[t]           band t in 16*b..16*b + 16
  *                                          leaf h[t]
  *
- *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]                                     (transform/distribute.c)
+ *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]               (transform/distribute.c)
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
  * Memory has room for one block (fold.c), for any number of iterations. A block has so many

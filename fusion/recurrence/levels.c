@@ -1,9 +1,10 @@
 /* Level scheduling: a band over rows that read each other only in other levels (NEO_ROW_CHILD,
  * NEO_ROW_PARENTS) becomes one over blocks of rows, a whole block at once:
  *
- *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin = first[b], end = first[b + 1]
+ *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))
+ *   placed[p, k] < begin = first[b], end = first[b + 1]; in the first block there are no such rows
  *
- *   band p in 0..P           band b in 0..1 rows first as begin..end          the first block reads no rows
+ *   band p in 0..P           band b in 0..1 rows first as begin..end
  *     leaf h[p]        ->      leaf h[begin..end]
  *                            band b in 1..P rows first as begin..end wide
  *                              leaf h[begin..end]

@@ -7,7 +7,8 @@
  *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                              one loop over q, up
  *
  *     again.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.u[q, r-1, j], edge.u[q-1, r, j]))
- *     chunk.d[q, r, j] = g(again.u[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
+ *     chunk.d[q, r, j] = g(again.u[q, r, j],
+ *                          select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
  *                                                                         one loop over q, down
  *
  * Iterations are strip-mined, t = q*K + r, and every definition along them gets an axis q in front.
@@ -27,8 +28,8 @@
  * its edges are stored. Its inner loops, forward again and backward, are chunked as if the rest of
  * the iteration were the whole module (neo_def_rec.inner_loop):
  *
- *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                              in q: one loop over p, up
- *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..                  in q: one loop over p, down
+ *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                in q: a loop over p, up
+ *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..    in q: a loop over p, down
  *
  * Entries without a backward pass get copies of the original definitions.
  *

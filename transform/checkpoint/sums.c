@@ -2,7 +2,8 @@
  *
  *     G[i, j] = sum[t: T, b] d[t, b, i]*h[t, b, j]
  *     ->
- *     running.G[q, i, j] = (running.G[q+1, i, j] else 0) + sum[r: K, b] chunk.d[q, r, b, i]*again.u[q, r, b, j]
+ *     running.G[q, i, j] = (running.G[q+1, i, j] else 0)
+ *                          + sum[r: K, b] chunk.d[q, r, b, i]*again.u[q, r, b, j]
  *     G[i, j] = (running.G[0, i, j] else 0) */
 #include "ir/define.h"
 #include "transform/checkpoint/parts.h"

@@ -3,12 +3,14 @@
  *
  *     h[t, j] = f(x[t, j], (h[t-1, j] else 0))
  *     ->
- *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
+ *     chunk.u[q, r, j] = f(x[q*K + r, j],
+ *                          select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *     edge.u[q, i, j] = chunk.u[q, K-1 + i, j]
  *
  * A backward loop has not computed chunk q-1 yet and reads the edges of the forward pass:
  *
- *     again.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
+ *     again.u[q, r, j] = f(x[q*K + r, j],
+ *                          select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *
  * Where the last chunk may be shorter, the definition is a select; nobody reads elements past the
  * last iteration. */

@@ -13,7 +13,8 @@
  *
  *     d[u, j] = sum[v, k where child[v, k] == u] g[v, k, j]
  *     ->
- *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
+ *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j]
+ *                with u = order[p]
  *
  * A definition of the kind LEVELS computes the order (tables.c). (S. Xu et al., Cavs: an
  * efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2; its batches

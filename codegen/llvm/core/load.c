@@ -1,10 +1,11 @@
 /* Loads. The code depends on the form of the offset:
  *   no lane          one scalar access
  *   step 1, -1       a vector, reversed for -1; masked if the guard has lanes
- *   any other step   a scalar access for each lane; step 2 loads two overlapping vectors and shuffles
- *   a pattern        if lanes use all elements from the first to the last: one vector of these, shuffled;
- *                    if lanes form runs of equal length, such as lanes (q, j) of two fused axes: a shorter
- *                    vector for each run; else a scalar access for each lane
+ *   any other step   a scalar access for each lane; step 2 loads two overlapping vectors and
+ *                    shuffles
+ *   a pattern        if lanes use all elements from the first to the last: one vector of these,
+ *                    shuffled; if lanes form runs of equal length, such as lanes (q, j) of two
+ *                    fused axes: a shorter vector for each run; else a scalar access for each lane
  *   not affine       a vector of offsets, a scalar access for each lane
  * A load whose guard does not hold reads zeros of the library: the select of the address needs no
  * branch. There is a branch only around the scalar accesses of several lanes under the same guard.

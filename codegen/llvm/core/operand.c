@@ -7,7 +7,7 @@
  * the multiply-add itself. But LLVM uses a load as an operand only if the load has a single use,
  * and the halves of a value of two registers share loads of equal constants:
  *
- *   fma(x, y, splat c)    ->    fma(x, y, load [c, c, ...])     of the value's length, a load for each use
+ *   fma(x, y, splat c)    ->    fma(x, y, load [c, c, ...])     of the value's length
  *
  * So the constant is in memory in the value's own length, and each use has a load of its own: each
  * half then reads other lines.

@@ -1,7 +1,8 @@
 /* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the
  * loops around them.
  *
- *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each..., place)
+ *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each...,
+ *               place)
  *
  *   kernel A (8 blocks), kernel B (4 blocks), kernel C reads A and B, on a grid of 4 blocks  ->
  *     phase 0   block b runs A b, A b + 4, B b

@@ -3,7 +3,7 @@
  *
  *     sum[k | k <= m and ...]        rows m .. m + 5
  *     ->
- *     k in 0 .. m + 1                all elements need these steps: no test, if there is no other condition
+ *     k in 0 .. m + 1                all elements need these steps: no test for this condition
  *     k in m + 1 .. m + 6            some elements need these: each tests the condition
  *                                    no element needs k > m + 5: no iterations
  *

@@ -5,11 +5,12 @@
  * Knuth, The art of computer programming, volume 3, section 5.2, algorithm D). The lists of parents
  * are sorted in the same way:
  *
- *     for v in 0..n                                          for v in 0..n
- *       level[v] = max[k] level[child[v, k]] + 1               place[v] += first[level[v]];  vertex[place[v]] = v
- *       place[v] = first[level[v]]++                           end[v] = sum;  sum += count[v]
- *       count[child[v, k]]++                                   placed[place[v], k] = place[child[v, k]]
- *     first[l] = sum of the earlier counts                     edge[end[child[v, k]]++] = slots*place[v] + k
+ *     for v in 0..n                                 for v in 0..n
+ *       level[v] = max[k] level[child[v, k]] + 1      place[v] += first[level[v]]
+ *       place[v] = first[level[v]]++                  vertex[place[v]] = v
+ *       count[child[v, k]]++                          end[v] = sum;  sum += count[v]
+ *     first[l] = sum of the earlier counts            placed[place[v], k] = place[child[v, k]]
+ *                                                     edge[end[child[v, k]]++] = slots*place[v] + k
  *
  * A child comes before its parents, so end[child] is already the beginning of its list when a
  * parent is visited. end[v] holds the count before that.

@@ -1,6 +1,7 @@
 /* Prefetches of gathered rows, for kernels that do little except copying them:
  *
- *     for i: prefetch l2 X[row[min(i + 32, n - 1)]*64 + j]; Y[i*64 + j + lane] = X[row[i]*64 + j + lane]
+ *     for i: prefetch l2 X[row[min(i + 32, n - 1)]*64 + j]
+ *            Y[i*64 + j + lane] = X[row[i]*64 + j + lane]
  *
  * Hardware prefetchers cannot predict the next row, and do not follow consecutive rows into the
  * next page; a processor executes only a few rows ahead. So each iteration of the innermost loop

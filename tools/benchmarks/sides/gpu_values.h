@@ -3,7 +3,7 @@
  *   NAME                    what the entry returned; of a training also each parameter and state
  *                           after the step
  *   NAME before             of a training: the same before the step
- *   NAME want, NAME bound   with a reference (gpu_reference.h): f64, and the most that it is off by */
+ *   NAME want, NAME bound   with a reference (gpu_reference.h): f64, and the bound of its error */
 #ifndef NEO_TOOLS_GPU_VALUES_H
 #define NEO_TOOLS_GPU_VALUES_H
 #include "tools/benchmarks/sides/gpu_side.h"
