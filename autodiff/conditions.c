@@ -40,7 +40,7 @@ typedef struct {
   const ad_conditions *c;
   bool known;  /* reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
-  bool rounds; /* every tensor read belongs to a recurrence */
+  bool recurs; /* every tensor read belongs to a recurrence */
 } reads_of;
 
 static void look(void *ctx, neo_expr e) {
@@ -52,12 +52,12 @@ static void look(void *ctx, neo_expr e) {
   if (neo_type_is_float((neo_type)n->type))
     r->plain = false;
   if (load && !neo_map_get(&r->c->recurring, n->attr, NULL))
-    r->rounds = false;
+    r->recurs = false;
 }
 
 static reads_of reads_in(const ad_conditions *c, neo_expr condition) {
   reads_of r = {
-      .c = c, .known = !ad_is_plain_index(c->m, condition), .plain = true, .rounds = true};
+      .c = c, .known = !ad_is_plain_index(c->m, condition), .plain = true, .recurs = true};
   neo_expr_visit(c->m, condition, look, &r);
   return r;
 }
@@ -107,7 +107,7 @@ static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_
     return true;
   if (!r.known || !(r.plain || choice))
     return false;
-  if (!axes || r.rounds || (choice && use < AD_ITERATION_PRODUCT))
+  if (!axes || r.recurs || (choice && use < AD_ITERATION_PRODUCT))
     return true;
   if (choice && use == AD_ITERATION_PRODUCT && is_of_iterations(c, axes, t))
     return true;

@@ -261,12 +261,12 @@ static double saved_by(const maker *x, const neo_tree_kernel *k) {
   return o->price ? o->price(o->price_ctx, k->choices.at[0], saved_s) : saved_s;
 }
 
-static bool is_apart(const maker *x, const neo_tree *t);
+static bool is_separate(const maker *x, const neo_tree *t);
 
 /* Does a band, or a kernel, below belong in the plan? */
-static bool has_apart(const maker *x, const neo_trees *parts) {
+static bool has_separate(const maker *x, const neo_trees *parts) {
   for (size_t k = 0; k < parts->n; k++)
-    if (parts->at[k]->kind != NEO_TREE_LEAF && is_apart(x, parts->at[k]))
+    if (parts->at[k]->kind != NEO_TREE_LEAF && is_separate(x, parts->at[k]))
       return true;
   return false;
 }
@@ -295,7 +295,7 @@ static bool is_sequential(const maker *x, const neo_tree *t) {
   return single;
 }
 
-static bool is_apart(const maker *x, const neo_tree *t) {
+static bool is_separate(const maker *x, const neo_tree *t) {
   bool kernel = t->kind == NEO_TREE_LEAF;
   if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
@@ -304,7 +304,7 @@ static bool is_apart(const maker *x, const neo_tree *t) {
   if (kernel)
     return saved_by(x, kernel_at(x, t)) > 0;
   neo_trees parts = parts_of(x, t);
-  return has_apart(x, &parts) || saved_in(x, parts) > 0;
+  return has_separate(x, &parts) || saved_in(x, parts) > 0;
 }
 
 /* ---- buffers */
@@ -664,10 +664,10 @@ static const neo_tree *alone(const maker *x, const neo_tree *leaf) {
 }
 
 static bool is_kernel_of_its_own(const maker *x, const neo_trees *parts, size_t at) {
-  bool before = at > 0 && !is_apart(x, parts->at[at - 1]);
-  bool after = at + 1 < parts->n && !is_apart(x, parts->at[at + 1]);
+  bool before = at > 0 && !is_separate(x, parts->at[at - 1]);
+  bool after = at + 1 < parts->n && !is_separate(x, parts->at[at + 1]);
   return parts->at[at]->kind == NEO_TREE_LEAF &&
-         (is_apart(x, parts->at[at]) || (!before && !after));
+         (is_separate(x, parts->at[at]) || (!before && !after));
 }
 
 static const neo_tree *divided(maker *x, const neo_trees *parts);
@@ -688,10 +688,10 @@ static const neo_tree *divided(maker *x, const neo_trees *parts) {
     end = k + 1;
     if (is_kernel_of_its_own(x, parts, k)) {
       t = alone(x, t);
-    } else if (is_apart(x, t)) {
+    } else if (is_separate(x, t)) {
       t = divided_below(x, t);
     } else {
-      for (end = k; end < parts->n && !is_apart(x, parts->at[end]); end++)
+      for (end = k; end < parts->n && !is_separate(x, parts->at[end]); end++)
         NEO_PUSH(x->a, &run, parts->at[end]);
       t = joined(x, neo_tree_sequence(x->a, &run));
     }

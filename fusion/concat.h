@@ -34,10 +34,10 @@ bool neo_concat_of(neo_prover *p, neo_arena *a, const neo_group *g, size_t k, ne
 /* Bytes of the tensor at the largest sizes. (live.c) */
 double neo_most_bytes(neo_module *m, neo_tensor t);
 /* The peak of temporaries' bytes, at the largest sizes, while the groups with runs[g] run in order.
- * Parts of `apart` have their own memory; over[t] is the tensor in whose memory t is, besides what
- * groups say. (live.c) */
+ * Parts of `separate` have their own memory; over[t] is the tensor in whose memory t is, besides
+ * what groups say. (live.c) */
 double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
-                         neo_tensor apart, const neo_tensor *over);
+                         neo_tensor separate, const neo_tensor *over);
 
 /* Writes parts of concatenations in place, if a kernel computes them anyway and nothing else fixes
  * their memory: neither callers nor loops of recurrences see them. Groups that make or read them

@@ -494,7 +494,7 @@ static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
  * after them one index of loops for each depth, as loops of one depth do not run at the same
  * time. */
 uint32_t neo_size_number(const neo_module *m, neo_size s);
-/* The length of that array. Its names are those of the sizes, and "round", "round1", ... for
+/* The length of that array. Its names are those of the sizes, and "iteration:0", "iteration:1", ... for
  * indices of loops. */
 uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {

@@ -21,7 +21,7 @@ typedef struct { /* a read; definitions by their number in the component */
   neo_guarded_read read;
   bool carried; /* by an outer loop */
   /* At this level: the largest value of the producer's coordinate minus the reader's. */
-  int64_t behind;
+  int64_t distance;
 } edge;
 
 typedef struct {
@@ -286,7 +286,7 @@ static bool bound_edges(search *s, const members *c, const level *l) {
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
     if (is_inside(c, e) &&
-        !distance_bound(s, e, l->axis[e->producer], l->axis[e->reader], l->down, &e->behind))
+        !distance_bound(s, e, l->axis[e->producer], l->axis[e->reader], l->down, &e->distance))
       return false;
   }
   return true;
@@ -295,11 +295,11 @@ static bool bound_edges(search *s, const members *c, const level *l) {
 /* Finds the least delays with which no read is of a later iteration; false: the reads have a cycle
  * that prevents it. (The constraints are differences: R. Bellman, "On a routing problem".) */
 static bool find_delays(search *s, const members *c, level *l) {
-  for (uint32_t round = 0; round <= c->n; round++) {
+  for (uint32_t iteration = 0; iteration <= c->n; iteration++) {
     bool changed = false;
     for (size_t k = 0; k < s->edges.n; k++) {
       const edge *e = &s->edges.at[k];
-      int64_t least = is_inside(c, e) ? l->delay[e->producer] + e->behind : INT64_MIN;
+      int64_t least = is_inside(c, e) ? l->delay[e->producer] + e->distance : INT64_MIN;
       if (least <= l->delay[e->reader])
         continue;
       l->delay[e->reader] = least;
@@ -316,7 +316,7 @@ static bool carry(search *s, const members *c, const level *l) {
   bool some = false;
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
-    if (is_inside(c, e) && e->behind + l->delay[e->producer] < l->delay[e->reader])
+    if (is_inside(c, e) && e->distance + l->delay[e->producer] < l->delay[e->reader])
       e->carried = some = true;
   }
   return some;

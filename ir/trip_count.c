@@ -16,8 +16,8 @@ static bool is_own(neo_module *m, const neo_node *n, neo_tensor t, uint32_t axis
   neo_list arg = n->arg;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t) && is; k++) {
     neo_linear by;
-    neo_expr apart = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_list_expr(m, arg, k));
-    is = neo_linear_of(m, apart, &by) && !by.n && by.constant == (k == axis ? back : 0);
+    neo_expr distance = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_list_expr(m, arg, k));
+    is = neo_linear_of(m, distance, &by) && !by.n && by.constant == (k == axis ? back : 0);
   }
   return is;
 }

@@ -239,10 +239,10 @@ static bool *upstream_of_loss(const neo_net_step *s) {
     more = false;
     for (size_t k = s->n_defs; k-- > 0;) {
       neo_list out = neo_def_at(s->m, s->defs[k])->out;
-      bool leads = false;
+      bool reaches = false;
       for (uint32_t j = 0; j < out.n; j++)
-        leads = leads || is[neo_list_at(s->m, out, j)];
-      neo_tensors read = leads ? neo_net_reads(s, s->defs[k]) : (neo_tensors){0};
+        reaches = reaches || is[neo_list_at(s->m, out, j)];
+      neo_tensors read = reaches ? neo_net_reads(s, s->defs[k]) : (neo_tensors){0};
       for (size_t j = 0; j < read.n; j++)
         more = note(is, true, read.at[j].i) || more;
     }

@@ -15,13 +15,18 @@ codegen/plan runtime tools/neoc tools/pipeline tools/cache tools/benchmarks tool
 words='
 ahead: prefetch
 alike: structural match
+apart: separate, disjoint, distance
 at_hand: available
+behind: after
 belief: surrogate model
 beside: collapse
 lasting: call-invariant
 lasts: call-invariant
+lead: outer, hoisted
+leads: outer, hoisted
 nest: nested reduction
 nests: nested reduction
+ring: circular buffer, folded storage
 single: unit axis
 take_apart: match
 turn: transpose, interchange, wrap
@@ -34,7 +39,6 @@ words_of_frontend='
 keep: own reduction, hoist
 '
 words_of_codegen_llvm='
-apart: stride
 fetch: prefetch, load
 stream: nontemporal
 streams: nontemporal
@@ -44,7 +48,6 @@ stream: nontemporal
 streams: nontemporal
 '
 words_of_codegen_lower='
-apart: stride, separate
 bulk: TMA
 exchanged: swizzled
 fetch: prefetch, load, issue copies
@@ -62,7 +65,6 @@ tall: height
 wide: width, vectorized
 '
 words_of_codegen_plan='
-apart: separate
 keep: cache
 keeps: cache
 kept: cache
@@ -80,7 +82,6 @@ merge: fuse axes
 merger: fuse axes
 '
 words_of_schedule='
-apart: stride, separate
 bulk: tma
 fetch: prefetch, load
 fetches: prefetch, load

@@ -596,7 +596,7 @@ static neo_expr without(const product *p, neo_expr e, uint32_t out) {
 }
 
 /* Moves constants after the sum, in place. */
-static void constants_behind(product *p, uint32_t out, uint32_t left) {
+static void constants_last(product *p, uint32_t out, uint32_t left) {
   neo_expr body = p->r.as_written ? without(p, p->term, out) : product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
   set_finish(p, &p->r, signed_product(p, acc, out, (neo_expr){0}));
@@ -615,7 +615,7 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole)
   if (!(left & ~p.inverse) || (__builtin_popcount(left) < 2 && !(out & p.inverse)))
     return;
   if (out || p.negative)
-    constants_behind(&p, out, left);
+    constants_last(&p, out, left);
   if (whole || __builtin_popcount(left) < 2)
     return;
   out = outside(&p, false);

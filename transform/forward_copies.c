@@ -271,11 +271,11 @@ static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
     return none;
   const neo_node n = *neo_expr_node(m, c->value[t.i]);
   neo_tensor from = {n.attr};
-  neo_expr round = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_i64(m, 1));
+  neo_expr iteration = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_i64(m, 1));
   neo_linear by;
   bool same = neo_tensor_rank(m, t) == n.arg.n - 1;
   for (uint32_t k = 0; k + 1 < n.arg.n && same; k++) {
-    neo_expr at = neo_list_expr(m, n.arg, k), own = k ? neo_axis_ref(m, k) : round;
+    neo_expr at = neo_list_expr(m, n.arg, k), own = k ? neo_axis_ref(m, k) : iteration;
     same = neo_linear_of(m, neo_op2(m, NEO_OP_SUB, at, own), &by) && !by.n && !by.constant &&
            neo_tensor_extent(m, t, k).i == neo_tensor_extent(m, from, k).i;
   }

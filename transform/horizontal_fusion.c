@@ -223,12 +223,12 @@ static uint32_t place_of(merger *q, const neo_def_rec *r, const neo_structure *f
       d++;
     if (d == rank)
       continue;
-    uint64_t before = 0, behind = 0;
+    uint64_t before = 0, after = 0;
     for (uint32_t i = 0; i < rank; i++)
-      *(i < d ? &before : &behind) |= neo_expr_axes(q->m, neo_list_expr(q->m, arg, i)) & out;
+      *(i < d ? &before : &after) |= neo_expr_axes(q->m, neo_list_expr(q->m, arg, i)) & out;
     if (before)
       return 64 - (uint32_t)__builtin_clzll(before);
-    return behind ? (uint32_t)__builtin_ctzll(behind) : r->n_out;
+    return after ? (uint32_t)__builtin_ctzll(after) : r->n_out;
   }
   return 0;
 }

@@ -276,7 +276,7 @@ static void look_own(void *ctx, neo_expr e) {
 }
 
 /* Is it a sum over an equation of data, free of the recurrence? */
-static bool is_apart(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
+static bool is_outside(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
   neo_def_rec d = *neo_def_at(m, id);
   own_reads x = {of, number, m, false};
   if (!number || d.reducer != NEO_RED_SUM || d.n_out < 2 || d.out.n != 1 || d.out_map.n ||
@@ -315,7 +315,7 @@ static void leave_recurrences(const rows *x) {
       of[neo_list_at(m, out, i)] = number[x->defs[k].i];
   }
   for (size_t k = 0; k < x->n; k++)
-    if (is_apart(m, x->defs[k], of, number[x->defs[k].i]))
+    if (is_outside(m, x->defs[k], of, number[x->defs[k].i]))
       make_before(x, x->defs[k]);
 }
 

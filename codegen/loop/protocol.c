@@ -160,7 +160,7 @@ static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, co
 
 /* Checks one iteration of a loop over stages. The loop sets the parity, which depends on the stage,
  * before the stage. */
-static void check_round(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
+static void check_stage_loop(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems;
   advance to;
@@ -192,13 +192,13 @@ static bool waits_for_stage(const neo_ls *s, values *v) {
 }
 
 /* `in` is a loop's body, or the body of a condition inside of it. */
-static void check_rounds(protocol *p, const neo_block *body, const neo_block *in) {
+static void check_stage_loops(protocol *p, const neo_block *body, const neo_block *in) {
   for (size_t i = 0; i < in->n; i++) {
     values v = {0};
     if (in->at[i]->kind == NEO_LS_IF)
-      check_rounds(p, body, &in->at[i]->branch.then);
+      check_stage_loops(p, body, &in->at[i]->branch.then);
     if (waits_for_stage(in->at[i], &v))
-      check_round(p, body, in->at[i], v);
+      check_stage_loop(p, body, in->at[i], v);
   }
 }
 
@@ -294,7 +294,7 @@ static void walk(protocol *p, const neo_block *b);
 
 static void walk_loop(protocol *p, const neo_ls *s) {
   const neo_block *body = &s->loop.body;
-  check_rounds(p, body, body);
+  check_stage_loops(p, body, body);
   check_arrivals(p, body);
   for (int i = 0; i < TWICE && !p->failed; i++)
     walk(p, body);

@@ -282,7 +282,8 @@ static void put_entry(writer *w, size_t number) {
 static const char *const functions =
     "/* A context holds parameters, states and working memory. config may be null. On failure "
     "with a message *out is a\n"
-    " * context on which only @_error and @_destroy work. A header of another library is a failure\n"
+    " * context on which only @_error and @_destroy work. A header of another library is a "
+    "failure\n"
     " * (NEO_RT_E_HEADER). */\n"
     "@_status @_create(const @_config *config, @_ctx **out);\n"
     "/* The same for a function that dlsym found: interface is the number in this header, which "

@@ -40,14 +40,14 @@ static inline bool plan_is_loop(const plan_steps *s, int32_t i) {
   return plan_step(s, i)->op == NEO_RT_STEP_LOOP;
 }
 /* The first step after item i. */
-static inline int32_t plan_behind(const plan_steps *s, int32_t i) {
+static inline int32_t plan_item_end(const plan_steps *s, int32_t i) {
   return i + 1 + (plan_is_loop(s, i) ? plan_step(s, i)->n : 0);
 }
 
 /* Does item i depend on item k, which runs before it: does one of them write data that the other
  * reads or writes? Two steps that write different pieces of one tensor are independent, unless
- * other_round: then item k runs in the previous iteration. */
-bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_round);
+ * other_iteration: then item k runs in the previous iteration. */
+bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_iteration);
 /* Appends an item. inner: the run of a loop's body. */
 void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run *inner);
 /* Must all blocks meet after an iteration of a loop around this run? */

@@ -192,7 +192,7 @@ static void fix_indices(plan_store *s) {
   neo_module *m = s->p->m;
   uint32_t first = (uint32_t)s->p->sizes.n;
   for (uint32_t k = first; k < neo_size_numbers(m); k++) {
-    const char *name = neo_arena_printf(s->p->arena, "round:%u", k - first);
+    const char *name = neo_arena_printf(s->p->arena, "iteration:%u", k - first);
     neo_rt_size size = {name, INT64_MAX, INT64_MIN};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }

@@ -163,7 +163,7 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
 /* Whether the name, in a value that defines it, means something else: a name that is taken, which
  * is reported, or a carry, which the definition hides only afterwards. */
 static bool reads_other(neo_inst *in, const char *name) {
-  bool carry = in->rounds && neo_iterations_carry(in->rounds, name) >= 0;
+  bool carry = in->iterations && neo_iterations_carry(in->iterations, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
 }
 
@@ -185,7 +185,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   if (kind == NEO_DEFINE_STATEMENT && !reads_other(in, var->name.text))
     neo_recur_look(f, var, value);
   if (kind == NEO_DEFINE_NEXT)
-    f->carry = neo_iterations_view(in->rounds, var->name.text);
+    f->carry = neo_iterations_view(in->iterations, var->name.text);
   if (!neo_define_axes(f, var, value, NULL))
     return neo_val_poison();
   if (f->self)
@@ -198,7 +198,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   if (!neo_type_ends(in, f, &var->type, &ends))
     return neo_val_poison();
   if (kind == NEO_DEFINE_NEXT)
-    neo_iterations_ends(in->rounds, var->name.text, &ends);
+    neo_iterations_ends(in->iterations, var->name.text, &ends);
   if (!neo_define_value(f, var, value->span, v, &e, &ends))
     return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), ends.bound, var->name.span);

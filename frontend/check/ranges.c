@@ -48,7 +48,7 @@ static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
   uint32_t n = v->rank - others;
   if (p->found && n != p->f->n_pack) {
     p->failed = true;
-    if (neo_pack_is_apart(p->f->in))
+    if (neo_pack_differs(p->f->in))
       return;
     int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
                     (int)n, name);
@@ -141,7 +141,7 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
   if (!p.found) {
     if (!p.reported)
       look_unknown(&p, e);
-    if (!p.reported && !neo_pack_is_apart(f->in))
+    if (!p.reported && !neo_pack_differs(f->in))
       NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;
   }

@@ -117,18 +117,18 @@ static neo_expr canonical(neo_module *m, neo_expr e) {
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index) {
   neo_expr at = neo_const_i64(m, 0), rest = at;
   neo_tensor store = neo_tensor_store(m, t);
-  uint32_t lead, rank = neo_tensor_rank(m, t);
-  neo_expr in_row = neo_store_in_row(m, t, &lead);
-  for (uint32_t k = 0; k < lead; k++) {
+  uint32_t n_outer, rank = neo_tensor_rank(m, t);
+  neo_expr in_row = neo_store_in_row(m, t, &n_outer);
+  for (uint32_t k = 0; k < n_outer; k++) {
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, k));
     at = neo_op2(m, NEO_OP_ADD, at, neo_store_index(m, t, k, index[k]));
   }
-  for (uint32_t k = lead; k < rank; k++) {
+  for (uint32_t k = n_outer; k < rank; k++) {
     rest = neo_op2(m, NEO_OP_MUL, rest, neo_tensor_extent(m, t, k));
     rest = neo_op2(m, NEO_OP_ADD, rest, index[k]);
   }
   if (in_row.i) {
-    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, lead));
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, n_outer));
     rest = neo_op2(m, NEO_OP_ADD, rest, in_row);
   }
   return canonical(m, neo_op2(m, NEO_OP_ADD, at, rest));

@@ -342,7 +342,7 @@ static uint32_t depth_of(const neo_order_step *s) {
 
 /* Have both recurrences an order with common iterations? If one then needs a loop inside of the
  * other's iterations, it runs better alone, with lanes along them. */
-static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
+static bool have_common_iterations(const fuser *q, uint32_t a, uint32_t b) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   neo_order_step loop[3];
   neo_prover *p = neo_prover_new(q->m);
@@ -379,7 +379,7 @@ static bool could_join(sharing *s, uint32_t number) {
     s->f.at[own[k].i] = at[k];
   bool alone = n == 1 && !s->between[number].n;
   return s->f.good && s->f.reads && (alone || s->f.reads_bools) &&
-         have_common_rounds(q, s->f.number, number);
+         have_common_iterations(q, s->f.number, number);
 }
 
 /* Does the definition join with these recurrences? */

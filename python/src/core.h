@@ -200,7 +200,7 @@ int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, co
                        PyObject *given, const neo_py_value *inputs, int32_t n_inputs,
                        neo_py_result *r);
 /* Raises where two arrays of `out` share memory: one result would be written over the other. */
-int neo_py_results_apart(PyObject *out);
+int neo_py_results_disjoint(PyObject *out);
 /* Steals the array: what the call returns for it. */
 PyObject *neo_py_result_take(neo_py_state *s, neo_py_result *r);
 void neo_py_result_release(neo_py_result *r);

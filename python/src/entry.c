@@ -308,7 +308,7 @@ static int fill_outputs(call *c) {
       return -1;
     c->args[n_in(c) + k] = c->results[k].data;
   }
-  return neo_py_results_apart(c->out);
+  return neo_py_results_disjoint(c->out);
 }
 
 static int32_t set_settings(call *c) {

@@ -154,7 +154,7 @@ static bool goes_on(walker *w, const neo_rt_step *s) {
 
 /* Runs an iteration of loop i; false: the loop ends before it. Its rows, if it has any, are those
  * of the blocks at .. end - 1. */
-static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
+static bool run_iteration(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
   const neo_rt_loop *l = &c->model->loops[s->arg];
@@ -205,11 +205,11 @@ static void run_loop(walker *w, int32_t i) {
     hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;
   if (once)
-    (void)run_round(w, i, rows, whole ? lo : hi, end);
+    (void)run_iteration(w, i, rows, whole ? lo : hi, end);
   bool more = !once;
   for (int64_t k = lo; k < hi && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    more = run_round(w, i, rows, at, at + 1);
+    more = run_iteration(w, i, rows, at, at + 1);
   }
   w->depth--;
   if (rows)

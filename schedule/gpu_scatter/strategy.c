@@ -48,8 +48,8 @@ static double cost(const neo_space *x, const neo_schedule *s) {
     return sm->launch;
   double terms = terms_of(x, &e, false), threads = (double)s->rows.threads;
   double points = neo_form_usual_points(x->m, x->f, ~0ULL);
-  double rounds = terms / threads + points / threads;
-  return sm->launch + (1 + rounds) * 2 * sm->wait;
+  double waves = terms / threads + points / threads;
+  return sm->launch + (1 + waves) * 2 * sm->wait;
 }
 
 /* ---- the row of the strategy */

@@ -217,11 +217,11 @@ static void own_candidates(search *c) {
  * reduction are then left out, as partial sums would be moved in pieces as short as results. */
 static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
                      size_t n, size_t most) {
-  const double behind = 1.6;
+  const double margin = 1.6;
   for (size_t list = 0; list < (c->q.f->axes.n + 1) * SETS; list++)
     for (size_t k = 0; k < c->top[list].n; k++) {
       neo_ranked x = c->top[list].at[k];
-      if (most < TRIED && x.cost > behind * c->best)
+      if (most < TRIED && x.cost > margin * c->best)
         continue;
       x.cost = neo_tiles_block(&c->q, &x.schedule);
       if (x.cost >= limit || (columns && x.schedule.loops.block_k))

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
+#include <stfolded.h>
 
 typedef struct {
   neo_arena arena;
@@ -174,14 +174,14 @@ static void rows_that_the_next_block_alone_reads_lie_in_a_ring(void **state) {
   (void)state;
   world w;
   fuse_text(&w, CHAINS("1"), "h = h", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "ring.c") && !has_slice_of(&w, "c"));
-  assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "ring.h"));
+  assert_true(has_slice_of(&w, "folded.c") && !has_slice_of(&w, "c"));
+  assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "folded.h"));
   neo_arena_free(&w.arena);
   fuse_text(&w, CHAINS("1"), "h = h, c = c", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "folded.c"));
   neo_arena_free(&w.arena);
   fuse_text(&w, CHAINS("2"), "h = h", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "folded.c"));
   neo_arena_free(&w.arena);
 }
 

@@ -17,13 +17,13 @@ typedef struct {
 } chunk_sum;
 
 /* Iterations of the chunk: the last one may have fewer. */
-static neo_expr rounds_of(const chunk_sum *x) {
+static neo_expr iterations_of(const chunk_sum *x) {
   const checkpoints *c = x->c;
   neo_module *m = c->m;
   neo_expr n = checkpoint_number(c, c->chunk);
   if (c->exact)
     return n;
-  neo_expr rest = neo_op2(m, NEO_OP_SUB, c->rounds, neo_op2(m, NEO_OP_MUL, x->s.q, n));
+  neo_expr rest = neo_op2(m, NEO_OP_SUB, c->iterations, neo_op2(m, NEO_OP_MUL, x->s.q, n));
   return neo_op2(m, NEO_OP_MIN, n, rest);
 }
 
@@ -35,7 +35,7 @@ static neo_expr is_term(chunk_sum *x) {
   int64_t lo;
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     is = neo_op2(m, NEO_OP_LE, checkpoint_in_chunks(&x->s, first), x->s.t);
-  if (end.i != x->c->rounds.i)
+  if (end.i != x->c->iterations.i)
     is = neo_both(m, is, neo_op2(m, NEO_OP_LT, x->s.t, checkpoint_in_chunks(&x->s, end)));
   return is;
 }
@@ -46,9 +46,9 @@ static neo_list axes_of(chunk_sum *x) {
   id[checkpoint_chunk_place(x->c)] = neo_axis_add(m, checkpoint_chunk_axis(x->c)).i;
   for (uint32_t k = 0; k < x->d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &x->d, k);
-    bool rounds = k == x->axis;
-    axis.lo = rounds ? checkpoint_number(x->c, 0) : checkpoint_in_chunks(&x->s, axis.lo);
-    axis.hi = rounds ? rounds_of(x) : checkpoint_in_chunks(&x->s, axis.hi);
+    bool iterations = k == x->axis;
+    axis.lo = iterations ? checkpoint_number(x->c, 0) : checkpoint_in_chunks(&x->s, axis.lo);
+    axis.hi = iterations ? iterations_of(x) : checkpoint_in_chunks(&x->s, axis.hi);
     id[checkpoint_place(x->c, k)] = neo_axis_add(m, axis).i;
   }
   return neo_list_new(m, id, x->d.axes.n + 1);

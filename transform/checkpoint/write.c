@@ -109,8 +109,8 @@ static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool firs
   at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
   neo_expr value = neo_load(m, chunked, at, rank, r.span);
   if (!c->exact) {
-    neo_expr round = plus(c, times_chunk(c, at[chunk]), at[along]);
-    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value,
+    neo_expr iteration = plus(c, times_chunk(c, at[chunk]), at[along]);
+    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, iteration, c->iterations), value,
                     neo_const_int(m, neo_expr_type(m, value), 0));
   }
   r.axes = neo_list_new(m, id, rank);
@@ -185,8 +185,9 @@ static neo_expr read_chunk(const chunk_read *x, neo_expr whole) {
   neo_expr value = c->chunk == 1 ? other : neo_op3(m, NEO_OP_SELECT, is, own, other);
   if (x->offset < 0 || c->exact || !guarded)
     return value;
-  neo_expr round = checkpoint_sum(c, x->s->t, x->offset);
-  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value, x->other);
+  neo_expr iteration = checkpoint_sum(c, x->s->t, x->offset);
+  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, iteration, c->iterations), value,
+                 x->other);
 }
 
 static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
@@ -268,7 +269,7 @@ static neo_list list_in_chunks(checkpoint_scope *s, neo_list l, neo_expr is) {
 /* Is the point an iteration? 0: always. */
 static neo_expr is_round(const checkpoint_scope *s) {
   const checkpoints *c = s->c;
-  return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->rounds);
+  return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->iterations);
 }
 
 static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list out) {

@@ -184,11 +184,11 @@ typedef struct {
   neo_def reader;
   uint32_t number, n_known;
   uint32_t *axis; /* by definition: + 1; 0: it is not known yet */
-  bool apart;
+  bool differs;
 } own_look;
 
 static void know_axis(own_look *l, neo_def d, uint32_t axis) {
-  l->apart = l->apart || (l->axis[d.i] && l->axis[d.i] != axis + 1);
+  l->differs = l->differs || (l->axis[d.i] && l->axis[d.i] != axis + 1);
   l->n_known += !l->axis[d.i];
   l->axis[d.i] = axis + 1;
 }
@@ -213,7 +213,7 @@ static void look_own(void *ctx, neo_expr e) {
       k++;
     if (k < rank)
       know_axis(l, made, k);
-    l->apart = l->apart || k == rank;
+    l->differs = l->differs || k == rank;
   }
 }
 
@@ -225,16 +225,16 @@ static bool keeps_vertices(const levels *s, neo_def d, uint32_t axis) {
   const neo_def *own = neo_recurrence_members(s->number, s->n_defs, l.number, s->a, &n);
   l.axis = NEO_NEW_ARRAY(s->a, uint32_t, s->n_defs);
   know_axis(&l, d, axis);
-  for (uint32_t before = 0; before != l.n_known && !l.apart;) {
+  for (uint32_t before = 0; before != l.n_known && !l.differs;) {
     before = l.n_known;
     for (size_t k = 0; k < n; k++) {
       l.reader = own[k];
       neo_def_visit(s->m, own[k], look_own, &l);
     }
   }
-  for (size_t k = 0; k < n && !l.apart; k++)
-    l.apart = !l.axis[own[k].i] || l.axis[own[k].i] > neo_def_at(s->m, own[k])->n_out;
-  return !l.apart;
+  for (size_t k = 0; k < n && !l.differs; k++)
+    l.differs = !l.axis[own[k].i] || l.axis[own[k].i] > neo_def_at(s->m, own[k])->n_out;
+  return !l.differs;
 }
 
 static bool is_free(const levels *s, neo_def d, uint32_t axis) {

@@ -21,7 +21,7 @@ static LLVMValueRef in_space(neo_ll_gen *g, LLVMValueRef at, unsigned space) {
   return LLVMBuildAddrSpaceCast(g->l->b, at, LLVMPointerTypeInContext(g->l->ctx, space), "");
 }
 
-static LLVMValueRef behind(neo_ll_gen *g, LLVMValueRef at, uint32_t bytes, bool inside) {
+static LLVMValueRef offset_by(neo_ll_gen *g, LLVMValueRef at, uint32_t bytes, bool inside) {
   LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
   LLVMValueRef far = neo_ll_int64(g->l, bytes);
   if (!bytes)
@@ -74,7 +74,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
   assert(step >= LEAST_BYTES && "a copy begins at a multiple of four bytes");
   g->n_accesses += 2;
   for (uint32_t at = 0; at < bytes; at += step)
-    part(g, behind(g, to, at, true), behind(g, from, at, !cond.v), step, cond.v);
+    part(g, offset_by(g, to, at, true), offset_by(g, from, at, !cond.v), step, cond.v);
 }
 
 static void wait_for(neo_ll_gen *g, int64_t groups) {

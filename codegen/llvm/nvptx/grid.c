@@ -253,7 +253,7 @@ typedef struct { /* the parts of one loop, or those in none */
   size_t first, end;
 } range;
 
-static size_t behind(const grid *x, size_t i) {
+static size_t item_end(const grid *x, size_t i) {
   return i + 1 + (x->part[i].kernel ? 0 : (size_t)x->part[i].n);
 }
 
@@ -265,7 +265,7 @@ static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
   LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
   bool any = false;
-  for (size_t i = of.first; i < of.end; i = behind(x, i))
+  for (size_t i = of.first; i < of.end; i = item_end(x, i))
     any = any || (x->part[i].phase == phase && x->part[i].lone);
   if (!any)
     return own;
@@ -273,7 +273,7 @@ static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, own, zero, "");
   LLVMBuildCondBr(b, is_first, first, others);
   LLVMPositionBuilderAtEnd(b, first);
-  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+  for (size_t i = of.first; i < of.end; i = item_end(x, i)) {
     if (x->part[i].phase != phase || !x->part[i].lone)
       continue;
     if (x->part[i].kernel)
@@ -291,7 +291,7 @@ static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
 
 static void run_phase(grid *x, range of, int32_t phase) {
   LLVMValueRef first = NULL;
-  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+  for (size_t i = of.first; i < of.end; i = item_end(x, i)) {
     if (x->part[i].phase != phase || x->part[i].lone)
       continue;
     if (!x->part[i].kernel) {
@@ -307,7 +307,7 @@ static void run_phase(grid *x, range of, int32_t phase) {
 
 static void run_range(grid *x, range of) {
   int32_t phases = 0;
-  for (size_t i = of.first; i < of.end; i = behind(x, i))
+  for (size_t i = of.first; i < of.end; i = item_end(x, i))
     phases = x->part[i].phase >= phases ? x->part[i].phase + 1 : phases;
   for (int32_t p = 0; p < phases; p++) {
     if (p)
@@ -317,15 +317,15 @@ static void run_range(grid *x, range of) {
 }
 
 /* Runs the parts of a loop in one iteration; of blocks of rows, in those before `next`. */
-static void run_round(grid *x, size_t i, LLVMValueRef round, LLVMValueRef next) {
+static void run_iteration(grid *x, size_t i, LLVMValueRef iteration, LLVMValueRef next) {
   const neo_grid_part *loop = &x->part[i];
   int32_t number[] = {loop->index, loop->begin, loop->end};
-  LLVMValueRef before[3], now[3] = {round};
+  LLVMValueRef before[3], now[3] = {iteration};
   LLVMBasicBlockRef body = NULL, after = NULL;
   if (has_blocks(loop)) {
     LLVMBuilderRef b = x->l->b;
-    next = next ? next : LLVMBuildNSWAdd(b, round, neo_ll_int64(x->l, 1), "");
-    now[1] = neo_ll_gpu_row(x->l, x->rows[i], round);
+    next = next ? next : LLVMBuildNSWAdd(b, iteration, neo_ll_int64(x->l, 1), "");
+    now[1] = neo_ll_gpu_row(x->l, x->rows[i], iteration);
     now[2] = neo_ll_gpu_row(x->l, x->rows[i], next);
     body = new_block(x, "rows"), after = new_block(x, "none");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now[1], now[2], ""), body, after);
@@ -336,7 +336,7 @@ static void run_round(grid *x, size_t i, LLVMValueRef round, LLVMValueRef next) 
       before[k] = x->size[number[k]];
       x->size[number[k]] = now[k];
     }
-  run_range(x, (range){i + 1, behind(x, i)});
+  run_range(x, (range){i + 1, item_end(x, i)});
   for (int k = 0; k < 3; k++)
     if (number[k] >= 0)
       x->size[number[k]] = before[k];
@@ -355,20 +355,20 @@ static void run_loop(grid *x, size_t i) {
   LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
   LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
   if (loop->whole) {
-    run_round(x, i, lo, hi);
+    run_iteration(x, i, lo, hi);
     return;
   }
   if (has_blocks(loop))
     hi = neo_ll_gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
-  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), round = new_block(x, "round");
-  LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "rounds");
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), round, after);
-  LLVMPositionBuilderAtEnd(b, round);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), iteration = new_block(x, "iteration");
+  LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "iterations");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), iteration, after);
+  LLVMPositionBuilderAtEnd(b, iteration);
   LLVMValueRef k = LLVMBuildPhi(b, neo_ll_i64(x->l), ""), at = k;
   LLVMAddIncoming(k, &lo, &from, 1);
   if (loop->down)
     at = LLVMBuildSub(b, LLVMBuildAdd(b, lo, LLVMBuildSub(b, hi, one, ""), ""), k, "");
-  run_round(x, i, at, NULL);
+  run_iteration(x, i, at, NULL);
   LLVMValueRef next = LLVMBuildNSWAdd(b, k, one, "");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), again, after);
   LLVMMoveBasicBlockAfter(again, LLVMGetInsertBlock(b));
@@ -377,7 +377,7 @@ static void run_loop(grid *x, size_t i) {
     meet_blocks(x);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
   LLVMAddIncoming(k, &next, &last, 1);
-  LLVMBuildBr(b, round);
+  LLVMBuildBr(b, iteration);
   LLVMMoveBasicBlockAfter(after, last);
   LLVMPositionBuilderAtEnd(b, after);
 }

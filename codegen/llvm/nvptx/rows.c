@@ -30,8 +30,8 @@ LLVMValueRef neo_ll_gpu_blocks_end(neo_llvm *l, LLVMValueRef fn, LLVMValueRef ro
   LLVMPositionBuilderAtEnd(b, look);
   LLVMValueRef middle = LLVMBuildAShr(b, LLVMBuildNSWAdd(b, first, last, ""), one, "");
   LLVMValueRef before = LLVMBuildICmp(b, LLVMIntSLT, neo_ll_gpu_row(l, rows, middle), all, "");
-  LLVMValueRef behind = LLVMBuildNSWAdd(b, middle, one, "");
-  LLVMValueRef next = LLVMBuildSelect(b, before, behind, first, "");
+  LLVMValueRef after = LLVMBuildNSWAdd(b, middle, one, "");
+  LLVMValueRef next = LLVMBuildSelect(b, before, after, first, "");
   LLVMValueRef end = LLVMBuildSelect(b, before, last, middle, "");
   LLVMAddIncoming(first, &next, &look, 1);
   LLVMAddIncoming(last, &end, &look, 1);

@@ -58,7 +58,7 @@ typedef struct {          /* the current register tile; loops of extent 1 are le
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
   int64_t column_stride;     /* elements between columns along own lanes; 0: they are contiguous */
-  bool leads;                /* the tile is in the block's first tile of rows */
+  bool first_row;            /* the tile is in the block's first tile of rows */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi; /* rows and columns of the block */
   uint32_t m_depth, n_depth;

@@ -150,7 +150,7 @@ static void close_piece(lowering *l, const piece *p) {
 }
 
 static neo_block *open_rows(lowering *l, neo_block *in, const plan *c, const piece *p, tile *t) {
-  t->leads = !p || p == c->rows.at;
+  t->first_row = !p || p == c->rows.at;
   if (!p)
     return in;
   in = open_piece(l, in, p, "m", &t->m_at, &t->m_depth);

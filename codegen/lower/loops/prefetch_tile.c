@@ -48,7 +48,7 @@ static void prefetch_lines(lowering *l, neo_block *in, const tile *t, const neo_
 
 void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_end) {
   for (uint32_t k = 0; k < l->n_prefetches; k++)
-    if (!l->prefetches[k].shared && l->prefetches[k].at_end == at_end && (at_end || t->leads))
+    if (!l->prefetches[k].shared && l->prefetches[k].at_end == at_end && (at_end || t->first_row))
       prefetch_lines(l, in, t, &l->prefetches[k]);
 }
 

@@ -130,6 +130,7 @@ void neoc_show_last(const neoc_trainer *t) {
             "each epoch leaves out %lld of %lld rows, others each time: a step takes %s%lld "
             "(--last=pad leaves none out)\n",
             (long long)(rows - t->epoch_rows), (long long)rows,
-            t->entry[t->lead].feed.least == t->entry[t->lead].feed.most ? "exactly " : "",
-            (long long)t->entry[t->lead].feed.batch);
+            t->entry[t->with_inputs].feed.least == t->entry[t->with_inputs].feed.most ? "exactly "
+                                                                                      : "",
+            (long long)t->entry[t->with_inputs].feed.batch);
 }
