@@ -409,23 +409,15 @@ static int64_t most_elements(maker *x, neo_tensor t) {
   return n;
 }
 
-static uint32_t add_scratch(maker *x, const char *name, uint8_t type, int64_t elements) {
-  return neo_kernel_buf(x->k, (neo_kbuf){.name = name,
-                                         .type = type,
-                                         .use = NEO_BUF_SCRATCH,
-                                         .scratch_elems = elements,
-                                         .no_alias = true,
-                                         .align = 64});
-}
-
 static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
   const neo_tensor_rec *r = neo_tensor_at(x->m, u->tensor);
   const char *name = neo_name_text(x->m->names, r->name);
   neo_kbuf b = {.name = name, .type = r->type, .use = u->use, .tensor = u->tensor};
   b.no_alias = true;
   b.align = neo_type_bytes((neo_type)r->type);
-  uint32_t buf = scratch ? add_scratch(x, name, r->type, most_elements(x, u->tensor))
-                         : neo_kernel_buf(x->k, b);
+  uint32_t buf =
+      scratch ? neo_kernel_scratch(x->k, name, (neo_type)r->type, most_elements(x, u->tensor))
+              : neo_kernel_buf(x->k, b);
   neo_map_set(&x->buf_of, u->tensor.i, buf);
 }
 
@@ -450,7 +442,7 @@ static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
   uint64_t buf = 0;
   neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};
   if (from->use & NEO_BUF_SCRATCH) {
-    y.buf = add_scratch(x, from->name, from->type, from->scratch_elems);
+    y.buf = neo_kernel_scratch(x->k, from->name, (neo_type)from->type, from->scratch_elems);
     return y;
   }
   const neo_slice *slice;

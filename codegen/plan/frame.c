@@ -4,7 +4,7 @@
 #include "codegen/plan/planner.h"
 #include <assert.h>
 
-enum { FRAME_ALIGN = 64, SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
+enum { SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
 
 typedef struct {
   neo_module *m;
@@ -73,7 +73,7 @@ static uint64_t last_use(const planner *q, neo_tensor t) {
 
 static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
   neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
-                     .align_bytes = FRAME_ALIGN,
+                     .align_bytes = NEO_RT_ALIGN_BYTES,
                      .first = (int64_t)first,
                      .last = (int64_t)last,
                      .fixed = NEO_DSA_FREE};

@@ -11,6 +11,7 @@
 #include "codegen/loop/warp.h"
 #include "codegen/loop/wgmma.h"
 #include "codegen/lower/common/scope.h"
+#include "include/neo/neo_rt.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/stages.h"
 
@@ -41,7 +42,7 @@ typedef struct { /* rows or columns */
 } operand;
 
 /* Alignment of buffers in shared memory, if nothing needs more. */
-enum { NEO_GPU_ALIGN_BYTES = 64 };
+enum { NEO_GPU_ALIGN_BYTES = NEO_RT_ALIGN_BYTES };
 
 typedef struct { /* products of operands in shared memory, by a block of threads */
   lowering *l;

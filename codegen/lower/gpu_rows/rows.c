@@ -417,11 +417,8 @@ static void make_sums(rows_kernel *p, neo_block *in) {
       neo_ls_reg(l->k, in, p->sum[s->first_acc + k]);
       if (neo_gpu_rows_lanes_in_warp(p) == p->lanes)
         continue;
-      neo_kbuf b = {.name = "sums", .type = s->accs.at[k].type, .use = NEO_BUF_SCRATCH};
-      b.scratch_elems = p->threads * elements;
-      b.no_alias = true;
-      b.align = 64;
-      p->sums[s->first_acc + k] = neo_kernel_buf(l->k, b);
+      p->sums[s->first_acc + k] =
+          neo_kernel_scratch(l->k, "sums", (neo_type)s->accs.at[k].type, p->threads * elements);
     }
   }
 }

@@ -25,12 +25,7 @@
 #include "codegen/lower/gpu_tile/tile.h"
 
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
-  return neo_kernel_buf(x->p.l->k, (neo_kbuf){.name = name,
-                                              .type = NEO_I64_T,
-                                              .use = NEO_BUF_SCRATCH,
-                                              .no_alias = true,
-                                              .align = 64,
-                                              .scratch_elems = x->stages});
+  return neo_kernel_scratch(x->p.l->k, name, NEO_I64_T, x->stages);
 }
 
 bool neo_btile_plan_tma(block_tile *x) {

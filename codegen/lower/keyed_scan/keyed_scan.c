@@ -52,12 +52,7 @@ void neo_lower_keyed_scan(lowering *l, neo_block *in, int32_t level, const neo_l
   const neo_form_acc *a = &l->f->stages.at[0].accs.at[0];
   neo_type type = (neo_type)a->type;
   const neo_lx *v, *none = neo_lx_const(l->k, type, neo_acc_identity((neo_reducer)a->kind, type));
-  uint32_t table = neo_kernel_buf(l->k, (neo_kbuf){.name = "table",
-                                                   .type = (uint8_t)type,
-                                                   .use = NEO_BUF_SCRATCH,
-                                                   .scratch_elems = x.most > 0 ? x.most : 1,
-                                                   .no_alias = true,
-                                                   .align = 64});
+  uint32_t table = neo_kernel_scratch(l->k, "table", type, x.most > 0 ? x.most : 1);
   neo_lower_fill(l, in, table, lx_int(l, 0), neo_lower_expr(l, x.n), none);
   neo_block *body = neo_lower_open(l, in, "u", lx_int(l, 0), neo_lower_extent(l, x.axis), 1, &v);
   neo_lower_set_axis(l, x.axis, position(l, &x, v), l->depth);

@@ -342,12 +342,7 @@ static void write_parents(const level_kernel *x, const level_list *l) {
 
 void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out) {
   window y = {.k = level_kernel_begin(m, g, a)};
-  y.now = neo_kernel_buf(y.k.k, (neo_kbuf){.name = "now",
-                                           .type = NEO_I32_T,
-                                           .use = NEO_BUF_SCRATCH,
-                                           .scratch_elems = THREADS,
-                                           .no_alias = true,
-                                           .align = 64});
+  y.now = neo_kernel_scratch(y.k.k, "now", NEO_I32_T, THREADS);
   count_all(&y);
   NEO_PUSH(a, out, y.k.k);
   for (int pass = 0; pass < 2; pass++) {

@@ -261,12 +261,7 @@ static const neo_lx *over_vectors(segment *c, neo_block *in, uint32_t k, const n
   int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)c->sum->accs.at[0].type);
   const neo_lx *to = neo_lower_floor_to_multiple(l, lo, hi, width), *v, *one;
   for (uint32_t a = 0; a < c->sum->accs.n; a++)
-    c->terms[a] = neo_kernel_buf(l->k, (neo_kbuf){.name = "terms",
-                                                  .type = c->sum->accs.at[a].type,
-                                                  .use = NEO_BUF_SCRATCH,
-                                                  .scratch_elems = width,
-                                                  .no_alias = true,
-                                                  .align = 64});
+    c->terms[a] = neo_kernel_scratch(l->k, "terms", (neo_type)c->sum->accs.at[a].type, width);
   neo_block *body = neo_lower_open(l, in, "e", lo, to, width, &v);
   const neo_lx *lane = neo_lx_var(l->k, var);
   axis_value at = {.at = {{v, 1, l->depth}, {lane, 1, DEPTH_LANE}}, .n = 2};

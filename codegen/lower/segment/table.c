@@ -33,12 +33,7 @@ void neo_lower_add_tables(neo_lower_tables *t) {
       continue;
     }
     double elements = neo_form_points(l->m, l->f, t->seg.axes) * (double)t->columns;
-    t->buf[k] = neo_kernel_buf(l->k, (neo_kbuf){.name = names[k],
-                                                .type = acc_of(t, k)->type,
-                                                .use = NEO_BUF_SCRATCH,
-                                                .scratch_elems = (int64_t)elements,
-                                                .no_alias = true,
-                                                .align = 64});
+    t->buf[k] = neo_kernel_scratch(l->k, names[k], (neo_type)acc_of(t, k)->type, (int64_t)elements);
   }
 }
 

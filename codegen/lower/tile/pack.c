@@ -58,13 +58,6 @@ static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   return shared | x->axes;
 }
 
-static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
-  neo_kbuf b = {.name = name, .type = (uint8_t)t, .use = NEO_BUF_SCRATCH, .scratch_elems = elems};
-  b.no_alias = true;
-  b.align = 64;
-  return neo_kernel_buf(l->k, b);
-}
-
 static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, const neo_factor *x,
                       neo_expr cond, neo_side side) {
   pack *p = &l->packs[l->n_packs++];
@@ -92,12 +85,13 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
   p->reach = shape.span;
   if (shape.slides)
     p->k_coef[shape.slide.own] = shape.slide.beta;
-  p->buf = scratch(l, side == NEO_SIDE_ROWS ? "rows" : "columns", neo_expr_type(l->m, x->e),
-                   shape.elements);
+  p->buf = neo_kernel_scratch(l->k, side == NEO_SIDE_ROWS ? "rows" : "columns",
+                              neo_expr_type(l->m, x->e), shape.elements);
   if (shape.temp_elements) {
     p->temp_pitch = shape.temp_pitch;
     p->temp_axes = shape.temp_axes;
-    p->temp = (int32_t)scratch(l, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
+    p->temp =
+        (int32_t)neo_kernel_scratch(l->k, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
   }
   neo_expr e = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, x->e);
   neo_map_set(&l->packed, e.i, l->n_packs);
@@ -108,8 +102,8 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
   neo_partial_shape shape = neo_partial_shape_of(l->m, l->original, l->s);
   l->block.pitch = shape.pitch;
   l->block.size = shape.rows * shape.pitch;
-  l->block.partial =
-      scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
+  l->block.partial = neo_kernel_scratch(l->k, "partial", (neo_type)s->accs.at[0].type,
+                                        shape.blocks * l->block.size);
 }
 
 /* The range of an own axis that the operand does not use may depend on other axes, such as rows,

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "include/neo/neo_rt.h"
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,14 +52,34 @@ static void write_cubin(const neo_rt_model *m, const char *path) {
   die(m->name, "has no machine code: is ptxas in PATH?");
 }
 
-/* [whole, bytes, is it written] of each buffer. */
+static int32_t args_of(const neo_rt_step *s) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return args;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 0;
+}
+
+static int writes(const neo_rt_step *s, int32_t k) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return writes;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 1;
+}
+
+/* Prints [whole, bytes, is it written] of each buffer. */
 static void put_args(const neo_rt_model *m, const neo_rt_step *s) {
-  int32_t written = s->n_written ? s->n - s->n_written : 0;
-  int32_t n = s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+  int32_t n = args_of(s);
   for (int32_t i = 0; i < n; i++) {
     const neo_rt_buf *b = &m->bufs[m->args[s->first + i]];
-    int is = s->op == NEO_RT_STEP_COPY ? i == 0 : i >= written;
-    printf("%s[%d, %lld, %d]", i ? ", " : "", b->whole, (long long)b->size_bytes, is);
+    printf("%s[%d, %lld, %d]", i ? ", " : "", b->whole, (long long)b->size_bytes, writes(s, i));
   }
 }
 
