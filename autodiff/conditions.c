@@ -129,7 +129,7 @@ static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *r
                             uint32_t rank) {
   enum { POSITION = 40 }; /* axes from here on are those of the position; ranks are up to 16 */
   neo_module *m = w->s->m;
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   if (neo_expr_axes(m, condition) >> POSITION)
     return (neo_expr){0};
   for (uint32_t k = 0; k < rank; k++) {
@@ -140,7 +140,7 @@ static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *r
   }
   if (neo_expr_axes(m, condition) & ((1ull << POSITION) - 1))
     return (neo_expr){0};
-  return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, 64));
+  return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, NEO_DEF_AXES));
 }
 
 static bool is_read_of(const neo_module *m, neo_expr e, const void *tensor) {
@@ -235,7 +235,7 @@ static ad_conjuncts *of_tensor(const ad_conditions *c, neo_tensor t) {
 static neo_expr of_result(const walk *w, uint32_t out) {
   neo_module *m = w->s->m;
   const ad_conjuncts *v = of_tensor(w->c, neo_list_tensor(m, w->d.out, out));
-  neo_expr index[64] = {{0}}, all = {0};
+  neo_expr index[NEO_DEF_AXES] = {{0}}, all = {0};
   for (uint32_t k = 0; k < w->d.n_out; k++)
     index[k] = neo_def_out_index(m, &w->d, k);
   for (size_t k = 0; v && k < v->n; k++)

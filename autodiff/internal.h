@@ -43,7 +43,7 @@ typedef struct {
 /* The iteration space of a read: the definition's axes (all of them for the body, the output ones
  * for finish). */
 typedef struct {
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   uint32_t n;
 } ad_space;
 

@@ -92,7 +92,7 @@ static neo_expr range_of(const lists *x, uint32_t v, neo_tensor owner, neo_expr 
 
 /* Puts the owner of the edge in place of axis v, which is left out. */
 static void name_owner(lists *x, uint32_t v, neo_expr value) {
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   ad_space *s = &x->t->space;
   for (uint32_t k = 0; k < s->n; k++)
     by[k] = k == v ? value : neo_axis_ref(x->m, k - (k > v));
@@ -164,7 +164,7 @@ static bool take_list(lists *x, uint32_t e, neo_tensor owner) {
 /* Adds an axis of all vertices before axis e. */
 static void add_vertices(lists *x, uint32_t e, neo_tensor owner) {
   neo_module *m = x->m;
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   ad_space *s = &x->t->space;
   for (uint32_t k = 0; k < s->n; k++)
     by[k] = neo_axis_ref(m, k + (k >= e));

@@ -297,7 +297,7 @@ static neo_tensor rows_tensor(const overlayer *x, const place *y) {
   neo_module *m = x->m;
   neo_tensor first = y->parts.at[0].tensor;
   neo_tensor_rec r = *neo_tensor_at(m, first);
-  uint32_t extent[64], n_outer = outer_axes_of(x, first);
+  uint32_t extent[NEO_DEF_AXES], n_outer = outer_axes_of(x, first);
   for (uint32_t k = 0; k < n_outer; k++)
     extent[k] = neo_tensor_extent(m, first, k).i;
   extent[n_outer] = elements(x, y, y->n).i;
@@ -336,7 +336,7 @@ static void move_in(overlayer *x, neo_recurrence *r) {
   }
   for (size_t k = 0; k < r->slices.n; k++) {
     neo_slice *s = &r->slices.at[k];
-    neo_expr at[64];
+    neo_expr at[NEO_DEF_AXES];
     if (!s->stored || !x->moved[s->whole.i])
       continue;
     for (uint32_t i = 0; i < s->at.n; i++)

@@ -32,6 +32,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "ir/limits.h"
 #include <assert.h>
 #include <stdbool.h>
 
@@ -448,7 +449,7 @@ bool neo_expr_is_zero(const neo_module *m, neo_expr e);
 /* Is it the constant 0 of any type, but not -0.0? */
 bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
-/* Add a size, an axis, or n axes (at most 64) to the tables; return the id, or the list of ids. */
+/* Add a size, an axis, or n axes (at most NEO_DEF_AXES) to the tables; return the id, or the list of ids. */
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);

@@ -188,7 +188,7 @@ static neo_facts with_lists(const search *s, const edge *e, neo_facts f) {
 }
 
 static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
   facts = s->lists ? with_lists(s, e, facts) : facts;
   neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_i64(s->m, most));
@@ -225,7 +225,7 @@ static bool is_inside(const members *c, const edge *e) {
 }
 
 static bool is_free(const search *s, uint32_t d, uint32_t axis) {
-  return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
+  return axis < def_of(s, d).n_out && axis < NEO_DEF_AXES && !(s->used[d] >> axis & 1);
 }
 
 /* Whether the reads by definition d, and the reads of its value, have a bounded distance, for all

@@ -112,7 +112,7 @@ static neo_expr counted(neo_module *m, neo_tensor t) {
 }
 
 neo_expr neo_trip_condition(neo_module *m, const neo_def_rec *d, uint32_t k) {
-  neo_expr e = neo_def_axis(m, d, k)->hi, by[64] = {{0}};
+  neo_expr e = neo_def_axis(m, d, k)->hi, by[NEO_DEF_AXES] = {{0}};
   if (neo_expr_node(m, e)->op == NEO_OP_CAST)
     e = neo_expr_arg(m, e, 0);
   neo_node n = *neo_expr_node(m, e);

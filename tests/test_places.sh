@@ -33,6 +33,7 @@ not_again() {
 not_again base/machine.def '\b(NEO_)?(CACHE_|PREFETCH_)?LINE(_BYTES|_SIZE)? *= *(32|64|128|256)\b'
 # lengths of arrays of axes, dimensions and factors
 not_again ir/limits.h '\b(MOST|MAX)_(AXES|RANK|FACTORS) *=' '(ir|frontend|autodiff|transform|fusion|schedule|codegen)/'
+not_again ir/limits.h '\b(bool|int|u?int[0-9]+_t|double|neo_[a-z_]+|ad_[a-z]+|choice) \**[a-z_]+\[6[3-6]\]' '(ir|frontend|autodiff|transform|fusion|network|schedule|codegen|runtime|tools/(pipeline|neoc))/'
 # the features of a GPU's level
 not_again base/gpu.def '"sm_[0-9]+a?"|\bsm *(==|>=|<=|<|>) *[0-9]'
 

@@ -38,7 +38,7 @@ static neo_expr read_renamed(void *ctx, neo_module *m, neo_expr e) {
   uint64_t to;
   if (!neo_node_is_load(&n) || !neo_map_get(r->to, n.attr, &to))
     return e;
-  neo_expr arg[65];
+  neo_expr arg[NEO_NODE_ARGS];
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = neo_list_expr(m, n.arg, k);
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, (uint32_t)to, arg, n.arg.n, n.span);
@@ -49,7 +49,7 @@ static neo_tensor replace(moving *s, neo_def d, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_def_rec def = *neo_def_at(m, d);
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   r.name = neo_tensor_fresh_name(m, "outermost", neo_name_text(m->names, r.name));
   r.pieces = neo_list_one(m, d.i);
   neo_tensor own = neo_tensor_add(m, r);
@@ -153,7 +153,7 @@ static void move(moving *s) {
   neo_layout_tensors(m, order);
   for (uint32_t d = 1; d < m->defs.n; d++) {
     neo_def_rec r = *neo_def_at(m, (neo_def){d});
-    uint32_t at[64], first = r.out.n ? s->axis[neo_list_at(m, r.out, 0)] : 0;
+    uint32_t at[NEO_DEF_AXES], first = r.out.n ? s->axis[neo_list_at(m, r.out, 0)] : 0;
     for (uint32_t k = 0; first && k < r.axes.n; k++)
       at[k] = k < r.n_out ? source(first, k) : k;
     if (first)

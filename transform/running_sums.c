@@ -154,10 +154,10 @@ static neo_expr element_of(const sum_look *s, neo_expr point) {
 static neo_tensor running_sum(const sum_look *s, neo_axis_rec iteration) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
-  neo_expr by[64], at[64], where = {0}, body = neo_list_expr(m, d->body, 0);
+  neo_expr by[NEO_DEF_AXES], at[NEO_DEF_AXES], where = {0}, body = neo_list_expr(m, d->body, 0);
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = d->n_out + 1, .span = d->span};
-  uint32_t id[64], n = 0;
+  uint32_t id[NEO_DEF_AXES], n = 0;
   by[s->axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, 0), neo_const_i64(m, s->first));
   for (uint32_t k = 0, next = 1; k < d->axes.n; k++)
     if (k != s->axis)
@@ -199,7 +199,7 @@ static neo_tensor running_sum(const sum_look *s, neo_axis_rec iteration) {
 static void write(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   neo_axis_rec iteration = *neo_def_axis(m, d, s->axis);
   neo_tensor sum = running_sum(s, iteration);

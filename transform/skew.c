@@ -214,8 +214,8 @@ static neo_expr iterations_of(const skewing *s, const skew *x, neo_expr lanes, n
 
 typedef struct {
   const skew *x;
-  neo_expr by[64]; /* axis -> its expression in the skewed definition */
-  neo_expr is;     /* the element exists */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in the skewed definition */
+  neo_expr is;               /* the element exists */
 } placement;
 
 static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
@@ -232,7 +232,7 @@ static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
 
 static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   neo_axis_rec first = *neo_def_axis(m, d, p->x->dropped);
   first.hi = iterations_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, first.hi);
   id[0] = neo_axis_add(m, first).i;
@@ -251,7 +251,7 @@ static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_
 /* The definition's values, and 0 where the element does not exist. */
 static neo_list placed_finish(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < d->finish.n; k++) {
     neo_expr e = neo_expr_subst_axes(s->m, neo_list_expr(m, d->finish, k), p->by, d->axes.n);
     neo_type t = neo_expr_type(m, e);
@@ -265,7 +265,7 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
 static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_axis_ref(m, k);
@@ -279,7 +279,7 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  uint32_t extent[64];
+  uint32_t extent[NEO_DEF_AXES];
   extent[0] =
       iterations_of(s, x, neo_tensor_extent(m, t, x->lane), neo_tensor_extent(m, t, x->dropped)).i;
   for (uint32_t k = 0; k < d->n_out; k++)
@@ -336,7 +336,7 @@ static neo_expr read_skewed(void *ctx, neo_module *m, neo_expr e) {
     return e;
   neo_tensor t = {n.attr};
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr at[65], dropped = neo_list_expr(m, n.arg, x->dropped);
+  neo_expr at[NEO_NODE_ARGS], dropped = neo_list_expr(m, n.arg, x->dropped);
   for (uint32_t k = 0; k < rank; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_list_expr(m, n.arg, k);

@@ -124,7 +124,7 @@ static bool is_proved(const candidate *c, const neo_axis_rec *axes, uint32_t n, 
 /* The minimum or maximum. */
 static neo_expr extreme(const candidate *c, uint32_t n_axes, neo_expr a, neo_expr b, bool min) {
   neo_module *m = c->t->m;
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   for (uint32_t k = 0; k < n_axes; k++)
     axes[k] = *neo_def_axis(m, &c->d, k);
   if (is_proved(c, axes, n_axes, (neo_expr){0}, neo_op2(m, NEO_OP_LE, a, b)))
@@ -208,7 +208,7 @@ static void drop_ends(candidate *c, conditions *where, uint32_t k, neo_axis_rec 
 /* ---- the two sums */
 
 typedef struct {
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   conditions where;
 } half;
 

@@ -21,7 +21,7 @@
 #pragma once
 #include "fusion/recurrence.h"
 
-enum { OUTLINE_AXES = 64 };
+enum { OUTLINE_AXES = NEO_DEF_AXES };
 
 /* A level: a block of rows, or in blocks of NEO_BLOCKS_SERIAL one row. */
 typedef struct {

@@ -148,14 +148,14 @@ static neo_expr written_at(writer *w, neo_expr e, uint32_t n_axes) {
 }
 
 static neo_list written_list(writer *w, neo_list l, uint32_t n_axes) {
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < l.n; k++)
     id[k] = written_at(w, neo_list_expr(w->o->m, l, k), n_axes).i;
   return neo_list_new(w->o->m, id, l.n);
 }
 
 static neo_list written_axes(writer *w, const neo_def_rec *r) {
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < r->axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(w->o->m, r, k);
     axis.lo = written_at(w, axis.lo, k);
@@ -199,7 +199,7 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
 
 /* The instance's out_map in the slice: a fixed axis has one element, the slice's first. */
 static neo_list map_of(const outliner *o, const outline_instance *x) {
-  neo_out_dim map[64];
+  neo_out_dim map[NEO_DEF_AXES];
   if (!x->rec.out_map.n)
     return x->rec.out_map;
   for (uint32_t k = 0; k < x->rec.n_out; k++)

@@ -91,7 +91,7 @@ static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_rea
 /* Whether the read is in range. *given_up: it could not be decided within the prover's quota. */
 static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r, bool *given_up) {
   neo_module *m = c->m;
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_tensor t = {neo_expr_node(m, r->read)->attr};
   neo_facts f = facts_of(c, d, r, axes);
   uint64_t before = neo_prover_given_up(c->p);

@@ -42,11 +42,11 @@ static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int6
 /* A worker on its way through the steps. */
 typedef struct {
   region *r;
-  int32_t worker, n; /* number of this worker; of all */
-  bool begun, small; /* a step has run before; it was small */
-  int32_t depth;     /* loops around */
-  uint32_t n_uneven; /* uneven steps so far */
-  int64_t sizes[64]; /* including indices of loops; 64: a model's limit */
+  int32_t worker, n;                /* number of this worker; of all */
+  bool begun, small;                /* a step has run before; it was small */
+  int32_t depth;                    /* loops around */
+  uint32_t n_uneven;                /* uneven steps so far */
+  int64_t sizes[NEO_RT_MOST_SIZES]; /* including indices of loops */
 } walker;
 
 /* Whether the entry failed or was cancelled. Workers then skip units, but still wait at all

@@ -62,7 +62,7 @@ static int32_t item_end(const neo_rt_model *m, int32_t step) {
  * indices. */
 static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
   const neo_rt_model *m = c->model;
-  int64_t sizes[64], n = c->units[step];
+  int64_t sizes[NEO_RT_MOST_SIZES], n = c->units[step];
   if (!in_loop || !n)
     return n;
   for (int32_t i = 0; i < m->n_sizes; i++)

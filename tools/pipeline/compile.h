@@ -109,6 +109,7 @@ typedef struct {
   jmp_buf *on_fail; /* target of longjmp when memory ends between stages; null: abort */
 } neo_compile_options;
 
+enum { NEO_MOST_COSTS = 64 };
 typedef struct { /* the cost of a stage or pass */
   const char *stage;
   double seconds; /* CPU time of this process, all its threads */
@@ -205,7 +206,7 @@ typedef struct neo_compilation {
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code being made by threads; null: none */
   bool overlaps;       /* threads begin while kernels are being lowered */
-  neo_cost costs[64];  /* in order: of passes and stages */
+  neo_cost costs[NEO_MOST_COSTS]; /* in order: of passes and stages */
   uint32_t n_costs;
   double clock; /* time of the last entry */
 } neo_compilation;

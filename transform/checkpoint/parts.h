@@ -109,8 +109,8 @@ typedef struct { /* expressions of a definition in chunks */
   checkpoints *c;
   uint32_t chunk_loop;
   uint32_t n_axes;
-  neo_expr by[64];  /* axis -> its expression in chunks */
-  neo_expr q, r, t; /* chunk, iteration in it, iteration */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in chunks */
+  neo_expr q, r, t;          /* chunk, iteration in it, iteration */
 } checkpoint_scope;
 checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
                                      uint32_t axis);

@@ -28,8 +28,8 @@ static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const n
   neo_module *m = c->m;
   neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);
   neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span};
-  uint32_t id[64], along = checkpoint_place(c, c->def[d].axis);
-  neo_expr at[64];
+  uint32_t id[NEO_DEF_AXES], along = checkpoint_place(c, c->def[d].axis);
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < of.n_out; k++)
     if (!one[k].i) {
       id[r.n_out] = neo_list_at(m, of.axes, k);
@@ -67,7 +67,7 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return e;
   uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
-  neo_expr iteration = neo_list_expr(m, n.arg, along), at[64], one[64];
+  neo_expr iteration = neo_list_expr(m, n.arg, along), at[NEO_DEF_AXES], one[NEO_DEF_AXES];
   if (!checkpoint_is_over_sizes(m, iteration))
     return e;
   for (uint32_t k = 0; k < rank; k++) {

@@ -42,7 +42,7 @@ static neo_expr is_term(chunk_sum *x) {
 
 static neo_list axes_of(chunk_sum *x) {
   neo_module *m = x->c->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   id[checkpoint_chunk_place(x->c)] = neo_axis_add(m, checkpoint_chunk_axis(x->c)).i;
   for (uint32_t k = 0; k < x->d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &x->d, k);
@@ -57,7 +57,7 @@ static neo_list axes_of(chunk_sum *x) {
 static neo_tensor define_running(chunk_sum *x) {
   checkpoints *c = x->c;
   neo_module *m = c->m;
-  neo_expr at[64], body = checkpoint_in_chunks(&x->s, neo_list_expr(m, x->d.body, 0));
+  neo_expr at[NEO_DEF_AXES], body = checkpoint_in_chunks(&x->s, neo_list_expr(m, x->d.body, 0));
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = x->d.n_out + 1, .reducer = NEO_RED_SUM, .span = x->d.span};
   neo_temp t = {.prefix = "running", .like = {neo_list_at(m, x->d.out, 0)}, .type = type};
@@ -92,7 +92,7 @@ static neo_expr count_of(const chunk_sum *x, neo_type type) {
 static void take_last(const chunk_sum *x, neo_tensor sum) {
   checkpoints *c = x->c;
   neo_module *m = c->m;
-  neo_expr at[64], zero, value;
+  neo_expr at[NEO_DEF_AXES], zero, value;
   neo_type type = neo_tensor_type(m, sum);
   at[checkpoint_chunk_place(c)] =
       x->down ? checkpoint_number(c, 0) : checkpoint_sum(c, c->chunks, -1);

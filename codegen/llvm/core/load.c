@@ -114,6 +114,8 @@ static LLVMValueRef load_pairs(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard
 
 /* ---- patterns */
 
+enum { WINDOW = 64 }; /* most elements of a window */
+
 typedef struct {
   int64_t first;
   uint32_t n;        /* elements from the first to the last */
@@ -123,7 +125,7 @@ typedef struct {
 /* The window of elements that the lanes use; false: the lanes skip elements, which then may not
  * exist. */
 static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
-  bool used[64] = {false};
+  bool used[WINDOW] = {false};
   int64_t last = 0;
   w->first = 0;
   if (!p->affine || p->lin.stride || !p->lin.pattern)
@@ -133,7 +135,7 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
     w->first = at < w->first ? at : w->first;
     last = at > last ? at : last;
   }
-  w->n = last - w->first < 64 ? (uint32_t)(last - w->first) + 1 : 0;
+  w->n = last - w->first < WINDOW ? (uint32_t)(last - w->first) + 1 : 0;
   for (uint32_t k = 0; k < g->width && w->n; k++) {
     w->at[k] = (uint32_t)(neo_ll_lane_offset(&p->lin, k) - w->first);
     used[w->at[k]] = true;
@@ -147,13 +149,13 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
 /* The mask of a window's elements: an element is read if one of its lanes is active. In iteration
  * r, element e takes its r-th lane, or its last one. */
 static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lanes) {
-  uint32_t most = 0, count[64] = {0}, order[64];
+  uint32_t most = 0, count[WINDOW] = {0}, order[WINDOW];
   LLVMValueRef mask = NULL;
   for (uint32_t k = 0; k < g->width; k++)
     if (++count[w->at[k]] > most)
       most = count[w->at[k]];
   for (uint32_t r = 0; r < most; r++) {
-    uint32_t seen[64] = {0};
+    uint32_t seen[WINDOW] = {0};
     for (uint32_t k = 0; k < g->width; k++)
       if (seen[w->at[k]]++ <= r)
         order[w->at[k]] = k;

@@ -30,18 +30,20 @@ void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s) {
       neo_lower_put_stashed(l, in, k, neo_lower_expr(l, l->stash.at[k].value));
 }
 
+enum { MOST_OUTS = 64 };
+
 typedef struct { /* one vector, or t->cols vectors, of a stage's results */
   const neo_stage *s;
   const tile *t;
   bool lanes;
   const neo_lx *at, *end; /* range along the last own axis; at null: lanes run over shared axes */
-  uint32_t reg[64];
+  uint32_t reg[MOST_OUTS];
 } store;
 
 /* Declares registers for several results. All are computed before any is stored, since a result may
  * overwrite an operand. */
 static void value_regs(lowering *l, neo_block *in, store *c) {
-  assert(c->s->outs.n <= 64);
+  assert(c->s->outs.n <= MOST_OUTS);
   for (size_t k = 0; k < c->s->outs.n && c->s->outs.n > 1; k++) {
     neo_type type = neo_expr_type(l->m, c->s->outs.at[k].value);
     c->reg[k] = neo_lower_reg(l, in, "y", type, c->t->rows, c->t->cols, c->lanes ? c->t->width : 1);
@@ -110,7 +112,7 @@ static void clear_values(lowering *l, neo_block *in, const store *c) {
 }
 
 static void store_values(lowering *l, neo_block *in, store *c) {
-  const neo_lx *value[64];
+  const neo_lx *value[MOST_OUTS];
   if (l->clears) {
     clear_values(l, in, c);
     return;

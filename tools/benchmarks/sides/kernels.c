@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 64 };
-
 static void die(const char *what, const char *why) {
   fprintf(stderr, "kernels: %s: %s\n", what, why);
   exit(1);
@@ -115,12 +113,12 @@ static void put_grids(const neo_rt_model *m, const neo_rt_entry *e) {
 }
 
 int main(int argc, char **argv) {
-  int64_t sizes[MOST_SIZES];
+  int64_t sizes[NEO_RT_MOST_SIZES];
   if (argc != 5)
     die("usage", "kernels LIB PREFIX ENTRY CUBIN");
   const neo_rt_model *m = open_model(argv[1], argv[2]);
   const neo_rt_entry *e = find_entry(m, argv[3]);
-  if (m->n_sizes > MOST_SIZES)
+  if (m->n_sizes > NEO_RT_MOST_SIZES)
     die(argv[1], "has too many sizes");
   for (int32_t k = 0; k < m->n_sizes; k++)
     sizes[k] = m->sizes[k].hi;
