@@ -15,7 +15,7 @@ void neo_py_compiler_leave(neo_py_stay *stay);
 
 /* The process ends: cancels all stays, refuses new ones, and waits until nobody is there. */
 void neo_py_compiler_end(void);
-/* Where the process is ending, of a daemon's thread: waits for the end, as Python lets such threads
+/* In a daemon's thread of an ending process: waits for the end, as Python lets such threads
  * do at its next instruction. Else returns. Without the interpreter's lock. */
 void neo_py_compiler_rest(void);
 /* Before a fork: waits until nobody is there, and keeps others out until it is done. */

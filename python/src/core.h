@@ -56,7 +56,7 @@ static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o
 #endif
 
 enum {
-  NEO_PY_RANK = 16, /* of a tensor, at most */
+  NEO_PY_RANK = 16, /* most dimensions of a tensor */
   NEO_PY_FEW = 16   /* arguments for which a call needs no memory of its own */
 };
 
@@ -73,7 +73,7 @@ typedef struct {
   bool fields; /* arrays have the layout of value.c; else their buffers are asked for */
   PyObject *as_input, *raise; /* neoc.arrays.as_input, neoc.errors.raise_status */
   PyObject *out;              /* "out" */
-  /* Of torch_call.c; null until neoc.torch is imported. */
+  /* torch_call.c's; null until neoc.torch is imported. */
   neo_py_torch *torch;
   PyTypeObject *torch_plan;
 } neo_py_state;
@@ -137,7 +137,7 @@ typedef struct {
  * with or without the interpreter's lock. */
 neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
 void neo_py_program_give(neo_py_program *p, neo_py_worker *w);
-/* Of an object of the type Program, borrowed; null with an exception for another object. */
+/* The program of an object of the type Program, borrowed; null with an exception for another object. */
 neo_py_program *neo_py_program_of(neo_py_state *s, PyObject *object);
 
 /* ------------------------------------------------------------ pools */
@@ -166,7 +166,7 @@ typedef struct {
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
   bool has_buffer, writable;
-  uint8_t kind, type; /* of an array enum neo_rt_type */
+  uint8_t kind, type; /* type: of an array, an enum neo_rt_type */
   int32_t rank;
   const Py_ssize_t *shape;
   void *data;

@@ -13,7 +13,7 @@ typedef struct {
   PyObject_HEAD neo_py_context *c;
   const neo_rt_entry *e;
   int32_t number;
-  PyObject *names, *sizes; /* of inputs and of sizes: tuples of interned strings */
+  PyObject *names, *sizes; /* names of inputs and of sizes: tuples of interned strings */
   PyObject *setting; /* setting(name, value) -> (tensor, array), or None where there is none */
   int64_t last_ns;
 } entry_object;
@@ -91,7 +91,7 @@ static int take_size(call *c, int32_t k, PyObject *value) {
   int64_t n = PyLong_AsLongLongAndOverflow(whole, &beyond);
   Py_DECREF(whole);
   if (beyond)
-    n = beyond < 0 ? INT64_MIN : INT64_MAX; /* which check_bounds tells */
+    n = beyond < 0 ? INT64_MIN : INT64_MAX; /* check_bounds reports it */
   int32_t number = model_of(c)->entry_sizes[c->o->e->sizes + k];
   c->size[number] = n;
   c->known[number] = true;

@@ -30,7 +30,7 @@ typedef struct variant {
 
 typedef struct {
   PyObject_HEAD neo_py_state *s;
-  PyObject *names; /* of arguments: a tuple of interned strings */
+  PyObject *names; /* names of arguments: a tuple of interned strings */
   int32_t n;
   uint8_t *is_static;
   variant **at, *last;

@@ -226,7 +226,7 @@ static int take_arguments(call *c, const neo_py_door_variant *v) {
   return 0;
 }
 
-/* What ran last in a thread, for torch_call.c: a kernel has no other way to tell it. */
+/* The variant that ran last in a thread, for torch_call.c: a kernel has no other way to tell it. */
 static _Thread_local struct {
   int64_t number;
   const neo_py_door_variant *v;

@@ -1,4 +1,4 @@
-/* What a library for a GPU launches when an entry is called, as JSON: its steps with their kernels,
+/* The launches of an entry of a library for a GPU, as JSON: its steps with their kernels,
  * blocks and buffers, persistent grids; and its machine code, to a file. No GPU is needed.
  *
  *   kernels LIB PREFIX ENTRY CUBIN

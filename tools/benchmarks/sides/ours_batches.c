@@ -16,7 +16,7 @@
 enum { MAX_BATCHES = 4096, MAX_ARGS = 256, MAX_SIZES = 32, ALIGN = 64 };
 
 typedef struct {
-  int64_t sizes[MAX_SIZES]; /* of the model */
+  int64_t sizes[MAX_SIZES]; /* the model's sizes */
   int64_t of_entry[MAX_SIZES];
   void *arg[MAX_ARGS];
 } batch;
@@ -28,9 +28,9 @@ typedef struct {
   int32_t number;
   batch *batches;
   int n_batches;
-  char *data; /* of the file, from the arrays on */
+  char *data; /* the file's bytes, from the arrays on */
   float *loss;
-  double sum; /* of losses in the last pass */
+  double sum; /* the sum of losses in the last pass */
 } side;
 
 /* ---- the file */
@@ -95,7 +95,7 @@ static void read_batches(side *s, const char *path) {
 
 /* ---- the entry */
 
-/* What the file has not: outputs, which all batches share, at the sizes' bounds. */
+/* Adds the arrays that the file lacks: outputs, which all batches share, at the sizes' bounds. */
 static void complete(side *s) {
   const neo_rt_model *m = s->model;
   int64_t most[MAX_SIZES];
