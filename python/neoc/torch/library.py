@@ -38,7 +38,7 @@ Statics = Tuple[Tuple[str, Any], ...]  # names and values of static arguments
 
 
 class Example(NamedTuple):
-    """The type, shape and device of a tensor."""
+    """The type and shape of a tensor."""
 
     dtype: torch.dtype
     shape: Any

@@ -415,7 +415,7 @@ class Scribe:
         return _wrapped(f"{left} {e.sign} {right}", mine, level)
 
     def _shown(self, e: Expr) -> Expr:
-        """The text of an expression of this kind."""
+        """The expression that is written: reads of inlined tensors become their definitions."""
         while isinstance(e, Read) and id(real(e.tensor)) in self.writer.inlined:
             e = real(e.tensor).body or e
         return e

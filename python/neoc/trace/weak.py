@@ -62,7 +62,7 @@ class Weak:
 
 
 def weak_of(value: Any) -> Optional[Weak]:
-    """The source that gives a number of Python's in other types; None: the value is no such number."""
+    """The number of Python's that a tensor holds, which has other types, too; None: no such number."""
     return value.weak if isinstance(value, Tensor) else None
 
 

@@ -116,7 +116,7 @@ class Maker:
         return [os.path.join(ROOT, job.row.model), *job.row.flags(), *self.common]
 
     def side(self, job, name, records):
-        """The time of the library that is compiled with these records."""
+        """Returns the path of the library that is compiled with these records."""
         out = self.path(name)
         self.run(self.builder.neoc, "compile", "-q", *self.arguments(job), "--prefix=net",
                  "--records=" + records, "-o", out)
@@ -133,7 +133,7 @@ class Maker:
         return json.loads(told)
 
     def worth(self):
-        """Writes the records that gain enough to a file."""
+        """Writes the records that gain enough to a file. Returns its path; None: none were found."""
         if not os.path.exists(self.path("found")):
             return None
         self.run(self.cache, "export", self.path("found"), f"--gain={self.gain}", "-o",

@@ -202,7 +202,7 @@ def new_tuning(name, row):
 
 
 class Results:
-    """The row and the action in the name of a unit of work."""
+    """Results of units of work, by a name of the row and of what is done with it."""
 
     def __init__(self, path, anew):
         """`anew`: names of rows that are forgotten."""
@@ -211,7 +211,7 @@ class Results:
                     if r["name"] not in anew and r.get("tuned") not in anew}
 
     def of(self, name, make):
-        """Measures rows again whose results are from another archive."""
+        """Returns the result of the unit `name`; calls `make` if it is missing or from another archive."""
         if self.all.get(name, {}).get("archive") != ARCHIVE:
             self.all[name] = make()
         return self.all[name]

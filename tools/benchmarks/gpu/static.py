@@ -184,7 +184,7 @@ def read_call(store, row):
 
 
 def row_roof(row, call):
-    """The operations of the row's work, if it says how many, else those of its kernels."""
+    """The least seconds of the row's work by its bytes or operations; if unknown, of its kernels."""
     if row.bytes:
         return row.bytes / bounds.DRAM
     flop = re.match(r"([\d.e+]+) GFLOP", row.unit)
@@ -249,7 +249,7 @@ def detail(f):
 
 
 def spread(f):
-    """The first lines of a row of many kernels."""
+    """The table's line of a row of many kernels, with the largest of them."""
     kernels = ", ".join(f"`{name}`{f' x {n}' if n > 1 else ''}: {share:.0%} ({way}; {bound})"
                         for name, n, share, way, bound in f["most"])
     return f"| {f['name']} | {f['launched']:.0%} | {kernels} |"

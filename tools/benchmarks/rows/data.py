@@ -47,7 +47,7 @@ def treebank():
 
 
 def sst_words():
-    """The treebank's words, with one for all words that are not in it."""
+    """The number of the treebank's words, and one for all other words."""
     return 1 + len(treebank()[1])
 
 
