@@ -551,7 +551,7 @@ static void solve_data(ad_system *s) {
     again = value.i != 0;
     if (!again)
       return;
-    s->where = ad_guard_reads(s->m, rest); /* the equation may have come before them */
+    s->where = ad_guard_reads(s->m, rest); /* guards that stood after the equation */
     ad_system_substitute(s, axis, ad_guard_reads(s->m, value));
   }
 }

@@ -18,7 +18,7 @@ typedef struct neo_import {
   struct neo_import *kept; /* copies parameters, states, settings and constants; null: this one */
   neo_arena *arena;
   neo_map tensors;              /* tensor -> its copy */
-  neo_map exprs, defs;          /* the same of expressions and definitions */
+  neo_map exprs, defs;          /* expression or definition of the source -> its copy */
   NEO_VEC(neo_tensor) declared; /* their definitions are still to be copied, from `next` on */
   size_t next;
 } neo_import;

@@ -226,7 +226,7 @@ typedef struct {
   /* Definitions of equal number run in one loop along their first axes, if fusion can make it
    * (transform/checkpoint/checkpoint.c); 0: none. */
   uint32_t chunk_loop;
-  uint32_t inner_loop; /* the same for a loop inside of that one */
+  uint32_t inner_loop; /* the chunk loop inside of an iteration of that one; 0: none */
   /* A tensor that must be computed before, although this does not read it
    * (transform/recompute/recompute.c); 0: none. */
   neo_tensor after;
@@ -449,7 +449,8 @@ bool neo_expr_is_zero(const neo_module *m, neo_expr e);
 /* Is it the constant 0 of any type, but not -0.0? */
 bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
-/* Add a size, an axis, or n axes (at most NEO_DEF_AXES) to the tables; return the id, or the list of ids. */
+/* Add a size, an axis, or n axes (at most NEO_DEF_AXES) to the tables; return the id, or the list
+ * of ids. */
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
@@ -495,8 +496,8 @@ static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
  * after them one index of loops for each depth, as loops of one depth do not run at the same
  * time. */
 uint32_t neo_size_number(const neo_module *m, neo_size s);
-/* The length of that array. Its names are those of the sizes, and "iteration:0", "iteration:1", ... for
- * indices of loops. */
+/* The length of that array. Its names are those of the sizes, and "iteration:0", "iteration:1", ...
+ * for indices of loops. */
 uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
   return &m->axes.at[a.i];

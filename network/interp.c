@@ -10,7 +10,7 @@ typedef struct {
   neo_values payload; /* at null: empty */
 } message;
 
-typedef struct { /* what a node has of an instance */
+typedef struct { /* the values that a node stores for an instance */
   neo_values *in, *back;
   uint32_t n_in, n_back;
 } slot;

@@ -52,7 +52,7 @@ typedef struct {
   neo_tensor value; /* in: the INPUT of the actor's module; out: what `forward` returns */
   neo_tensor back;  /* in: the adjoint that `backward` returns; out: the INPUT that takes it; 0: the
                         answer is empty */
-  bool gradient;    /* the answer has a payload */
+  bool gradient;    /* the backward message carries a gradient */
   uint32_t edge;    /* the port's one edge */
 } neo_net_port;
 typedef NEO_VEC(neo_net_port) neo_net_ports;

@@ -13,7 +13,7 @@ typedef struct {
   const neo_form *f;
   neo_contraction *c;
   uint32_t factor; /* number of the current factor */
-  bool full;       /* there were too many parts */
+  bool full;       /* the array of parts is full */
 } taking;
 
 static bool is_function(const taking *t, neo_expr e) {

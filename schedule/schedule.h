@@ -22,7 +22,7 @@ typedef enum {
   NEO_BODY_TILES,  /* register tiles, in blocks */
   NEO_BODY_PAIRS,  /* tiles of pairs of bf16 */
   NEO_BODY_PASS,   /* one pass over the terms of a reduction, in order, without tiles */
-  NEO_BODY_THREADS /* they have thread blocks instead */
+  NEO_BODY_THREADS /* thread blocks in place of a loop body */
 } neo_strategy_body;
 
 #define X(family, field, plain, kind, meaning) int64_t field;

@@ -24,7 +24,7 @@ typedef struct {
   size_t goals; /* number of goals, and the first one left when this node took its own */
   int32_t column, pending;
   size_t choice, last; /* in `choices`: those that remain to be tried */
-  bool risen;          /* so is the floor */
+  bool risen;          /* the branch that raises the floor was tried, too */
 } node;
 
 struct dsa_searcher {

@@ -54,7 +54,7 @@ typedef struct {
       end;
   bool down;
   bool whole; /* loop over blocks of rows: one iteration, with the rows of all of them */
-  bool meets; /* there is a grid barrier between two iterations */
+  bool meets; /* a grid barrier is between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) NEO_MUST_CHECK;

@@ -181,7 +181,7 @@ typedef struct {
   uint32_t stamp;
   NEO_VEC(uint32_t) trail;
   bool tiles;              /* the kernel uses tile registers */
-  bool dots;               /* it multiplies pairs by instructions */
+  bool dots;               /* the kernel multiplies pairs by instructions of the processor */
   LLVMValueRef tile_state; /* the content of tile registers, if the target has none */
 } neo_ll_gen;
 
@@ -214,7 +214,8 @@ LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
-void neo_ll_origins(neo_ll_gen *g); /* at the builder's position, after all other arguments */
+/* Emits the buffers' origins at the builder's position, after all other arguments are loaded. */
+void neo_ll_origins(neo_ll_gen *g);
 /* A stack slot of the entry block; align 0: the alignment of its type. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 /* Registers (llvm/core/reg.c): makes all registers of a kernel; the place of an element; the

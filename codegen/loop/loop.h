@@ -102,8 +102,8 @@ struct neo_kernel {
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
 /* Add a buffer or a register; return its number. */
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
-/* Adds a buffer of `elements` elements in a worker's scratch memory (in a block's shared memory on a
- * GPU), with that memory's alignment; returns its number. `name` is kept. */
+/* Adds a buffer of `elements` elements in a worker's scratch memory (in a block's shared memory on
+ * a GPU), with that memory's alignment; returns its number. `name` is kept. */
 uint32_t neo_kernel_scratch(neo_kernel *k, const char *name, neo_type type, int64_t elements);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
 /* A new variable. The printer makes equal names distinct. */

@@ -23,7 +23,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
-  bool keyless;    /* it does not read seed, step and call */
+  bool keyless;    /* the kernel reads none of seed, step and call */
   bool uneven;     /* the work of its units depends on data */
   bool ends_early; /* a loop in it may end before its last iteration */
 } neo_plan_kernel;

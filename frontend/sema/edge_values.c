@@ -30,7 +30,7 @@ typedef struct {
   uint32_t *dim;      /* by tensor: its dimension of edges */
   uint32_t *vertex;   /* by tensor OF_EDGE: its dimension of vertices, which is dropped; NO_DIM */
   neo_tensor *end;    /* by tensor: for each edge, the vertex that is read */
-  neo_def reader;     /* at hand */
+  neo_def reader;     /* the definition whose reads are examined */
   uint32_t n_tensors; /* length of these arrays */
   bool *paired;       /* by tensor: its elements are of the vertex that has the edge */
   bool *recurs;       /* by tensor: it depends on what vertices scatter */
@@ -63,7 +63,7 @@ static bool is_read(const neo_node *n) {
 
 /* Whether a condition of the reduction is that the edge's child is the vertex. */
 static bool has_child(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_tensor child,
-                     neo_expr vertex) {
+                      neo_expr vertex) {
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
   bool is = false;

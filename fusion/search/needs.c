@@ -161,7 +161,7 @@ typedef struct {
   uint32_t number; /* the recurrence */
   uint32_t first;  /* position of its first definition + 1 */
   bool good, reads;
-  bool reads_bools; /* it reads bools that the recurrence computes */
+  bool reads_bools; /* the definition reads bools that the recurrence computes */
 } follower;
 
 static bool is_made_by(const follower *f, neo_tensor t) {
@@ -370,7 +370,7 @@ static bool could_join(sharing *s, uint32_t number) {
   for (size_t k = 0; k < n; k++) { /* definitions of a chunk loop stay in it */
     s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop &&
                 makes_temporaries(q->m, own[k]) && is_needed_with(s, own[k].i);
-    at[k] = s->f.at[own[k].i]; /* it may read itself */
+    at[k] = s->f.at[own[k].i]; /* a definition may read its own earlier elements */
     s->f.at[own[k].i] = 0;
   }
   for (size_t k = 0; k < n; k++)

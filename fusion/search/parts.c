@@ -215,7 +215,7 @@ typedef struct {
   uint32_t members, sums, products, outs, accs;
   bool rows, alone, scans, ranged;
   bool early;     /* a member is not late */
-  bool has_inner; /* there are inner sums */
+  bool has_inner; /* the part has inner sums */
 } census;
 
 static census census_of(const fuser *q, const fuse_parts *p) {

@@ -137,7 +137,8 @@ typedef struct {
  * with or without the interpreter's lock. */
 neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
 void neo_py_program_give(neo_py_program *p, neo_py_worker *w);
-/* The program of an object of the type Program, borrowed; null with an exception for another object. */
+/* The program of an object of the type Program, borrowed; null with an exception for another
+ * object. */
 neo_py_program *neo_py_program_of(neo_py_state *s, PyObject *object);
 
 /* ------------------------------------------------------------ pools */
@@ -162,7 +163,7 @@ typedef enum {
 } neo_py_kind;
 
 typedef struct {
-  PyObject *object; /* what is read: the argument, or an array that was made of it */
+  PyObject *object; /* the object that is read: the argument, or an array made from it */
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
   bool has_buffer, writable;
@@ -189,7 +190,7 @@ void *neo_py_array_data(neo_py_state *s, PyObject *array);
 /* ------------------------------------------------------------ results */
 
 typedef struct {
-  PyObject *array; /* what the kernels write to */
+  PyObject *array; /* the array that kernels write to */
   PyObject *given; /* the caller's, to which it is copied afterwards; null: nothing is copied */
   void *data;
   bool scalar; /* is returned as a number of numpy */

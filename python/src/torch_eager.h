@@ -18,7 +18,7 @@ struct neo_py_torch {
 typedef struct {
   PyObject_HEAD neo_py_torch *t;
   PyObject *door, *call, *number; /* call: the dispatcher's operator */
-  PyObject *apply;                /* `apply` of its autograd.Function; null until a gradient is wanted */
+  PyObject *apply;                /* its autograd.Function.apply; null until a gradient is wanted */
   int64_t key;
   Py_ssize_t n_in, n_out;
   void *plans; /* torch_grad.c's plans for tensors without elements, which have no variant */

@@ -115,7 +115,7 @@ typedef struct {
   int32_t n_in, n_out; /* n_out: of results that are there */
   tensor *in, *out;
   neo_py_shape *shapes;
-  void **args; /* those of the entry */
+  void **args; /* the entry's arguments */
   tensor few_in[FEW], few_out[FEW];
   neo_py_shape few_shapes[FEW];
   void *few_args[3 * FEW];

@@ -22,7 +22,7 @@ typedef enum {
   NEO_RTI_NET_BACK,    /* backward payload of edge `which` */
   NEO_RTI_NET_WEIGHT,
   NEO_RTI_NET_LOSS,
-  NEO_RTI_NET_SEEN /* what an update reads of an instance: seen[which] */
+  NEO_RTI_NET_SEEN /* a tensor of an instance that an update reads: seen[which] */
 } neo_rti_net_place;
 
 typedef struct { /* where an entry's arguments are */
@@ -74,7 +74,7 @@ struct neo_rt_network {
   int64_t *call_sizes;
   void **call_args;
   float weight;         /* argument of the call at hand */
-  double loss_place[2]; /* the same, of any float type */
+  double loss_place[2]; /* storage of the loss, of any float type */
   double loss_sum, loss_weight;
   bool failed;
   char error[1024];

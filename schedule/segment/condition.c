@@ -13,7 +13,7 @@ typedef struct {
   neo_segment_pass *out;
   neo_expr part[MOST_CONJUNCTS];
   bool taken[MOST_CONJUNCTS];
-  bool before[MOST_CONJUNCTS];   /* it is tested before the keys */
+  bool before[MOST_CONJUNCTS];   /* by conjunct: tested before the keys */
   uint32_t of[NEO_SEGMENT_KEYS]; /* the conjunct of each key; n: it is of two */
   uint32_t n, now;               /* now: the current conjunct */
 } splitter;

@@ -245,7 +245,8 @@ static void try_bad(fix *f, const char *symbol, const char *why, int times) {
   }
 }
 
-/* Where the library of the good one is another file. */
+/* Measures with another file as the library of the good candidate: `why` is the expected
+ * refusal. */
 static void try_other(fix *f, const char *symbol, const char *why) {
   const char *answer = ask(f, "try", symbol);
   if (!has(answer, "\"ok\":false") || !has(answer, why))

@@ -197,7 +197,8 @@ static neo_rt_status run(frames *f, neo_rt_ctx *c, int32_t entry, const int64_t 
   return s;
 }
 
-/* Does what both contexts keep have the same bits? Makes it so first, if asked. */
+/* Checks that the persistent tensors of two contexts have the same bits. `copy`: copies a's to b
+ * first. */
 static void same_stores(frames *f, neo_rt_ctx *a, neo_rt_ctx *b, bool copy) {
   const neo_rt_model *m = &f->w.model;
   for (int32_t t = 0; t < m->n_tensors; t++) {
@@ -391,7 +392,8 @@ static void extents_that_do_not_grow_with_their_sizes_keep_within_the_plan(void 
   check_program(OTHER, KERNELS_COMPILED, 60);
 }
 
-/* Graphs of the driver, cooperative kernels and kernels side by side are with the offsets of a call. */
+/* Graphs of the driver, cooperative kernels and kernels side by side are with the offsets of a
+ * call. */
 static void a_gpu_gives_the_bits_of_a_new_context(void **state) {
   (void)state;
   static const char *const texts[] = {ONE, TWO, THREE, OTHER};

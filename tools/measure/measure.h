@@ -107,7 +107,7 @@ typedef struct {
   double run_ns, total_ns;
   int least_runs;
   size_t between_bytes; /* bytes read before each sample, at most the size of the caches */
-  char *between;        /* these bytes */
+  char *between;        /* between_bytes of memory */
   int64_t sizes[MEASURE_MAX_SIZES];
   int n_sizes;
   int n_bufs;

@@ -4,8 +4,9 @@
 #include "tools/pipeline/compile.h"
 
 typedef struct {
-  const int64_t *sizes;   /* [size id] */
-  const int64_t *numbers; /* the same as kernels read them, by number, with indices of loops */
+  const int64_t *sizes; /* [size id] */
+  const int64_t
+      *numbers; /* the sizes in the order in which kernels read them, with indices of loops */
   const char *const
       *input; /* [buffer but for scratch] the file with its elements; null: they are drawn */
   int threads;

@@ -64,8 +64,8 @@ typedef struct {
   const char *failed;          /* why it cannot be tuned; null: it can */
   bool positive, loose;        /* see job.h */
   const int64_t *sizes;        /* sizes for measuring */
-  const int64_t *in_iteration; /* the same, with indices of loops */
-  const int64_t *numbers;      /* the same as kernels read them */
+  const int64_t *in_iteration; /* the sizes, with indices of loops */
+  const int64_t *numbers;      /* the sizes in the order in which kernels read them */
   const char **input;          /* [buffer] as in neo_job_options */
   double runs;                 /* as in neo_input */
   double seen_ns;              /* time of a run of the kernel within its entry; 0: not known */

@@ -86,7 +86,8 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   case NEO_LS_TMA_COPY:
     use[s->tma_copy.to.buf] |= COPIES;
     break;
-  case NEO_LS_FOR: /* these have no access of their own; phases have their own order (protocol.c) */
+  /* statements without an access of their own; protocol.c checks the order of phases */
+  case NEO_LS_FOR:
   case NEO_LS_IF:
   case NEO_LS_REG:
   case NEO_LS_SET:

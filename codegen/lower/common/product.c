@@ -48,7 +48,7 @@ static void place_neither(const lowering *l, factor *x, uint32_t n) {
   bool rows = sides >> ROWS & 1, columns = sides >> COLUMNS & 1;
   uint32_t to = rows && (!columns || l->lanes.flat) ? ROWS : columns ? COLUMNS : NEITHER;
   if ((sides & ~(1u << NEITHER) & ~(1u << to)) == 0)
-    return; /* it is the other operand of the FMA */
+    return; /* all operands without a side are the FMA's second operand */
   for (uint32_t k = 0; k < n; k++)
     x[k].side = x[k].side == NEITHER ? to : x[k].side;
 }

@@ -48,7 +48,7 @@ typedef struct {
 typedef struct { /* an accumulator's register */
   uint32_t reg;
   uint8_t rank; /* 2: [rows, columns]; 3: [rows, columns, lanes] */
-  bool columns; /* there are several columns */
+  bool columns; /* the tile has several columns */
   bool live;
   uint32_t fragments; /* number in a row, if the register holds fragments of a warp's mma; else 0 */
   int64_t first_row;  /* row of the current accumulators, if an element has several */

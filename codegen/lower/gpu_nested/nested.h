@@ -27,7 +27,10 @@ typedef struct {
   neo_nested_warps kinds; /* types of warps' products; .on: warps multiply */
   neo_products warp[NEO_NESTED_SUMS + 1]; /* products of each inner sum, then the outer product */
   int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum in shared memory at a time */
-  bool whole[NEO_NESTED_SUMS];            /* these are all; those of rows are loop-invariant */
+  bool whole
+      /* inner sums whose steps are all in shared memory at a time; rows' steps are then
+       * invariant */
+      [NEO_NESTED_SUMS];
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* the accumulator is in row[] */

@@ -16,7 +16,7 @@
 #include <assert.h>
 
 enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE };
-#define NO_AXIS UINT32_MAX /* there is a single row */
+#define NO_AXIS UINT32_MAX /* the axis of the rows, if there is a single row */
 
 /* ---- planning */
 

@@ -192,7 +192,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
           neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
   for (uint32_t k = 0; k < c->s->axes.n; k++) {
     if (c->p->k_coef[k] || !neo_lower_range_is_one(l, c->b->lo[k], c->b->hi[k]))
-      continue; /* there are several ranges; plan_pack made sure that none is needed */
+      continue; /* no guard: plan_pack made sure that several ranges need none */
     const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]);
     cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
   }

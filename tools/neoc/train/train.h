@@ -28,7 +28,7 @@ typedef struct { /* an entry that trains */
   int64_t times;   /* steps per round-robin turn of all entries */
   double loss_sum; /* sum over this epoch, weighted by rows */
   double loss;     /* loss of the last step */
-  double row_sum;  /* the same since the last row of the log */
+  double row_sum;  /* sum of losses since the last row of the log */
   int64_t row_rows;
 } neoc_trained;
 
