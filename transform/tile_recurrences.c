@@ -100,7 +100,8 @@ static bool is_product(candidate *c) {
     reads += c->reads;
   }
   bool iteration = c->good && c->iteration.i;
-  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) { /* none of it in ranges, conditions */
+  /* ranges and conditions may not read the recurrence */
+  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) {
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->lo, look_read, c);
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->hi, look_read, c);
   }

@@ -171,7 +171,8 @@ static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like);
 
-/* A kernel that writes new versions only where they differ finds the old ones in their place. */
+/* Copies the old version of a tensor to the new one's memory before a kernel that writes changed
+ * elements alone. */
 static void copy_old(planner *q, const neo_group *g) {
   if (!neo_form_changes_where(q->m, neo_group_form(q->m, g)).i)
     return;

@@ -123,7 +123,7 @@ typedef struct {
   char why[NEO_PY_WHY];
 } call;
 
-/* Memory of an empty tensor may be nowhere. */
+/* Memory for tensors without elements, whose address may be null. */
 static _Alignas(64) char nothing[64];
 
 static int told(call *c, const char *why) {

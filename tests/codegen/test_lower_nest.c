@@ -123,7 +123,7 @@ static void sums_go_over_several_axes(void **state) {
                     4) > 6);
 }
 
-/* What a mask leaves out may be anything: it is not multiplied by zero. */
+/* Elements that a mask excludes may be NaN: they are not multiplied by zero. */
 static void masked_steps_may_be_no_numbers(void **state) {
   (void)state;
   assert_true(check("size N 1..9\ninput Q : f32 [N, 2]\ninput K : f32 [21, 2]\n"

@@ -278,7 +278,7 @@ typedef struct {
   int found;
 } search;
 
-/* At values of the unrolled variables, in thread t. */
+/* The value of e in thread t, with the unrolled variables at `at`. */
 static int64_t value_at(const search *x, const neo_lx *e, int64_t t, const int64_t *at) {
   neo_value v[3];
   if (e->kind == NEO_LX_CONST)

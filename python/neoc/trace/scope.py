@@ -42,13 +42,13 @@ class Block:
 
 
 class Unkept(List[Any]):
-    """The top block of eager mode: a definition lives as long as something is made of it."""
+    """The top block of eager mode, which keeps no definitions: one lives as long as a tensor depends on it."""
 
     def append(self, item: Any) -> None:
-        """Nothing: what a tensor is made of is found from the tensor."""
+        """Does nothing: a tensor holds its own definition and operands."""
 
     def pop(self, index: Any = -1) -> Any:
-        """Nothing was appended."""
+        """Does nothing, as append does."""
 
 
 class Statement:

@@ -13,6 +13,7 @@ typedef struct {
   int64_t most;          /* elements of a tensor; with a reference as many as take seconds */
 } gpu_values_how;
 
-/* After a training the parameters are the first ones again. */
+/* Runs the entry once and writes its values to the file. Restores the parameters after a training
+ * step. */
 void gpu_values_write(gpu_side *s, const char *path, gpu_values_how how);
 #endif
