@@ -344,7 +344,7 @@ static void nonsense_is_answered_with_an_error(void **state) {
   say(f, "buffer read f32 4611686018427387904");
   say(f, "ready");
   assert_true(has(ask(f, "plain", "good"), "no memory"));
-  describe(f); /* and nothing of that is left */
+  describe(f); /* the next job is unaffected */
   assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
   stop(f);
 }

@@ -509,7 +509,8 @@ static void calls_of_any_sizes_allocate_few_times(void **state) {
   int32_t entry = neo_rt_find_entry(&f.w.model, "forward");
   float *x = calloc(5000, sizeof *x), *y = calloc(5000, sizeof *y);
   void *args[] = {x, y};
-  for (int k = 0; k < 100000; k++) { /* more and more, so that it grows as often as it can */
+  /* growing sizes, so that the context's memory grows as often as it can */
+  for (int k = 0; k < 100000; k++) {
     int64_t size = neo_pick(&seed, 1, 1 + 5000 * (int64_t)k / 100000);
     assert_int_equal(neo_rt_call(f.ctx, entry, &size, args), NEO_OK);
   }

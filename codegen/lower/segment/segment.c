@@ -310,7 +310,7 @@ static void over_source(segment *c, neo_block *in, uint32_t k) {
                        c);
 }
 
-/* The branch in which there are rows. */
+/* Opens a branch for the case that the segment has rows. */
 static neo_block *where_rows(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   const neo_lx *all = NULL;
