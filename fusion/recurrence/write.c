@@ -1,8 +1,8 @@
 /* Instances as definitions of a segment (segments.c). A tensor in memory gets a copy without
  * definition, as which the segment reads it, and each result a slice:
  *
- *     leaf h[t]   # h[t - 1]   ->   slice.h[j] = f(memory.folded.h[(t - 1) % 2, j])
- *                                   slice.h at element t % 2 of folded.h */
+ *     leaf u[t]   # u[t - 1]   ->   slice.u[j] = f(memory.folded.u[(t - 1) % 2, j])
+ *                                   slice.u at element t % 2 of folded.u */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 #include "ir/element.h"

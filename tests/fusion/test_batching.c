@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stfolded.h>
+#include <string.h>
 
 typedef struct {
   neo_arena arena;
