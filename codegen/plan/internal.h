@@ -42,6 +42,14 @@ int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_
 /* Bytes of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
+/* ---- header.c: text in capitals, as an identifier; type, shape and range of a tensor; an identifier
+ * for each name, no two of them equal */
+char *neo_plan_capitals(neo_arena *a, const char *s);
+void neo_plan_put_shape(const neo_plan *p, const neo_rt_tensor *t, neo_str *out);
+const char **neo_plan_idents(const neo_plan *p, const char *const *names, size_t n);
+/* ---- header_network.c */
+void neo_plan_put_network(const neo_plan *p, const neo_plan_network *net, neo_str *out);
+
 /* ---- record.c: fills `entry_symbols` after kernels and entries are added: "<prefix>_step", or
  * "<prefix>_load_entry" if the header has another function of that name. */
 void plan_name_entries(neo_plan *p);
