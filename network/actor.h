@@ -34,10 +34,10 @@ static inline neo_net_node *neo_net_node_of(const neo_net_part *p) {
   return &p->k->n->nodes.at[p->number];
 }
 
-/* The entry's number. (node.c) */
+/* Adds an entry; returns its number. (entry.c) */
 uint32_t neo_net_add_entry(neo_net_maker *k, neo_entry_kind kind, const char *name,
                            neo_list outputs, neo_list updates);
-/* The tensors as a list of the actor's module. (node.c) */
+/* The tensors as a list of the actor's module. (entry.c) */
 neo_list neo_net_list(neo_net_maker *k, const neo_tensors *from);
 
 /* Adds the entry `update`. (update.c) */

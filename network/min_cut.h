@@ -1,4 +1,4 @@
-/* Minimum cuts of a directed graph with integer capacities, by maximum flow. Private to network. */
+/* Minimum cuts of a directed graph with integer capacities, by maximum flow. Private to network and its tests. */
 #pragma once
 #include "base/arena.h"
 #include "base/vec.h"

@@ -70,9 +70,9 @@ static neo_tensors roots_of(const stasher *x) {
 
 static void find_passes(stasher *x) {
   x->n_tensors = (uint32_t)x->m->tensors.n;
-  neo_tensors ahead = {0}, back = roots_of(x);
-  neo_entry_roots(x->m, x->a, &ahead, &x->m->entries.at[x->node->forward]);
-  x->n_forward = neo_module_topo(x->m, ahead.at, ahead.n, x->a, &x->forward, NULL);
+  neo_tensors results = {0}, back = roots_of(x);
+  neo_entry_roots(x->m, x->a, &results, &x->m->entries.at[x->node->forward]);
+  x->n_forward = neo_module_topo(x->m, results.at, results.n, x->a, &x->forward, NULL);
   x->n_backward = neo_module_topo(x->m, back.at, back.n, x->a, &x->backward, NULL);
   x->is_forward = NEO_NEW_ARRAY(x->a, bool, x->m->defs.n);
   x->made = NEO_NEW_ARRAY(x->a, bool, x->m->tensors.n);

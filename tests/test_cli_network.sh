@@ -40,7 +40,7 @@ static double first(int64_t B, int64_t T) {
 $(example net_net)
   return status ? -1 : loss;
 }
-static double second(int64_t B) {
+static double second(int64_t B, int64_t T) {
 $(example net_second_net)
   return status ? -1 : loss;
 }
@@ -49,7 +49,7 @@ int main(void) {
     Y[k] = k % 2;
     X[4*k] = k % 2 ? 1 : -1;
   }
-  printf("%.6f %.6f %.6f\n", first(32, 3), first(16, 1), second(32));
+  printf("%.6f %.6f %.6f\n", first(32, 3), first(16, 1), second(32, 3));
   return NET_NET_N_INPUTS != 3 || NET_NET_N_SIZES != 2 || NET_SECOND_NET_N_INPUTS != 1;
 }
 END

@@ -40,10 +40,10 @@ typedef struct {
   const char *from, *to;
 } neo_rt_net_stash;
 
-/* What ends an instance's work is `backward`, or `forward` where there are no out ports. `first`
- * takes its place for the first instance after an update (it stores gradients in the sums, where
- * the other adds them; if there is a `first`, nothing else clears the sums); `apply` takes its place
- * where an update follows each instance, and updates too. */
+/* A node ends its work on an instance with `backward`, or with `forward` where it has no out ports.
+ * `first` takes the place of this entry for the first instance after an update: it stores gradients
+ * in the sums, where the other adds them. If there is a `first`, nothing else clears the sums.
+ * `apply` takes the place where an update follows each instance, and updates too. */
 typedef struct {
   const char *kind; /* "controller", "PPT", ... */
   int32_t actor;    /* -1: none; it moves rows */

@@ -44,13 +44,6 @@ neo_status neo_compile_cut(neo_compilation *c) {
   return NEO_ARGUMENT;
 }
 
-const char *neo_network_base(neo_compilation *c, const neo_network *n) {
-  const char *entry = neo_name_text(c->names, n->entry);
-  return neo_streq(entry, "step")
-             ? c->prefix
-             : neo_arena_printf(&c->arena, "%s_%s", c->prefix, neo_plan_ident(&c->arena, entry));
-}
-
 neo_status neo_network_link(neo_compilation *c, const neo_network *n, const char *base) {
   neo_llvm *l = NULL;
   neo_object o = {0};

@@ -106,6 +106,13 @@ static lc actors(recorder *r) {
   return table(r, &x);
 }
 
+const char *neo_network_base(neo_compilation *c, const neo_network *n) {
+  const char *entry = neo_name_text(c->names, n->entry);
+  return neo_streq(entry, "step")
+             ? c->prefix
+             : neo_arena_printf(&c->arena, "%s_%s", c->prefix, neo_plan_ident(&c->arena, entry));
+}
+
 /* The controller's inputs, each once: an instance gives them in this order. */
 static const char *const *inputs_of(neo_compilation *c, const neo_network *net, size_t *n) {
   const neo_net_ports *out = &net->nodes.at[0].out;
