@@ -243,12 +243,22 @@ too_long() { # FILE: more than 130 lines, or a line of more than 120 columns
 found=$(too_long ARCHITECTURE.md)
 [ -z "$found" ] || fail "the map has grown: $found"
 
+# Lines of sources are at most 100 columns wide.
+wide() { # file...
+  LC_ALL=C.UTF-8 grep -nE '^.{101,}' "$@" || true
+}
+# shellcheck disable=SC2046
+found=$(wide $(find $clean include python/src -name '*.[ch]' -o -name '*.def'))
+[ -z "$found" ] || fail "lines are wider than 100 columns: $found"
+
 # What `neoc explain` says of decisions begins with a kind of fusion, or with one of these words.
 "$NEOC" explain models/zoo/mlp.expr --groups >"$work/groups"
 sed -n '/^decisions/,/^$/p' "$work/groups" | grep -E "^(nest|keep|apart|beside) " &&
   fail "explain --groups has private words"
 
 # The rules above can fail.
+printf '/* %0100d */\n' 1 >"$work/d.c"
+[ -n "$(wide "$work/d.c" /dev/null)" ] || fail "a wide line goes unnoticed"
 printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
 [ "$(check_names "$work/a.c" 'turned|beside|lasting')" = "$work/a.c: turned_by" ] ||
   fail "the reader of names sees other names"
