@@ -169,7 +169,7 @@ def numpy_functions():
 
 
 def library_functions():
-    """Those of models/std, of tensors of the ranks of their signatures."""
+    """The functions of models/std, with tensors of the ranks of their signatures."""
     for module in trace_names.MODULES:
         for name, f in vars(getattr(neoc, module)).items():
             definition = getattr(f, "definition", None)

@@ -40,7 +40,7 @@ static matrices numbers(void) {
   return x;
 }
 
-/* Of a small integer. */
+/* The f16 bits of a small integer. */
 static uint32_t half_of(float x) {
   uint32_t sign = x < 0 ? 0x8000 : 0, size = (uint32_t)(x < 0 ? -x : x), exponent = 25;
   if (!size)

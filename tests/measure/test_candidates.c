@@ -306,7 +306,7 @@ static void other_bad_candidates_are_refused(void **state) {
   stop(f);
 }
 
-/* Where system calls cannot be filtered, limits and the killing of the group remain. */
+/* If system calls cannot be filtered, limits and the killing of the group remain. */
 static void nothing_outlives_its_limit_without_the_filter_either(void **state) {
   fix *f = *state;
   start(f, "--no-filter");

@@ -66,7 +66,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   /* chunks in chunks */
   out->chunk_iterations |= out->chunk_iterations && h >> 51 & 1 ? 2u << 16 : 0;
   out->small = h >> 47 & 1;
-  /* What is stored or multiplied in few bits depends on what these passes make. */
+  /* rounding to few bits depends on the definitions that these passes make */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_iterations = out->store ? 0 : out->chunk_iterations;
   out->small = out->small && !out->store;

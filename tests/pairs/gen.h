@@ -101,7 +101,7 @@ const char *pg_left_of(pgen *g, const ptensor *t);            /* "y[i < N, j < 4
 void pg_take(pgen *g, const ptensor *t);
 /* A read of a tensor at indices at hand; null: none fits. */
 const char *pg_read(pgen *g, uint32_t tensor);
-/* Of some tensor of this type, or converted to it. */
+/* A read of some tensor of this type, or converted to it. */
 const char *pg_read_any(pgen *g, neo_type t);
 typedef bool pg_wanted(const pgen *g, const ptensor *t);
 /* A tensor that is wanted and whose dimensions are all among the indices; UINT32_MAX: none. */

@@ -227,7 +227,7 @@ static void same_outputs(const frames *f, const neo_rt_entry *e, const call *a, 
 
 /* ---- lives, by the plan and the shapes alone */
 
-/* Where a tensor of the frame is in a call: [from, to). */
+/* The bytes of a tensor of the frame in a call: [from, to). */
 static void find_span(frames *f, const neo_plan_place *x, const neo_rti_place *place,
                       const int64_t *by_id, int64_t *from, int64_t *to) {
   const neo_rt_model *m = &f->w.model;
@@ -312,7 +312,7 @@ static void draw_sizes(const neo_rt_model *m, uint64_t *seed, int64_t most, int6
     by_number[k] = m->sizes[k].hi;
 }
 
-/* What an entry does not take is at its largest. */
+/* sizes that an entry does not take have their largest value */
 static void keep_taken(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *drawn,
                        int64_t *by_number) {
   for (int32_t k = 0; k < m->n_sizes; k++)
