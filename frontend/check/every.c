@@ -97,8 +97,11 @@ static bool read_number(trainer *t, trained_part *p, int64_t *n) {
     *n = v.lit.i;
     return true;
   }
+  bool number = v.kind == NEO_VAL_LIT && v.lit.kind == NEO_LIT_INT;
   if (v.kind != NEO_VAL_POISON)
-    NEO_ERR(t->in, e->span, EVERY_COUNT, neo_val_text(t->fe, &v));
+    NEO_ERR(t->in, e->span, EVERY_COUNT,
+            number ? neo_arena_printf(t->fe->arena, "%lld", (long long)v.lit.i)
+                   : neo_val_text(t->fe, &v));
   return false;
 }
 
