@@ -22,7 +22,9 @@ typedef enum {
   NEO_RTI_NET_BACK,    /* backward payload of edge `which` */
   NEO_RTI_NET_WEIGHT,
   NEO_RTI_NET_LOSS,
-  NEO_RTI_NET_SEEN /* what an update reads of an instance: seen[which] */
+  NEO_RTI_NET_STASH, /* stash[which] of the slot */
+  NEO_RTI_NET_COUNT, /* updates so far */
+  NEO_RTI_NET_SEEN   /* what an update reads of an instance: seen[which] */
 } neo_rti_net_place;
 
 typedef struct { /* where an entry's arguments are */
@@ -47,6 +49,7 @@ typedef struct {
   int64_t *sizes;
   int32_t *n_in, *n_back; /* by node: messages that have come */
   void **value, **back;   /* by edge */
+  void **stash;           /* by stash; null: it is an edge's value */
 } neo_rti_net_slot;
 
 typedef struct {
@@ -64,6 +67,7 @@ struct neo_rt_network {
   uint64_t *updates;
   int32_t *answered;                    /* by node: instances since its actor's last update */
   neo_rti_net_call *forward, *backward; /* by node */
+  neo_rti_net_call *first, *apply;      /* by node: in the place of what ends its work */
   neo_rti_net_call *update;             /* by actor */
   neo_rti_net_rows *rows;               /* by edge */
   void **seen;
@@ -73,7 +77,8 @@ struct neo_rt_network {
   int32_t on_their_way;
   int64_t *call_sizes;
   void **call_args;
-  float weight;         /* argument of the call at hand */
+  float weight; /* arguments of the call at hand */
+  int64_t count;
   double loss_place[2]; /* the same, of any float type */
   double loss_sum, loss_weight;
   bool failed;
