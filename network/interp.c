@@ -34,7 +34,7 @@ struct neo_net_interp {
   state *actors;
   uint32_t *answered; /* by node: instances since the actor's last update */
   uint32_t every;
-  bool apart; /* `apply` is not used */
+  bool separate; /* `apply` is not used */
   uint64_t order;
   NEO_VEC(message) queue;
   NEO_VEC(instance) instances;
@@ -57,8 +57,8 @@ void neo_net_interp_every(neo_net_interp *p, uint32_t instances) {
   p->every = instances;
 }
 
-void neo_net_interp_apart(neo_net_interp *p, bool apart) {
-  p->apart = apart;
+void neo_net_interp_separate(neo_net_interp *p, bool separate) {
+  p->separate = separate;
 }
 
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed) {
@@ -247,7 +247,7 @@ static uint32_t interval(const run *r) {
 }
 
 static bool applies(const run *r) {
-  return r->node->apply != NEO_NET_NONE && interval(r) == 1 && !r->p->apart;
+  return r->node->apply != NEO_NET_NONE && interval(r) == 1 && !r->p->separate;
 }
 
 /* The entry that ends the node's work on an instance, in the place of `usual`. */
