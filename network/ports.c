@@ -19,7 +19,7 @@ typedef struct {
   const neo_net_step *s;
   const neo_net_classes *c;
   neo_network *n;
-  NEO_VEC(flow) flows; /* those of inputs have `from` NEO_NET_NONE */
+  NEO_VEC(flow) flows; /* flows; inputs have `from` NEO_NET_NONE */
   neo_map flow_of;     /* tensor -> number in flows, plus 1 */
   bool *passes;        /* by class: a gradient flows through it */
 } connector;
@@ -93,8 +93,8 @@ static void find_passes(connector *x) {
 /* ---- ports */
 
 static uint32_t add_node(connector *x, neo_net_kind kind, uint32_t actor) {
-  neo_net_node node = {
-      .kind = (uint8_t)kind, .actor = actor, .forward = NEO_NET_NONE, .backward = NEO_NET_NONE};
+  neo_net_node node = {.kind = (uint8_t)kind, .actor = actor};
+  node.forward = node.backward = node.first = node.apply = NEO_NET_NONE;
   NEO_PUSH(x->n->arena, &x->n->nodes, node);
   return (uint32_t)x->n->nodes.n - 1;
 }

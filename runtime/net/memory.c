@@ -1,6 +1,7 @@
 /* memory.c: the memory of a network. Edges out of a Bcast share the buffer of the edge into it. */
 #include "runtime/net/net.h"
 #include <stdlib.h>
+#include <string.h>
 
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes) {
   int64_t extent[NEO_RTI_MAX_RANK];
@@ -85,6 +86,28 @@ static bool is_shared(const neo_rt_network *n, const neo_rt_net_edge *e) {
   return n->kind[e->from] == NEO_RTI_NET_BCAST;
 }
 
+static bool is_payload(const neo_rt_network *n, const neo_rt_net_node *x, const char *name) {
+  for (int32_t k = x->out; k < x->out + x->n_out; k++)
+    if (n->net->ports[k].value && strcmp(n->net->ports[k].value, name) == 0)
+      return true;
+  return false;
+}
+
+static bool allocate_stash(const neo_rt_network *n, neo_rti_net_slot *s) {
+  bool good = (s->stash = zeros((size_t)n->net->n_stashes, sizeof *s->stash)) != NULL;
+  for (int32_t k = 0; k < n->net->n_nodes && good; k++) {
+    const neo_rt_net_node *x = &n->net->nodes[k];
+    for (int32_t j = x->stash; j < x->stash + x->n_stash && good; j++) {
+      const neo_rt_tensor *t = tensor_of(n, k, n->net->stashes[j].from);
+      if (!is_payload(n, x, n->net->stashes[j].from))
+        s->stash[j] =
+            zeros(t ? (size_t)neo_rti_most_bytes(n->net->actors[x->actor].model, t) : 0, 1);
+      good = s->stash[j] || is_payload(n, x, n->net->stashes[j].from);
+    }
+  }
+  return good;
+}
+
 static bool allocate_slot(neo_rt_network *n, neo_rti_net_slot *s) {
   size_t nodes = (size_t)n->net->n_nodes, edges = (size_t)n->net->n_edges;
   bool good = (s->sizes = zeros((size_t)n->net->n_sizes, sizeof *s->sizes)) != NULL;
@@ -92,6 +115,7 @@ static bool allocate_slot(neo_rt_network *n, neo_rti_net_slot *s) {
   good = (s->n_back = zeros(nodes, sizeof *s->n_back)) != NULL && good;
   good = (s->value = zeros(edges, sizeof *s->value)) != NULL && good;
   good = (s->back = zeros(edges, sizeof *s->back)) != NULL && good;
+  good = good && allocate_stash(n, s);
   for (size_t k = 0; k < edges && good; k++) {
     const neo_rt_net_edge *e = &n->net->edges[k];
     const neo_rt_net_node *from = &n->net->nodes[e->from];
@@ -130,6 +154,8 @@ neo_rt_status neo_rti_net_allocate(neo_rt_network *n) {
   good = (n->answered = zeros(nodes, sizeof *n->answered)) != NULL && good;
   good = (n->forward = zeros(nodes, sizeof *n->forward)) != NULL && good;
   good = (n->backward = zeros(nodes, sizeof *n->backward)) != NULL && good;
+  good = (n->first = zeros(nodes, sizeof *n->first)) != NULL && good;
+  good = (n->apply = zeros(nodes, sizeof *n->apply)) != NULL && good;
   good = (n->rows = zeros((size_t)n->net->n_edges, sizeof *n->rows)) != NULL && good;
   good = (n->seen = zeros((size_t)n->net->n_seen, sizeof *n->seen)) != NULL && good;
   good = (n->slot = zeros((size_t)n->keys, sizeof *n->slot)) != NULL && good;
@@ -155,6 +181,9 @@ static void free_slot(const neo_rt_network *n, neo_rti_net_slot *s) {
     if (s->back)
       free(s->back[k]);
   }
+  for (int32_t k = 0; s->stash && k < n->net->n_stashes; k++)
+    free(s->stash[k]);
+  free(s->stash);
   free(s->sizes);
   free(s->n_in);
   free(s->n_back);
@@ -181,6 +210,8 @@ void neo_rti_net_free(neo_rt_network *n) {
   }
   free_calls(n->forward, n->net->n_nodes);
   free_calls(n->backward, n->net->n_nodes);
+  free_calls(n->first, n->net->n_nodes);
+  free_calls(n->apply, n->net->n_nodes);
   free_calls(n->update, n->net->n_actors);
   free(n->kind);
   free(n->ctx);

@@ -83,6 +83,10 @@ static void *address(neo_rt_network *n, const neo_rti_net_slot *s, neo_rti_net_p
     return s->back[which];
   case NEO_RTI_NET_WEIGHT:
     return &n->weight;
+  case NEO_RTI_NET_STASH:
+    return s->stash[which];
+  case NEO_RTI_NET_COUNT:
+    return &n->count;
   case NEO_RTI_NET_LOSS:
     return n->loss_place;
   case NEO_RTI_NET_SEEN:
@@ -107,6 +111,7 @@ static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_ca
   for (int32_t k = 0; k < c->n; k++)
     n->call_args[k] = address(n, s, c->arg[k].place, c->arg[k].which);
   n->weight = s ? (float)s->weight : 0;
+  n->count = (int64_t)n->updates[actor];
   neo_rt_status status = neo_rt_seek(ctx, n->seed, number);
   if (!status)
     status = neo_rt_call(ctx, c->entry, n->call_sizes, n->call_args);
@@ -132,11 +137,31 @@ static neo_rt_status update(neo_rt_network *n, int32_t actor, const neo_rti_net_
 }
 
 /* An update that reads values of an instance follows each. */
+static int32_t interval(const neo_rt_network *n, int32_t actor) {
+  return n->net->actors[actor].n_seen ? 1 : n->every;
+}
+
+/* Does one entry end an instance's work and update? */
+static bool applies(const neo_rt_network *n, int32_t node) {
+  return n->apply[node].entry >= 0 && interval(n, n->net->nodes[node].actor) == 1;
+}
+
+/* The call that ends the node's work on an instance, in the place of `usual`. */
+static const neo_rti_net_call *last_call(const neo_rt_network *n, int32_t node,
+                                         const neo_rti_net_call *usual) {
+  if (applies(n, node))
+    return &n->apply[node];
+  return n->first[node].entry >= 0 && !n->answered[node] ? &n->first[node] : usual;
+}
+
 static neo_rt_status count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
   int32_t actor = n->net->nodes[node].actor;
-  int32_t every = n->net->actors[actor].n_seen ? 1 : n->every;
+  if (applies(n, node)) {
+    n->updates[actor]++;
+    return NEO_OK;
+  }
   n->answered[node]++;
-  return least_answered(n, actor) < every ? NEO_OK : update(n, actor, s);
+  return least_answered(n, actor) < interval(n, actor) ? NEO_OK : update(n, actor, s);
 }
 
 /* ---- messages */
@@ -178,7 +203,8 @@ static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
 static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[slot];
-  neo_rt_status status = call(n, x->actor, &n->forward[node], s, s->number);
+  const neo_rti_net_call *c = &n->forward[node];
+  neo_rt_status status = call(n, x->actor, x->n_out ? c : last_call(n, node, c), s, s->number);
   if (status)
     return status;
   if (x->loss)
@@ -189,7 +215,8 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
 
 static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
   neo_rti_net_slot *s = &n->slot[slot];
-  neo_rt_status status = call(n, n->net->nodes[node].actor, &n->backward[node], s, s->number);
+  const neo_rti_net_call *c = last_call(n, node, &n->backward[node]);
+  neo_rt_status status = call(n, n->net->nodes[node].actor, c, s, s->number);
   return status ? status : answer(n, node, slot);
 }
 

@@ -78,6 +78,7 @@ typedef struct {
   bool pure;                 /* entries have no state (pure.c) */
   bool network;              /* the library also has the networks of training entries */
   uint32_t network_nodes;    /* see neo_net_options.nodes */
+  bool derived;              /* the text is a module after neo_compile_derive */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* folder of the shipped records; null: do not read them */
@@ -93,8 +94,8 @@ typedef struct {
   bool
       every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
   neo_loops loops; /* kind of loops for recurrences in the plan */
-  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
-   * costs say. */
+  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as
+   * the costs say. */
   uint32_t tile_iterations;
   /* Iterations between checkpoints of recurrences, for tests; 0: as `fusion.memory` requires. */
   uint32_t chunk_iterations;
@@ -109,6 +110,7 @@ typedef struct {
   jmp_buf *on_fail; /* target of longjmp when memory ends between stages; null: abort */
 } neo_compile_options;
 
+enum { NEO_MOST_COSTS = 64 };
 typedef struct { /* the cost of a stage or pass */
   const char *stage;
   double seconds; /* CPU time of this process, all its threads */
@@ -205,7 +207,7 @@ typedef struct neo_compilation {
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code being made by threads; null: none */
   bool overlaps;       /* threads begin while kernels are being lowered */
-  neo_cost costs[64];  /* in order: of passes and stages */
+  neo_cost costs[NEO_MOST_COSTS]; /* in order: of passes and stages */
   uint32_t n_costs;
   double clock; /* time of the last entry */
 } neo_compilation;
