@@ -47,7 +47,8 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) 
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, at, hi));
 }
 
-/* Assumes of an iteration of the range what cuts say, and that the loop has it: a cut may be after the loop's end. */
+/* Assumes that the iteration is between the range's cuts and in the loop, which may end before a
+ * cut. */
 static void assume_in_range(outliner *o, const neo_order_step *order, const outline_range *r,
                             neo_expr at) {
   neo_expr lo, hi;

@@ -135,9 +135,9 @@ static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
-/* Is it false in the condition of a loop that ends early? All of it is false before the loop runs, and stays so
- * where a `case` takes another branch (fusion/recurrence/early_exit/ends.c); the interpreter
- * computes all branches. A loop that ends too early has other results. */
+/* Is it false in the condition of a loop that ends early? All of it is false before the loop runs,
+ * and stays so where a `case` takes another branch (fusion/recurrence/early_exit/ends.c); the
+ * interpreter computes all branches. A loop that ends too early has other results. */
 static bool is_fill(plan_check *x, neo_tensor t, neo_value got) {
   neo_module *m = x->c->module;
   bool is = false;
