@@ -1,9 +1,9 @@
 /* A running network. Private to runtime/net.
  *
  * Each key has a slot, which holds one instance: a buffer for each edge and direction, at the
- * largest sizes, and the count of messages that each node has. Entries read and write the buffers in
- * place. A message is the number of an edge, a slot and a direction; at most two are on their way
- * for each edge of a slot, which bounds the queue. */
+ * largest sizes, and the count of messages that each node has. Entries read and write the buffers
+ * in place. A message is the number of an edge, a slot and a direction; at most two are on their
+ * way for each edge of a slot, which bounds the queue. */
 #pragma once
 #include "include/neo/neo_net.h"
 #include "runtime/core/ctx.h"
@@ -24,10 +24,10 @@ typedef enum {
   NEO_RTI_NET_LOSS,
   NEO_RTI_NET_STASH, /* stash[which] of the slot */
   NEO_RTI_NET_COUNT, /* updates so far */
-  NEO_RTI_NET_SEEN   /* what an update reads of an instance: seen[which] */
+  NEO_RTI_NET_SEEN   /* a tensor of an instance that an update reads: seen[which] */
 } neo_rti_net_place;
 
-typedef struct { /* where an entry's arguments are */
+typedef struct { /* the places of an entry's arguments */
   int32_t entry; /* -1: there is nothing to run */
   int32_t n;
   struct {
@@ -67,19 +67,19 @@ struct neo_rt_network {
   uint64_t *updates;
   int32_t *answered;                    /* by node: instances since its actor's last update */
   neo_rti_net_call *forward, *backward; /* by node */
-  neo_rti_net_call *first, *apply;      /* by node: in the place of what ends its work */
+  neo_rti_net_call *first, *apply;      /* by node: entries in place of those that end its work */
   neo_rti_net_call *update;             /* by actor */
   neo_rti_net_rows *rows;               /* by edge */
   void **seen;
   neo_rti_net_slot *slot;
-  neo_rti_net_message *queue; /* a ring of queue_room */
+  neo_rti_net_message *queue; /* a circular buffer of queue_room messages */
   int64_t queue_room, queue_first, queue_n;
   int32_t on_their_way;
   int64_t *call_sizes;
   void **call_args;
   float weight; /* arguments of the call at hand */
   int64_t count;
-  double loss_place[2]; /* the same, of any float type */
+  double loss_place[2]; /* storage of the loss, of any float type */
   double loss_sum, loss_weight;
   bool failed;
   char error[1024];
