@@ -58,6 +58,18 @@ static outline_instance *end_of(const early_exit *q, const outline_instance *x) 
   return y;
 }
 
+/* The axis of the definition of alive along the loop, with as many positions as are stored. */
+static neo_axis stored_axis(const early_exit *q, const outline_instance *x, uint32_t axis) {
+  neo_module *m = q->o->m;
+  const neo_def_rec *d = neo_def_at(m, x->def);
+  int64_t n = outline_slices(&q->o->storage[q->alive.i], early_exit_loop(q));
+  neo_axis_rec all = *neo_def_axis(m, d, axis);
+  if (!n)
+    return (neo_axis){neo_list_at(m, d->axes, axis)};
+  all.hi = neo_op2(m, NEO_OP_MIN, all.hi, outline_number(q->o, n));
+  return neo_axis_add(m, all);
+}
+
 /* alive[.., ..] = false, along the loop, for an x that makes an element of it */
 static outline_instance *fill_of(const early_exit *q, const outline_instance *x) {
   neo_module *m = q->o->m;
@@ -65,10 +77,12 @@ static outline_instance *fill_of(const early_exit *q, const outline_instance *x)
   uint32_t axis = outline_member(early_exit_loop(q), x->def)->axis;
   uint32_t id[OUTLINE_AXES];
   for (uint32_t k = 0; k < x->rec.axes.n; k++)
-    id[k] = neo_list_at(m, k == axis ? neo_def_at(m, x->def)->axes : x->rec.axes, k);
+    id[k] = k == axis ? stored_axis(q, x, k).i : neo_list_at(m, x->rec.axes, k);
   y->rec.axes = neo_list_new(m, id, x->rec.axes.n);
   y->fixed[axis] = false;
   y->base[axis] = y->extent[axis] = (neo_expr){0};
+  if (outline_slices(&q->o->storage[q->alive.i], early_exit_loop(q)))
+    y->extent[axis] = neo_def_axis(m, &y->rec, axis)->hi;
   y->iterations = q->n_loops == 1 ? -1 : x->iterations;
   return y;
 }

@@ -56,6 +56,18 @@ static bool is_in_iterations(early_exit *q, const neo_tree *t) {
   return is && (!batch || (!x->when.i && (x->def.i != q->maker.i || early_exit_has_batch(q, x))));
 }
 
+/* Is an instance of the definition of alive under conditions, those of a `case`? Where they fail
+ * nothing is written to what the loop asks. */
+static bool is_chosen(const early_exit *q, const neo_tree *t) {
+  bool is = false;
+  for (size_t k = 0; k < t->children.n && !is; k++)
+    is = is_chosen(q, t->children.at[k]);
+  if (t->kind != NEO_TREE_LEAF)
+    return is;
+  const outline_instance *x = outline_at(q->o, t);
+  return q->maker.i && x->def.i == q->maker.i && x->needed.n;
+}
+
 /* ---- definitions that run in all iterations */
 
 typedef struct {
@@ -175,6 +187,7 @@ bool early_exit_find_skipped(early_exit *q, const neo_tree *t) {
     q->skipped[loop->member[k].def.i] = may_skip(q, &loop->member[k]);
     q->predicated = q->predicated || !q->skipped[loop->member[k].def.i];
   }
+  q->fills = q->fills || is_chosen(q, t);
   neo_expr extent = neo_tensor_extent(q->o->m, q->alive, early_exit_axis(q));
   return (loop->down ? begins_late(q) : !q->predicated || close_needed(q)) &&
          neo_interval(q->o->p, &none, extent, &lo, &most) && most > q->n + 1;
