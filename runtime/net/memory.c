@@ -1,5 +1,5 @@
 /* memory.c: the memory of a network. Edges out of a Bcast share the buffer of the edge into it. */
-#include "runtime/net/net.h"
+#include "runtime/net/devices.h"
 #include <stdlib.h>
 
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes) {
@@ -179,6 +179,7 @@ void neo_rti_net_free(neo_rt_network *n) {
     if (n->arena)
       free(n->arena[k]);
   }
+  neo_rti_devices_free(n->devices, n->net->n_nodes);
   free_calls(n->forward, n->net->n_nodes);
   free_calls(n->backward, n->net->n_nodes);
   free_calls(n->update, n->net->n_actors);

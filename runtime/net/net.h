@@ -54,6 +54,8 @@ typedef struct {
   bool back;
 } neo_rti_net_message;
 
+typedef struct neo_rti_devices neo_rti_devices; /* devices.h */
+
 struct neo_rt_network {
   const neo_rt_net *net;
   neo_rti_net_kind *kind; /* by node */
@@ -76,6 +78,7 @@ struct neo_rt_network {
   float weight;         /* argument of the call at hand */
   double loss_place[2]; /* the same, of any float type */
   double loss_sum, loss_weight;
+  neo_rti_devices *devices; /* null: messages go in real time */
   bool failed;
   char error[1024];
 };
@@ -90,6 +93,11 @@ neo_rt_status neo_rti_net_allocate(neo_rt_network *n);
 void neo_rti_net_free(neo_rt_network *n);
 /* Finds where the arguments of all entries are. (bind.c) */
 neo_rt_status neo_rti_net_bind(neo_rt_network *n);
+/* Takes a message: the node that has now all that it waits for; -1: it waits for more.
+ * (network.c) */
+int32_t neo_rti_net_receive(neo_rt_network *n, neo_rti_net_message m);
+/* Runs a node for a slot, and sends what it computes. (network.c) */
+neo_rt_status neo_rti_net_run(neo_rt_network *n, int32_t node, int32_t slot, bool back);
 /* Stores the message; the network can only be destroyed now. (message.c) */
 neo_rt_status neo_rti_net_fail(neo_rt_network *n, neo_rt_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

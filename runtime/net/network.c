@@ -1,7 +1,8 @@
 /* network.c: a network from its making to its end, and its messages: the oldest first, on the
  * caller's thread. A node runs forward when all of its in ports have a message of an instance, and
  * backward when all of its out ports have their answers. */
-#include "runtime/net/net.h"
+#include "base/clock.h"
+#include "runtime/net/devices.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
                                 n->ctx[k] ? neo_rt_error(n->ctx[k]) : neo_rt_status_text(status));
 }
 
-static neo_rt_status open_all(neo_rt_network *n) {
+static neo_rt_status open_all(neo_rt_network *n, const neo_rt_net_devices *devices) {
   if (n->net->abi != NEO_RT_NET_ABI)
     return neo_rti_net_fail(n, NEO_RT_E_ABI, "made for version %u of networks, this is %u",
                             (unsigned)n->net->abi, (unsigned)NEO_RT_NET_ABI);
@@ -34,7 +35,8 @@ static neo_rt_status open_all(neo_rt_network *n) {
   status = status ? status : neo_rti_net_allocate(n);
   for (int32_t k = 0; k < n->net->n_actors && !status; k++)
     status = open_actor(n, k);
-  return status ? status : neo_rti_net_bind(n);
+  status = status ? status : neo_rti_net_bind(n);
+  return status ? status : neo_rti_devices_open(n, devices);
 }
 
 neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *config,
@@ -48,7 +50,7 @@ neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *
   n->keys = c.keys > 0 ? c.keys : 1;
   n->every = c.every > 0 ? c.every : 1;
   n->seed = c.seed;
-  neo_rt_status status = open_all(n);
+  neo_rt_status status = open_all(n, c.devices);
   if (!status) {
     *out = n;
     return NEO_OK;
@@ -94,8 +96,8 @@ static void *address(neo_rt_network *n, const neo_rti_net_slot *s, neo_rti_net_p
 }
 
 /* The sizes of the slot (null: none) are those of the call; rand() and `step` go by `number`. */
-static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_call *c,
-                          const neo_rti_net_slot *s, uint64_t number) {
+static neo_rt_status call_now(neo_rt_network *n, int32_t actor, const neo_rti_net_call *c,
+                              const neo_rti_net_slot *s, uint64_t number) {
   neo_rt_ctx *ctx = n->ctx[actor];
   if (c->entry < 0)
     return NEO_OK;
@@ -114,6 +116,16 @@ static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_ca
                 : NEO_OK;
 }
 
+/* The same; simulated devices are told how long it took. */
+static neo_rt_status call(neo_rt_network *n, int32_t node, int32_t part, const neo_rti_net_call *c,
+                          const neo_rti_net_slot *s, uint64_t number) {
+  double start = n->devices ? neo_now_s() : 0;
+  neo_rt_status status = call_now(n, n->net->nodes[node].actor, c, s, number);
+  if (n->devices && c->entry >= 0)
+    neo_rti_devices_charge(n, node, part, s, neo_now_s() - start);
+  return status;
+}
+
 /* ---- updates */
 
 static int32_t least_answered(const neo_rt_network *n, int32_t actor) {
@@ -125,10 +137,11 @@ static int32_t least_answered(const neo_rt_network *n, int32_t actor) {
 }
 
 static neo_rt_status update(neo_rt_network *n, int32_t actor, const neo_rti_net_slot *s) {
-  for (int32_t k = 0; k < n->net->n_nodes; k++)
+  int32_t node = 0;
+  for (int32_t k = n->net->n_nodes - 1; k >= 0; k--)
     if (n->net->nodes[k].actor == actor)
-      n->answered[k] = 0;
-  return call(n, actor, &n->update[actor], s, n->updates[actor]++);
+      n->answered[node = k] = 0;
+  return call(n, node, NEO_RT_NET_UPDATE, &n->update[actor], s, n->updates[actor]++);
 }
 
 /* An update that reads values of an instance follows each. */
@@ -142,8 +155,11 @@ static neo_rt_status count(neo_rt_network *n, int32_t node, const neo_rti_net_sl
 /* ---- messages */
 
 static void post(neo_rt_network *n, int32_t edge, int32_t slot, bool back) {
-  int64_t at = (n->queue_first + n->queue_n++) % n->queue_room;
-  n->queue[at] = (neo_rti_net_message){edge, slot, back};
+  neo_rti_net_message m = {edge, slot, back};
+  if (n->devices)
+    neo_rti_devices_post(n, m);
+  else
+    n->queue[(n->queue_first + n->queue_n++) % n->queue_room] = m;
 }
 
 static neo_rti_net_message take(neo_rt_network *n) {
@@ -178,7 +194,7 @@ static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
 static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[slot];
-  neo_rt_status status = call(n, x->actor, &n->forward[node], s, s->number);
+  neo_rt_status status = call(n, node, NEO_RT_NET_FORWARD, &n->forward[node], s, s->number);
   if (status)
     return status;
   if (x->loss)
@@ -189,7 +205,7 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
 
 static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
   neo_rti_net_slot *s = &n->slot[slot];
-  neo_rt_status status = call(n, n->net->nodes[node].actor, &n->backward[node], s, s->number);
+  neo_rt_status status = call(n, node, NEO_RT_NET_BACKWARD, &n->backward[node], s, s->number);
   return status ? status : answer(n, node, slot);
 }
 
@@ -233,7 +249,7 @@ static void finish(neo_rt_network *n, int32_t slot) {
   n->on_their_way--;
 }
 
-static neo_rt_status run(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
+neo_rt_status neo_rti_net_run(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   switch (n->kind[node]) {
   case NEO_RTI_NET_CONTROLLER:
@@ -253,14 +269,25 @@ static neo_rt_status run(neo_rt_network *n, int32_t node, int32_t slot, bool bac
   return neo_rti_net_fail(n, NEO_RT_E_INTERNAL, "node %d has no kind", node);
 }
 
-static neo_rt_status deliver(neo_rt_network *n) {
-  neo_rti_net_message m = take(n);
+int32_t neo_rti_net_receive(neo_rt_network *n, neo_rti_net_message m) {
   const neo_rt_net_edge *e = &n->net->edges[m.edge];
   int32_t node = m.back ? e->from : e->to;
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[m.slot];
   bool all = m.back ? ++s->n_back[node] == x->n_out : ++s->n_in[node] == x->n_in;
-  return all ? run(n, node, m.slot, m.back) : NEO_OK;
+  return all ? node : -1;
+}
+
+static bool messages_are_left(const neo_rt_network *n) {
+  return n->devices ? neo_rti_devices_pending(n) : n->queue_n > 0;
+}
+
+static neo_rt_status deliver(neo_rt_network *n) {
+  if (n->devices)
+    return neo_rti_devices_step(n);
+  neo_rti_net_message m = take(n);
+  int32_t node = neo_rti_net_receive(n, m);
+  return node < 0 ? NEO_OK : neo_rti_net_run(n, node, m.slot, m.back);
 }
 
 /* ---- from outside */
@@ -321,7 +348,7 @@ neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
 
 neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
   neo_rt_status status = n->failed ? NEO_RT_E_STATE : NEO_OK;
-  while (n->queue_n && !status)
+  while (messages_are_left(n) && !status)
     status = deliver(n);
   if (!status && n->on_their_way)
     status =
@@ -329,6 +356,8 @@ neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
   for (int32_t k = 0; k < n->net->n_actors && !status; k++)
     if (least_answered(n, k))
       status = update(n, k, NULL);
+  if (n->devices)
+    neo_rti_devices_meet(n);
   if (loss)
     *loss = n->loss_sum / n->loss_weight;
   n->loss_sum = n->loss_weight = 0;

@@ -1,0 +1,35 @@
+/* Devices in virtual time. Private to runtime/net.
+ *
+ * One thread runs the nodes of a network, with their real kernels, in the order in which several
+ * devices would. A discrete-event simulation: the clock jumps from event to event, and an event is
+ * a message that arrives or a device that has finished.
+ *
+ *     message arrives   if it is the last that its node waits for: the node's work becomes ready
+ *     device is idle    takes the best ready work: backward first, then the oldest instance, then
+ *                       the first node. Its kernels run at once, on this thread; the device is
+ *                       busy for their price, and the messages that they posted leave then
+ *
+ * So a node computes what it would on these devices: what it computes follows from the order of its
+ * messages, and that is the order of virtual time. Events of one time are all taken before an idle
+ * device chooses. With prices that are given, a run depends on nothing else.
+ *
+ * An update is part of the work that caused it. The controller is no device: it takes no time.
+ * Nodes that only move rows are placed with the node that sends to them. */
+#pragma once
+#include "runtime/net/net.h"
+
+/* Opens the devices of the configuration; n->devices is null without. (devices.c) */
+neo_rt_status neo_rti_devices_open(neo_rt_network *n,
+                                   const neo_rt_net_devices *config) NEO_MUST_CHECK;
+void neo_rti_devices_free(neo_rti_devices *d, int32_t n_nodes);
+/* A message of the work at hand, or of the controller. */
+void neo_rti_devices_post(neo_rt_network *n, neo_rti_net_message m);
+/* An entry has run, for a slot (null: a barrier), in so many seconds of this thread. */
+void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
+                            const neo_rti_net_slot *s, double measured_s);
+/* Takes the events of the next time, then lets idle devices choose. */
+neo_rt_status neo_rti_devices_step(neo_rt_network *n) NEO_MUST_CHECK;
+/* Are there events? */
+bool neo_rti_devices_pending(const neo_rt_network *n);
+/* All devices wait for one another: the clock goes on by the updates since they were idle. */
+void neo_rti_devices_meet(neo_rt_network *n);
