@@ -89,10 +89,10 @@ typedef struct {
   int32_t any;     /* not 0: an idle device takes work of any actor, as threads do; else only of
                       actors that are placed on it */
   const int32_t *place; /* by actor: its device; null: actor modulo devices */
-  /* Seconds that the work takes in virtual time; null: what its kernels took. */
+  /* Seconds that the work takes in virtual time; below 0, or null: as its kernels on this thread. */
   double (*price)(void *user, const neo_rt_net_work *w);
-  /* Without `price`: after so many calls, the work of a node and part takes their median; 0: each
-   * takes its own time. */
+  /* Without a price, the work of a node and part takes, after so many calls, the median of their
+   * times; 0: each call takes its own time. */
   int32_t calls;
   double latency_s, bytes_per_s; /* of messages between devices; bytes_per_s 0: without limit */
   void (*ran)(void *user, const neo_rt_net_work *w); /* null: nobody wants to know */

@@ -211,8 +211,9 @@ static int by_value(const void *a, const void *b) {
 
 static double price_of(neo_rti_devices *d, const neo_rt_net_work *w) {
   price *p = &d->prices[PARTS * w->node + w->part];
-  if (d->config.price)
-    return d->config.price(d->config.user, w);
+  double given_s = d->config.price ? d->config.price(d->config.user, w) : -1;
+  if (given_s >= 0)
+    return given_s;
   if (p->n == d->config.calls)
     return p->n ? p->median_s : w->measured_s;
   p->measured_s[p->n++] = w->measured_s;
@@ -236,7 +237,7 @@ void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
                        .measured_s = measured_s};
   double seconds = price_of(d, &w);
   w.begin_s = d->now_s + *sum;
-  *sum += seconds > 0 ? seconds : 0;
+  *sum += seconds;
   w.end_s = d->now_s + *sum;
   d->busy_s[device] += w.end_s - w.begin_s;
   if (d->config.ran)
