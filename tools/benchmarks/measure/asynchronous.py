@@ -10,7 +10,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 
 from measure.build import ROOT
 from measure.process import Missing, Side, alternate, processors
@@ -122,6 +121,16 @@ class AsyncBench:
         return dict(ratio=predicted / us, notes=[f"predicted {predicted / limit:.1f} us an instance, "
                                                  f"measured {us / limit:.1f}"])
 
+    def measure_hop(self, row):
+        """What a chain on two threads, each node on the other one than its neighbours, takes more than
+        on one thread, for each message between nodes."""
+        count = asynchronous.TASKS[row.task].speed_instances
+        (two, one), _ = self.alternated(row, (2, dict(limit=count, keys=1, workers=2, place=1)),
+                                        (2, dict(limit=count, keys=1)))
+        hops = count * asynchronous.HOPS
+        return dict(ratio=(two - one) / hops, notes=[f"{two / count:.2f} us an instance on two threads, "
+                                                     f"{one / count:.2f} on one"])
+
     def measure_choice(self, row):
         limit = asynchronous.TASKS[row.task].speed_instances
         told = self.run(row, choose=16, limit=limit, devices=0, **self.settings)[-1]
@@ -149,8 +158,8 @@ class AsyncBench:
         """The table of a task: throughput and figures by epoch, for each number of keys."""
         task, found = asynchronous.TASKS[row.task], {}
         epochs = self.o.epochs or task.epochs
-        lines = self.run(row, keys=0, epochs=epochs)
-        found["step"] = figures(task, lines)
+        if task.every == 1:
+            found["step"] = figures(task, self.run(row, keys=0, epochs=epochs))
         for keys in row.keys:
             speed, told = self.per_second(row, keys)
             lines = self.run(row, keys=keys, epochs=epochs, devices=0, **self.settings)
@@ -177,10 +186,10 @@ def told_of(keys, speed, told):
 
 
 def figures(task, lines):
-    """Of each epoch: per cent of right answers, or the mean loss of the tests."""
+    """Of each epoch: per cent of right answers, or the mean of what the tests say."""
     tests, epochs = lines[0]["tests"], lines[1:]
-    if task.figure == "loss":
-        values = [e["loss" if "loss" in e else "test"] / tests for e in epochs]
+    if task.figure != "right":
+        values = [e[task.figure] / tests for e in epochs]
     else:
         values = [100 * e["right"] / e.get("counted", tests * task.tested) for e in epochs]
     return dict(values=values, reached=next((k + 1 for k, v in enumerate(values)
@@ -191,7 +200,7 @@ def table_of(task, found):
     lines = ["| keys | the paper /s | ours /s, virtual | staleness | busiest | epochs to "
              f"{task.target or '-'} | by epoch |", "|---|---|---|---|---|---|---|"]
     for keys, f in found.items():
-        form = "{:.4f}" if task.figure == "loss" else "{:.1f}"
+        form = "{:.1f}" if task.figure == "right" else "{:.4f}"
         values = " ".join(form.format(v) for v in f["values"])
         lines.append(f"| {keys} | {task.paper.get(keys, '-')} | " + (
             f"{f['per_second']:.0f} | {f['staleness']:.1f} | {f['busiest']:.0%}"

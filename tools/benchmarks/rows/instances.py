@@ -178,9 +178,8 @@ def qm9(batch=1, count=2700, tests=300):
     all_of = list(molecules())
     moment = np.array([m[4] for m in all_of])
     y = ((moment - moment.mean()) / moment.std()).astype(np.float32)
-    found = [({"B": 1, "V": len(kind), "M": len(u)},
-              {"kind": kind, "from": u, "to": v, "type": order,
-               "graph_of": np.zeros(len(kind), np.int32), "Y": y[k:k + 1]})
+    found = [({"V": len(kind), "M": len(u)},
+              {"kind": kind, "from": u, "to": v, "type": order, "Y": y[k:k + 1]})
              for k, (kind, u, v, order, _) in enumerate(all_of)]
     return found[:count], found[count:count + tests]
 
@@ -213,7 +212,11 @@ def wikiner(batch=1, count=1500, tests=196):
     return found[:count], found[count:count + tests]
 
 
-MAKERS = dict(mnist=mnist, list_reduction=list_reduction, deduction=deduction, sentiment=sentiment,
+def hops(count=1):
+    return [({}, {"X": numpy().ones((1, 4), "f4")})] * count, []
+
+
+MAKERS = dict(hops=hops, mnist=mnist, list_reduction=list_reduction, deduction=deduction, sentiment=sentiment,
               qm9=qm9, wikiner=wikiner)
 
 

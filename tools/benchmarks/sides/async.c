@@ -338,7 +338,7 @@ static void train(side *s) {
   print_nodes(s);
   for (int k = 0; k < s->epochs; k++) {
     double before_s = virtual_now(s), start_us = bench_now_us(), loss = train_epoch(s);
-    printf("{\"epoch\": %d, \"loss\": %.8g, \"seconds\": %.6g", s->epoch, loss,
+    printf("{\"epoch\": %d, \"train_loss\": %.8g, \"seconds\": %.6g", s->epoch, loss,
            1e-6 * (bench_now_us() - start_us));
     if (!s->synchronous && s->virtual_time)
       print_virtual(s, before_s);
