@@ -211,9 +211,10 @@ static neo_status update(neo_net_interp *p, uint32_t number, neo_str *why) {
   state *a = &p->actors[number];
   run r = {.p = p, .why = why};
   neo_status status = NEO_OK;
+  uint32_t least = least_answered(p, number);
   for (size_t k = 0; k < p->n->nodes.n; k++)
     if (p->n->nodes.at[k].actor == number)
-      p->answered[k] = 0;
+      p->answered[k] -= least;
   if (actor->update == NEO_NET_NONE)
     return NEO_OK;
   neo_interp_set_step(a->interp, a->updates++);

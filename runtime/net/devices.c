@@ -2,7 +2,8 @@
  * in which they were made. Ready work is a short list: at most two entries for each node of a
  * slot, of which few are ready at a time. */
 #include "runtime/net/devices.h"
-#include "base/clock.h"
+#include "runtime/core/trace.h"
+#include "runtime/net/log.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +40,13 @@ struct neo_rti_devices {
   uint64_t order;
   work *ready;
   int32_t n_ready;
-  neo_rti_net_message *posted; /* by the work at hand */
+  neo_rti_net_message *posted; /* by work at hand that moves rows, which is priced at its end */
   int64_t n_posted;
-  int32_t device;            /* of the work at hand; NOBODY: the controller's */
-  double price_s;            /* of the work at hand, so far */
-  price *prices;             /* [nodes][PARTS] */
-  uint64_t *version;         /* [keys][nodes]: updates before the forward pass */
-  double *stale, *staleness; /* by node: sums, means */
-  int64_t *answers;          /* by node */
+  int32_t device; /* of the work at hand; NOBODY: the controller's */
+  uint64_t instance;
+  bool moves;     /* the work at hand only moves rows */
+  double price_s; /* of the work at hand, so far */
+  price *prices;  /* [nodes][PARTS] */
 };
 
 /* ---- opening */
@@ -97,10 +97,6 @@ static bool allocate(const neo_rt_network *n, neo_rti_devices *d) {
   d->posted = room((size_t)n->queue_room, sizeof *d->posted, &good);
   d->ready = room(2 * keys * nodes, sizeof *d->ready, &good);
   d->prices = room(PARTS * nodes, sizeof *d->prices, &good);
-  d->version = room(keys * nodes, sizeof *d->version, &good);
-  d->stale = room(nodes, sizeof *d->stale, &good);
-  d->staleness = room(nodes, sizeof *d->staleness, &good);
-  d->answers = room(nodes, sizeof *d->answers, &good);
   for (size_t k = 0; good && k < PARTS * nodes && d->config.calls > 0; k++)
     d->prices[k].measured_s = room((size_t)d->config.calls, sizeof(double), &good);
   return good;
@@ -131,14 +127,14 @@ neo_rt_status neo_rti_devices_open(neo_rt_network *n, const neo_rt_net_devices *
   return NEO_OK;
 }
 
-void neo_rti_devices_free(neo_rti_devices *d, int32_t n_nodes) {
+void neo_rti_devices_close(neo_rt_network *n) {
+  neo_rti_devices *d = n->devices;
   if (!d)
     return;
-  for (int32_t k = 0; d->prices && k < PARTS * n_nodes; k++)
+  for (int32_t k = 0; d->prices && k < PARTS * n->net->n_nodes; k++)
     free(d->prices[k].measured_s);
-  void *all[] = {d->place,  d->runs,      d->busy_s, d->at_barrier_s, d->occupied,
-                 d->events, d->posted,    d->ready,  d->prices,       d->version,
-                 d->stale,  d->staleness, d->answers};
+  void *all[] = {d->place,  d->runs,  d->busy_s, d->at_barrier_s, d->occupied,
+                 d->events, d->ready, d->posted, d->prices};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     free(all[k]);
   free(d);
@@ -196,10 +192,10 @@ static void leave(neo_rt_network *n, neo_rti_net_message m, double at_s) {
 
 void neo_rti_devices_post(neo_rt_network *n, neo_rti_net_message m) {
   neo_rti_devices *d = n->devices;
-  if (d->device == NOBODY)
-    leave(n, m, d->now_s);
-  else
+  if (d->device != NOBODY && d->moves)
     d->posted[d->n_posted++] = m;
+  else
+    leave(n, m, d->now_s + (d->device == NOBODY ? 0 : d->price_s));
 }
 
 /* ---- prices */
@@ -232,7 +228,7 @@ void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
   neo_rt_net_work w = {.node = node,
                        .part = part,
                        .device = device,
-                       .instance = s ? s->number : 0,
+                       .instance = d->instance,
                        .sizes = s ? s->sizes : NULL,
                        .measured_s = measured_s};
   double seconds = price_of(d, &w);
@@ -272,30 +268,22 @@ static int32_t choose(const neo_rt_network *n, int32_t device) {
   return best;
 }
 
-/* Counts the updates that an instance has missed between its two passes. */
-static void count_staleness(neo_rt_network *n, const work *w) {
+static neo_rt_status run_work(neo_rt_network *n, const work *w) {
   neo_rti_devices *d = n->devices;
-  int32_t actor = actor_of(n, w->node);
-  uint64_t *version = &d->version[(int64_t)w->slot * n->net->n_nodes + w->node];
-  if (actor < 0)
-    return;
-  if (!w->back)
-    *version = n->updates[actor];
-  if (!w->back && n->net->nodes[w->node].n_out)
-    return;
-  d->stale[w->node] += (double)(n->updates[actor] - *version);
-  d->answers[w->node]++;
+  int64_t from = neo_rti_now_ns();
+  neo_rt_status status = neo_rti_net_run(n, w->node, w->slot, w->back);
+  if (d->moves)
+    neo_rti_devices_charge(n, w->node, w->back ? NEO_RT_NET_BACKWARD : NEO_RT_NET_FORWARD,
+                           &n->slot[w->slot], 1e-9 * (double)(neo_rti_now_ns() - from));
+  return status;
 }
 
-static neo_rt_status run_work(neo_rt_network *n, const work *w) {
-  bool moves = actor_of(n, w->node) < 0;
-  double start = moves ? neo_now_s() : 0;
-  count_staleness(n, w);
-  neo_rt_status status = neo_rti_net_run(n, w->node, w->slot, w->back);
-  if (moves)
-    neo_rti_devices_charge(n, w->node, w->back ? NEO_RT_NET_BACKWARD : NEO_RT_NET_FORWARD,
-                           &n->slot[w->slot], neo_now_s() - start);
-  return status;
+static void note(neo_rt_network *n, const work *w) {
+  int32_t actor = actor_of(n, w->node);
+  if (actor < 0)
+    return;
+  neo_rti_net_log_note(n, actor, &n->slot[w->slot].task[2 * w->node + w->back]);
+  n->tasks++;
 }
 
 static neo_rt_status begin(neo_rt_network *n, int32_t device, int32_t chosen) {
@@ -304,8 +292,11 @@ static neo_rt_status begin(neo_rt_network *n, int32_t device, int32_t chosen) {
   int32_t actor = actor_of(n, w.node);
   d->ready[chosen] = d->ready[--d->n_ready];
   d->device = device;
+  d->instance = n->slot[w.slot].number;
+  d->moves = actor < 0;
   d->price_s = 0;
   d->n_posted = 0;
+  note(n, &w);
   neo_rt_status status = run_work(n, &w);
   double end_s = d->now_s + d->price_s;
   for (int64_t k = 0; k < d->n_posted; k++)
@@ -358,12 +349,14 @@ neo_rt_status neo_rti_devices_step(neo_rt_network *n) {
 }
 
 bool neo_rti_devices_pending(const neo_rt_network *n) {
-  return n->devices->n_events > 0;
+  return n->devices && n->devices->n_events > 0;
 }
 
 void neo_rti_devices_meet(neo_rt_network *n) {
   neo_rti_devices *d = n->devices;
   double most = 0;
+  if (!d)
+    return;
   for (int32_t k = 0; k < d->n; k++) {
     most = d->at_barrier_s[k] > most ? d->at_barrier_s[k] : most;
     d->at_barrier_s[k] = 0;
@@ -375,8 +368,6 @@ neo_rt_status neo_rt_net_virtual_time(neo_rt_network *n, neo_rt_net_virtual *out
   neo_rti_devices *d = n->devices;
   if (!d)
     return NEO_RT_E_STATE;
-  for (int32_t k = 0; k < n->net->n_nodes; k++)
-    d->staleness[k] = d->answers[k] ? d->stale[k] / (double)d->answers[k] : 0;
-  *out = (neo_rt_net_virtual){d->now_s, d->n, d->busy_s, d->staleness};
+  *out = (neo_rt_net_virtual){d->now_s, d->n, d->busy_s};
   return NEO_OK;
 }

@@ -7,7 +7,8 @@
  *     message arrives   if it is the last that its node waits for: the node's work becomes ready
  *     device is idle    takes the best ready work: backward first, then the oldest instance, then
  *                       the first node. Its kernels run at once, on this thread; the device is
- *                       busy for their price, and the messages that they posted leave then
+ *                       busy for their price, and a message leaves when what was priced before
+ *                       it is done
  *
  * So a node computes what it would on these devices: what it computes follows from the order of its
  * messages, and that is the order of virtual time. Events of one time are all taken before an idle
@@ -21,15 +22,16 @@
 /* Opens the devices of the configuration; n->devices is null without. (devices.c) */
 neo_rt_status neo_rti_devices_open(neo_rt_network *n,
                                    const neo_rt_net_devices *config) NEO_MUST_CHECK;
-void neo_rti_devices_free(neo_rti_devices *d, int32_t n_nodes);
+void neo_rti_devices_close(neo_rt_network *n);
 /* A message of the work at hand, or of the controller. */
 void neo_rti_devices_post(neo_rt_network *n, neo_rti_net_message m);
-/* An entry has run, for a slot (null: a barrier), in so many seconds of this thread. */
+/* An entry has run, for a slot (null: an update), in so many seconds of this thread. */
 void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
                             const neo_rti_net_slot *s, double measured_s);
 /* Takes the events of the next time, then lets idle devices choose. */
 neo_rt_status neo_rti_devices_step(neo_rt_network *n) NEO_MUST_CHECK;
-/* Are there events? */
+/* Are there events? Not without devices. */
 bool neo_rti_devices_pending(const neo_rt_network *n);
-/* All devices wait for one another: the clock goes on by the updates since they were idle. */
+/* All devices wait for one another: the clock goes on by the updates since they were idle. Nothing
+ * without devices. */
 void neo_rti_devices_meet(neo_rt_network *n);

@@ -176,12 +176,13 @@ static void idle_devices_take_work_of_any_actor(void **state) {
   close_job(j);
 }
 
-static void updates_are_part_of_the_work_that_caused_them(void **state) {
+/* Answers leave before the update; the first node's next message waits for its end. */
+static void updates_follow_answers(void **state) {
   job *j = open_job();
   neo_rt_net_devices d = devices_of(j);
   (void)state;
   j->update_s = 1;
-  assert_true(time_of(j, &d, 1, 5) == 5 * (9 + 3));
+  assert_true(time_of(j, &d, 1, 5) == 5 * (9 + 1));
   close_job(j);
 }
 
@@ -235,16 +236,16 @@ static void equal_prices_give_equal_runs(void **state) {
 static void staleness_counts_missed_updates(void **state) {
   job *j = open_job();
   neo_rt_net_devices d = devices_of(j);
-  neo_rt_net_virtual v;
+  neo_rt_net_node_stats v[8];
   (void)state;
   for (int32_t keys = 1; keys <= 4; keys++) {
     neo_rt_network *n = create(j, &d, keys);
     send(n, 64);
-    seconds_of(n, &v);
+    neo_rt_net_stats(n, NULL, v, NULL, 0);
     for (int k = 1; k < j->net->n_nodes; k++)
-      assert_true(keys == 1 ? v.staleness[k] == 0 : v.staleness[k] <= keys - 1);
-    assert_true(v.staleness[3] == 0);
-    assert_true(keys < 3 || (v.staleness[1] > v.staleness[2] && v.staleness[2] > 0));
+      assert_true(keys == 1 ? v[k].staleness == 0 : v[k].staleness <= keys - 1);
+    assert_true(v[3].staleness == 0);
+    assert_true(keys < 3 || (v[1].staleness > v[2].staleness && v[2].staleness > 0));
     neo_rt_net_destroy(n);
   }
   close_job(j);
@@ -324,6 +325,14 @@ static void devices_that_cannot_be_are_refused(void **state) {
     assert_null(n);
     assert_non_null(strstr(why, "device"));
   }
+  const neo_rt_net_devices d = {0};
+  const neo_rt_net_config both[] = {{.devices = &d, .workers = 2},
+                                    {.devices = &d, .order = NEO_RT_NET_SHUFFLED},
+                                    {.devices = &d, .replay = "log"}};
+  for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+    assert_int_equal(neo_rt_net_create(j->net, &both[k], &n, why, sizeof why), NEO_RT_E_ARGUMENT);
+    assert_non_null(strstr(why, "devices are simulated without workers"));
+  }
   close_job(j);
 }
 
@@ -332,7 +341,7 @@ int main(void) {
       cmocka_unit_test(a_chain_takes_what_is_computed_by_hand),
       cmocka_unit_test(messages_take_latency_and_bytes_over_bandwidth),
       cmocka_unit_test(idle_devices_take_work_of_any_actor),
-      cmocka_unit_test(updates_are_part_of_the_work_that_caused_them),
+      cmocka_unit_test(updates_follow_answers),
       cmocka_unit_test(busy_times_add_up),
       cmocka_unit_test(equal_prices_give_equal_runs),
       cmocka_unit_test(staleness_counts_missed_updates),

@@ -123,6 +123,7 @@ void neo_network_record(neo_compilation *c, const neo_network *n, const char *ba
              number(&r, (int64_t)n->nodes.n), number(&r, (int64_t)n->edges.n),
              number(&r, (int64_t)n->actors.n), number(&r, (int64_t)r.ports.n),
              number(&r, (int64_t)r.seen.n), number(&r, (int64_t)r.inputs.n), all_nodes, all_edges,
-             all_actors, table(&r, &r.ports), table(&r, &r.seen), table(&r, &r.inputs));
+             all_actors, table(&r, &r.ports), table(&r, &r.seen), table(&r, &r.inputs),
+             neo_lconst_symbol(r.l, neo_arena_printf(&c->arena, "%s_model", c->prefix)));
   neo_llvm_global(l, neo_arena_printf(&c->arena, "%s_net", base), record, true);
 }

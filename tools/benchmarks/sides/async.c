@@ -311,13 +311,23 @@ static void print_list(const char *name, const double *x, int n, double scale) {
   printf("]");
 }
 
+static void print_staleness(side *s) {
+  neo_rt_net_node_stats *nodes = bench_memory((size_t)s->net->n_nodes * sizeof *nodes);
+  neo_rt_net_stats(s->run, NULL, nodes, NULL, 0);
+  printf(", \"staleness\": [");
+  for (int32_t k = 0; k < s->net->n_nodes; k++)
+    printf("%s%.4g", k ? ", " : "", nodes[k].staleness);
+  printf("]");
+  free(nodes);
+}
+
 static void print_virtual(side *s, double before_s) {
   neo_rt_net_virtual v;
   if (neo_rt_net_virtual_time(s->run, &v))
     bench_die("time", "is not virtual");
   printf(", \"virtual_s\": %.9g", v.seconds - before_s);
   print_list("utilisation", v.busy_s, v.devices, 1 / v.seconds);
-  print_list("staleness", v.staleness, s->net->n_nodes, 1);
+  print_staleness(s);
 }
 
 static double virtual_now(side *s) {
