@@ -2,7 +2,7 @@
  * in which they were made. Ready work is a short list: at most two entries for each node of a
  * slot, of which few are ready at a time. */
 #include "runtime/net/devices.h"
-#include "runtime/core/trace.h"
+#include "base/clock.h"
 #include "runtime/net/log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +48,17 @@ struct neo_rti_devices {
   double price_s; /* of the work at hand, so far */
   price *prices;  /* [nodes][PARTS] */
 };
+
+neo_rti_stopwatch neo_rti_stopwatch_start(void) {
+  double processor_s = neo_clock_s(CLOCK_THREAD_CPUTIME_ID);
+  return (neo_rti_stopwatch){neo_now_s(), processor_s};
+}
+
+double neo_rti_stopwatch_s(const neo_rti_stopwatch *w) {
+  double clock_s = neo_now_s() - w->clock_s;
+  double processor_s = neo_clock_s(CLOCK_THREAD_CPUTIME_ID) - w->processor_s;
+  return clock_s < processor_s ? clock_s : processor_s;
+}
 
 /* ---- opening */
 
@@ -220,6 +231,15 @@ static double price_of(neo_rti_devices *d, const neo_rt_net_work *w) {
   return w->measured_s;
 }
 
+void neo_rti_devices_take_prices(neo_rt_network *n, const neo_rt_network *from) {
+  const neo_rti_devices *d = from->devices;
+  for (int32_t k = 0; k < PARTS * n->net->n_nodes; k++)
+    if (d->prices[k].n == d->config.calls) {
+      n->devices->prices[k].n = d->prices[k].n;
+      n->devices->prices[k].median_s = d->prices[k].median_s;
+    }
+}
+
 void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
                             const neo_rti_net_slot *s, double measured_s) {
   neo_rti_devices *d = n->devices;
@@ -270,11 +290,11 @@ static int32_t choose(const neo_rt_network *n, int32_t device) {
 
 static neo_rt_status run_work(neo_rt_network *n, const work *w) {
   neo_rti_devices *d = n->devices;
-  int64_t from = neo_rti_now_ns();
+  neo_rti_stopwatch watch = neo_rti_stopwatch_start();
   neo_rt_status status = neo_rti_net_run(n, w->node, w->slot, w->back);
   if (d->moves)
     neo_rti_devices_charge(n, w->node, w->back ? NEO_RT_NET_BACKWARD : NEO_RT_NET_FORWARD,
-                           &n->slot[w->slot], 1e-9 * (double)(neo_rti_now_ns() - from));
+                           &n->slot[w->slot], neo_rti_stopwatch_s(&watch));
   return status;
 }
 

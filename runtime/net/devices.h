@@ -19,10 +19,20 @@
 #pragma once
 #include "runtime/net/net.h"
 
+/* Time of this thread's work: that of the clock, or of the processor, whichever is less, as others
+ * may use the processor between. */
+typedef struct {
+  double clock_s, processor_s;
+} neo_rti_stopwatch;
+neo_rti_stopwatch neo_rti_stopwatch_start(void);
+double neo_rti_stopwatch_s(const neo_rti_stopwatch *w);
+
 /* Opens the devices of the configuration; n->devices is null without. (devices.c) */
 neo_rt_status neo_rti_devices_open(neo_rt_network *n,
                                    const neo_rt_net_devices *config) NEO_MUST_CHECK;
 void neo_rti_devices_close(neo_rt_network *n);
+/* Prices that the other network, of the same library, has measured. */
+void neo_rti_devices_take_prices(neo_rt_network *n, const neo_rt_network *from);
 /* A message of the work at hand, or of the controller. */
 void neo_rti_devices_post(neo_rt_network *n, neo_rti_net_message m);
 /* An entry has run, for a slot (null: an update), in so many seconds of this thread. */

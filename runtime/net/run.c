@@ -60,10 +60,12 @@ static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_ca
 static neo_rt_status timed_call(neo_rt_network *n, int32_t node, int32_t part,
                                 const neo_rti_net_call *c, const neo_rti_net_slot *s,
                                 const int64_t *sizes, uint64_t number, bool trusted) {
-  int64_t from = n->devices ? neo_rti_now_ns() : 0;
-  neo_rt_status status = call(n, n->net->nodes[node].actor, c, s, sizes, number, trusted);
-  if (n->devices && c->entry >= 0)
-    neo_rti_devices_charge(n, node, part, s, 1e-9 * (double)(neo_rti_now_ns() - from));
+  int32_t actor = n->net->nodes[node].actor;
+  if (!n->devices || c->entry < 0)
+    return call(n, actor, c, s, sizes, number, trusted);
+  neo_rti_stopwatch w = neo_rti_stopwatch_start();
+  neo_rt_status status = call(n, actor, c, s, sizes, number, trusted);
+  neo_rti_devices_charge(n, node, part, s, neo_rti_stopwatch_s(&w));
   return status;
 }
 

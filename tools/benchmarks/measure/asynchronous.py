@@ -1,7 +1,7 @@
 """Measures the rows of rows/asynchronous.py by sides/async.c: the network of a model in real time, in
 virtual time on simulated devices, or the model's synchronous step.
 
-Prices of virtual time are medians of measured times of this machine's kernels on one thread, except in
+Prices of virtual time are measured times of this machine's kernels on one thread, except in
 the tables of tasks with --flops, which have the paper's prices of products (appendix C).
 """
 import contextlib
@@ -60,6 +60,19 @@ class AsyncBench:
         return [self.builder.program("sides/async"), self.library(row.task), "net",
                 *self.files(row.task, row.data), *options_of({"every": task.every, **more})]
 
+    def prices(self, row):
+        """The file of prices of the row's work, measured once with one key and no devices beside."""
+        key = hashlib.sha256(f"{row.task} {sorted(row.data.items())}".encode()).hexdigest()[:12]
+        file = os.path.join(self.builder.work, key + ".prices")
+        if not os.path.exists(file):
+            limit = asynchronous.TASKS[row.task].speed_instances
+            self.run(row, keys=1, epochs=2, limit=limit, devices=1, calibrate=file)
+        return file
+
+    def virtual(self, row, **more):
+        """The same as `run` in virtual time."""
+        return self.run(row, **{"devices": 0, "prices": self.prices(row), **self.settings, **more})
+
     def run(self, row, threads=1, **more):
         """What the side prints, a line of JSON each."""
         cores = processors(threads)
@@ -75,7 +88,7 @@ class AsyncBench:
         """Virtual instances a second, and the last line of what the side told."""
         task = asynchronous.TASKS[row.task]
         limit = task.speed_instances
-        told = self.run(row, keys=keys, epochs=2, limit=limit, **{"devices": 0, **self.settings, **more})
+        told = self.virtual(row, keys=keys, epochs=2, limit=limit, **more)
         return limit * task.batch / told[-1]["virtual_s"], told[-1]
 
     def measure_keys(self, row):
@@ -83,6 +96,12 @@ class AsyncBench:
         first, last = (speed[k][0] for k in (row.keys[0], row.keys[-1]))
         return dict(ratio=last / first, per_second={k: v[0] for k, v in speed.items()},
                     notes=[told_of(k, *v) for k, v in speed.items()])
+
+    def measure_replicas(self, row):
+        """Of the whole network, each with devices of its own; means after each epoch."""
+        many, keys = row.options["replicas"], 4
+        one, several = (self.per_second(row, keys, replicas=r)[0] for r in (1, many))
+        return dict(ratio=several / one, notes=[f"1: {one:.0f}/s, {many}: {several:.0f}/s"])
 
     def alternated(self, row, first, second):
         """Median microseconds of an epoch of two runs that alternate."""
@@ -116,7 +135,7 @@ class AsyncBench:
         limit = asynchronous.TASKS[row.task].speed_instances
         (us, _), _ = self.alternated(row, (2, dict(limit=limit, keys=8, workers=2)),
                                      (2, dict(limit=limit, keys=1)))
-        told = self.run(row, keys=8, epochs=2, limit=limit, devices=2, any=1, **self.settings)
+        told = self.virtual(row, keys=8, epochs=2, limit=limit, devices=2, any=1)
         predicted = 1e6 * told[-1]["virtual_s"]
         return dict(ratio=predicted / us, notes=[f"predicted {predicted / limit:.1f} us an instance, "
                                                  f"measured {us / limit:.1f}"])
@@ -133,7 +152,7 @@ class AsyncBench:
 
     def measure_choice(self, row):
         limit = asynchronous.TASKS[row.task].speed_instances
-        told = self.run(row, choose=16, limit=limit, devices=0, **self.settings)[-1]
+        told = self.virtual(row, choose=16, limit=limit)[-1]
         batch = asynchronous.TASKS[row.task].batch
         speed = ", ".join(f"{2**k}: {v * batch:.0f}/s" for k, v in enumerate(told["per_second"]))
         return dict(ratio=told["keys"], notes=[f"keys {speed}"])
@@ -158,12 +177,14 @@ class AsyncBench:
         """The table of a task: throughput and figures by epoch, for each number of keys."""
         task, found = asynchronous.TASKS[row.task], {}
         epochs = self.o.epochs or task.epochs
+        runs = [(f"{k}", k, 1) for k in row.keys]
+        runs += [(f"4, {r} replicas", 4, r) for r in row.options.get("replicas", ())]
         if task.every == 1:
             found["step"] = figures(task, self.run(row, keys=0, epochs=epochs))
-        for keys in row.keys:
-            speed, told = self.per_second(row, keys)
-            lines = self.run(row, keys=keys, epochs=epochs, devices=0, **self.settings)
-            found[keys] = dict(figures(task, lines), per_second=speed,
+        for name, keys, replicas in runs:
+            speed, told = self.per_second(row, keys, replicas=replicas)
+            lines = self.virtual(row, keys=keys, epochs=epochs, replicas=replicas)
+            found[name] = dict(figures(task, lines), per_second=speed,
                                staleness=max(told["staleness"]),
                                busiest=max(told["utilisation"]))
         return dict(ratio=None, table=found, notes=table_of(task, found))
@@ -196,13 +217,17 @@ def figures(task, lines):
                                              if task.target and v >= task.target), None))
 
 
+def paper_of(task, name):
+    return task.paper.get(int(name), "-") if name.isdecimal() else "-"
+
+
 def table_of(task, found):
     lines = ["| keys | the paper /s | ours /s, virtual | staleness | busiest | epochs to "
              f"{task.target or '-'} | by epoch |", "|---|---|---|---|---|---|---|"]
     for keys, f in found.items():
         form = "{:.1f}" if task.figure == "right" else "{:.4f}"
         values = " ".join(form.format(v) for v in f["values"])
-        lines.append(f"| {keys} | {task.paper.get(keys, '-')} | " + (
+        lines.append(f"| {keys} | {paper_of(task, keys)} | " + (
             f"{f['per_second']:.0f} | {f['staleness']:.1f} | {f['busiest']:.0%}"
             if "per_second" in f else "- | - | -") + f" | {f['reached'] or '-'} | {values} |")
     return [*lines, f"the paper: {task.converged or 'nothing of epochs'}"]

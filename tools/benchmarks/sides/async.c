@@ -10,20 +10,21 @@
  *   keys, every, workers, place    of the network (neo_net.h); keys=0: the synchronous step, with
  *                                  `workers` threads
  *   devices=N                      virtual time with N devices (0: one for each actor); any=1: an
- *                                  idle device takes any work; calls=N: prices are medians;
- *                                  latency=S, bandwidth=BYTES, flops=F: the paper's prices
- *                                  (appendix C) of products
+ *                                  idle device takes any work; latency=S, bandwidth=BYTES
+ *   calibrate=FILE, prices=FILE    writes prices of work as measured; takes them (prices.h)
+ *   flops=F                        the paper's prices (appendix C) of products
+ *   replicas=R                     so many networks, each with its devices, take instances in turn; after
+ *                                  an epoch they get the mean of their parameters and states
  *   epochs, limit, seed            limit: instances of an epoch; seed: initial values and order
  *   spans=FILE                     what each device does, a line each, in virtual time
  *   choose=N                       chooses keys, at most N, and says throughputs; no epochs */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
 #include "tools/benchmarks/sides/batches.h"
+#include "tools/benchmarks/sides/prices.h"
 #include "tools/benchmarks/sides/serve.h"
-#include <math.h>
-#include <neo/neo_net.h>
 
-enum { MAX_SIZES = 32, MAX_ARGS = 64, MAX_KEYS_LOG2 = 16, CALLS = 64 };
+enum { MAX_SIZES = 32, MAX_ARGS = 64, MAX_KEYS_LOG2 = 16, MAX_REPLICAS = 16, CALLS = 64 };
 
 typedef struct {
   int64_t sizes[MAX_SIZES];
@@ -39,7 +40,8 @@ typedef struct {
   const neo_rt_model *model;
   const neo_rt_net *net;
   neo_rt_ctx *ctx; /* of the whole model */
-  neo_rt_network *run;
+  neo_rt_network *run[MAX_REPLICAS];
+  int32_t replicas;
   instances train, test;
   instances *reading;
   int64_t *order, limit;
@@ -49,6 +51,8 @@ typedef struct {
   neo_rt_net_devices devices;
   bool virtual_time, synchronous;
   double flops;
+  price_table prices;
+  const char *calibrate, *priced;
   FILE *spans;
 } side;
 
@@ -190,10 +194,9 @@ static double rows_of(const side *s, const neo_rt_net_work *w) {
 
 /* Forward 2*k*d_in*d_out, the same in backward and in accumulation, d_in*d_out in the update; all
  * else as measured. A loss has all three in its forward pass. */
-static double paper_price(void *user, const neo_rt_net_work *w) {
-  const side *s = user;
+static double paper_price(const side *s, const neo_rt_net_work *w) {
   const neo_rt_net_node *x = &s->net->nodes[w->node];
-  if (x->actor < 0)
+  if (!(s->flops > 0) || x->actor < 0)
     return -1;
   double elements = matrices(s->net->actors[x->actor].model);
   double rows = w->sizes ? rows_of(s, w) : 1;
@@ -205,8 +208,16 @@ static double paper_price(void *user, const neo_rt_net_work *w) {
   return 2 * passes * rows * elements / s->flops;
 }
 
-static void keep_span(void *user, const neo_rt_net_work *w) {
+static double price(void *user, const neo_rt_net_work *w) {
   const side *s = user;
+  double seconds = paper_price(s, w);
+  return seconds >= 0 || !s->priced ? seconds : price_of_work(&s->prices, w);
+}
+
+static void keep(void *user, const neo_rt_net_work *w) {
+  side *s = user;
+  if (s->calibrate)
+    prices_take(&s->prices, w);
   if (s->spans)
     fprintf(s->spans, "%d %d %d %" PRIu64 " %.9f %.9f %.9f\n", w->device, w->node, w->part,
             w->instance, w->begin_s, w->end_s, w->measured_s);
@@ -227,14 +238,18 @@ static bool set_option(side *s, const char *name, const char *text) {
     s->config.place = n;
   else if (!strcmp(name, "devices"))
     s->devices.devices = n, s->virtual_time = true;
+  else if (!strcmp(name, "replicas"))
+    s->replicas = n;
   else if (!strcmp(name, "any"))
     s->devices.any = n;
-  else if (!strcmp(name, "calls"))
-    s->devices.calls = n;
   else if (!strcmp(name, "latency"))
     s->devices.latency_s = value;
   else if (!strcmp(name, "bandwidth"))
     s->devices.bytes_per_s = value;
+  else if (!strcmp(name, "calibrate"))
+    s->calibrate = text;
+  else if (!strcmp(name, "prices"))
+    s->priced = text;
   else if (!strcmp(name, "flops"))
     s->flops = value;
   else if (!strcmp(name, "epochs"))
@@ -252,31 +267,92 @@ static bool set_option(side *s, const char *name, const char *text) {
 
 /* ---- training */
 
+/* The first run-time size that is not the same in all instances; 0: there is none. */
+static int32_t first_varying(const side *s) {
+  for (int32_t k = 0; k < s->net->n_sizes; k++)
+    for (int64_t j = 1; j < s->train.n; j++)
+      if (s->train.at[j].sizes[k] != s->train.at[0].sizes[k])
+        return k;
+  return 0;
+}
+
 static void create(side *s) {
   char why[512] = "";
   s->config.seed = s->seed;
   s->devices.user = s;
-  s->devices.ran = s->spans ? keep_span : NULL;
-  s->devices.price = s->flops > 0 ? paper_price : NULL;
+  s->devices.ran = s->spans || s->calibrate ? keep : NULL;
+  s->devices.price = s->flops > 0 || s->priced ? price : NULL;
+  s->prices = prices_new(s->net, first_varying(s));
+  if (s->priced)
+    prices_read(&s->prices, s->priced);
   s->config.devices = s->virtual_time ? &s->devices : NULL;
-  if (neo_rt_net_create(s->net, &s->config, &s->run, why, sizeof why))
-    bench_die("create", why);
+  if (s->replicas < 1 || s->replicas > MAX_REPLICAS)
+    bench_die("replicas", "are 1 to 16");
+  for (int32_t k = 0; k < s->replicas; k++)
+    if (neo_rt_net_create(s->net, &s->config, &s->run[k], why, sizeof why))
+      bench_die("create", why);
 }
 
 static neo_rt_net_instance given(const instance *x) {
   return (neo_rt_net_instance){.sizes = x->sizes, .inputs = x->input, .weight = 1};
 }
 
+/* The mean of a tensor over the replicas becomes that of each. */
+static void average_tensor(side *s, int32_t tensor, neo_rt_ctx *const *whole) {
+  const neo_rt_tensor *t = &s->model->tensors[tensor];
+  int64_t n = 1;
+  for (int d = 0; d < t->rank; d++)
+    n *= extent(s->model, t, d, NULL);
+  float *one = bench_memory((size_t)n * sizeof *one), *sum = bench_memory((size_t)n * sizeof *sum);
+  memset(sum, 0, (size_t)n * sizeof *sum);
+  for (int32_t r = 0; r < s->replicas; r++) {
+    if (neo_rt_get(whole[r], tensor, one, (size_t)n * sizeof *one))
+      bench_die(t->name, neo_rt_error(whole[r]));
+    for (int64_t k = 0; k < n; k++)
+      sum[k] += one[k] / (float)s->replicas;
+  }
+  for (int32_t r = 0; r < s->replicas; r++)
+    if (neo_rt_set(whole[r], tensor, sum, (size_t)n * sizeof *sum))
+      bench_die(t->name, neo_rt_error(whole[r]));
+  free(one);
+  free(sum);
+}
+
+static void average(side *s) {
+  neo_rt_ctx *whole[MAX_REPLICAS];
+  for (int32_t r = 0; r < s->replicas; r++) {
+    neo_rt_config c = {.struct_size = sizeof c, .threads = 1, .seed = s->seed};
+    if (neo_rt_create(s->model, &c, &whole[r]) || neo_rt_net_give(s->run[r], whole[r]))
+      bench_die("replicas", neo_rt_net_error(s->run[r]));
+  }
+  for (int32_t k = 0; k < s->model->n_tensors; k++) {
+    const neo_rt_tensor *t = &s->model->tensors[k];
+    if ((t->role == NEO_RT_ROLE_PARAM || t->role == NEO_RT_ROLE_STATE) && t->type == NEO_RT_F32)
+      average_tensor(s, k, whole);
+  }
+  for (int32_t r = 0; r < s->replicas; r++) {
+    if (neo_rt_net_take(s->run[r], whole[r]))
+      bench_die("replicas", neo_rt_net_error(s->run[r]));
+    neo_rt_destroy(whole[r]);
+  }
+}
+
 static double train_network(side *s) {
-  double loss = NAN;
+  double loss = NAN, sum = 0;
   for (int64_t k = 0; k < s->limit; k++) {
     neo_rt_net_instance x = given(&s->train.at[s->order[k]]);
-    if (neo_rt_net_send(s->run, &x))
-      bench_die("send", neo_rt_net_error(s->run));
+    neo_rt_network *n = s->run[k % s->replicas];
+    if (neo_rt_net_send(n, &x))
+      bench_die("send", neo_rt_net_error(n));
   }
-  if (neo_rt_net_wait(s->run, &loss))
-    bench_die("wait", neo_rt_net_error(s->run));
-  return loss;
+  for (int32_t r = 0; r < s->replicas; r++) {
+    if (neo_rt_net_wait(s->run[r], &loss))
+      bench_die("wait", neo_rt_net_error(s->run[r]));
+    sum += loss / s->replicas;
+  }
+  if (s->replicas > 1)
+    average(s);
+  return sum;
 }
 
 static double train_whole(side *s) {
@@ -313,7 +389,7 @@ static void print_list(const char *name, const double *x, int n, double scale) {
 
 static void print_staleness(side *s) {
   neo_rt_net_node_stats *nodes = bench_memory((size_t)s->net->n_nodes * sizeof *nodes);
-  neo_rt_net_stats(s->run, NULL, nodes, NULL, 0);
+  neo_rt_net_stats(s->run[0], NULL, nodes, NULL, 0);
   printf(", \"staleness\": [");
   for (int32_t k = 0; k < s->net->n_nodes; k++)
     printf("%s%.4g", k ? ", " : "", nodes[k].staleness);
@@ -321,20 +397,24 @@ static void print_staleness(side *s) {
   free(nodes);
 }
 
-static void print_virtual(side *s, double before_s) {
-  neo_rt_net_virtual v;
-  if (neo_rt_net_virtual_time(s->run, &v))
-    bench_die("time", "is not virtual");
-  printf(", \"virtual_s\": %.9g", v.seconds - before_s);
-  print_list("utilisation", v.busy_s, v.devices, 1 / v.seconds);
-  print_staleness(s);
+/* Virtual time of the slowest replica; the others wait for it. */
+static double virtual_now(const side *s) {
+  double most = 0;
+  for (int32_t r = 0; r < s->replicas && s->virtual_time; r++) {
+    neo_rt_net_virtual v = {0};
+    (void)neo_rt_net_virtual_time(s->run[r], &v);
+    most = v.seconds > most ? v.seconds : most;
+  }
+  return most;
 }
 
-static double virtual_now(side *s) {
-  neo_rt_net_virtual v = {0};
-  if (s->run && s->virtual_time)
-    (void)neo_rt_net_virtual_time(s->run, &v);
-  return v.seconds;
+static void print_virtual(side *s, double before_s) {
+  neo_rt_net_virtual v;
+  if (neo_rt_net_virtual_time(s->run[0], &v))
+    bench_die("time", "is not virtual");
+  printf(", \"virtual_s\": %.9g", virtual_now(s) - before_s);
+  print_list("utilisation", v.busy_s, v.devices, 1 / v.seconds);
+  print_staleness(s);
 }
 
 static void print_nodes(const side *s) {
@@ -347,13 +427,14 @@ static void print_nodes(const side *s) {
 static void train(side *s) {
   print_nodes(s);
   for (int k = 0; k < s->epochs; k++) {
-    double before_s = virtual_now(s), start_us = bench_now_us(), loss = train_epoch(s);
+    double before_s = s->synchronous ? 0 : virtual_now(s), start_us = bench_now_us(),
+           loss = train_epoch(s);
     printf("{\"epoch\": %d, \"train_loss\": %.8g, \"seconds\": %.6g", s->epoch, loss,
            1e-6 * (bench_now_us() - start_us));
     if (!s->synchronous && s->virtual_time)
       print_virtual(s, before_s);
-    if (s->test.n && !s->synchronous && neo_rt_net_give(s->run, s->ctx))
-      bench_die("tests", neo_rt_net_error(s->run));
+    if (s->test.n && !s->synchronous && neo_rt_net_give(s->run[0], s->ctx))
+      bench_die("tests", neo_rt_net_error(s->run[0]));
     if (s->test.n)
       print_tests(s);
     printf("}\n");
@@ -404,7 +485,7 @@ static void open_whole(side *s) {
 }
 
 int main(int argc, char **argv) {
-  static side s = {.epochs = 1, .seed = 1, .config.keys = 1, .devices.calls = CALLS};
+  static side s = {.epochs = 1, .seed = 1, .replicas = 1, .config.keys = 1, .devices.calls = CALLS};
   bool serves = false;
   int32_t most = 0;
   if (argc < 5)
@@ -437,7 +518,10 @@ int main(int argc, char **argv) {
     train(&s);
   if (s.spans)
     fclose(s.spans);
-  neo_rt_net_destroy(s.run);
+  if (s.calibrate)
+    prices_write(&s.prices, s.calibrate);
+  for (int32_t r = 0; r < MAX_REPLICAS; r++)
+    neo_rt_net_destroy(s.run[r]);
   neo_rt_destroy(s.ctx);
   return 0;
 }
