@@ -33,16 +33,28 @@ static void find_rows(neo_rt_network *n, int32_t edge) {
 }
 
 /* A Bcast has the rows of any of its edges on all. */
+static bool share_rows_of(neo_rt_network *n, const neo_rt_net_node *x) {
+  neo_rti_net_rows *in = &n->rows[n->net->ports[x->in].edge];
+  bool more = false;
+  for (int32_t k = 0; k < x->n_out && !in->model; k++) {
+    *in = n->rows[n->net->ports[x->out + k].edge];
+    more = more || in->model;
+  }
+  for (int32_t k = 0; k < x->n_out; k++) {
+    neo_rti_net_rows *out = &n->rows[n->net->ports[x->out + k].edge];
+    more = more || (in->model && !out->model);
+    *out = *in;
+  }
+  return more;
+}
+
+/* Copies of copies have them, too. */
 static void share_rows(neo_rt_network *n) {
-  for (int32_t k = 0; k < n->net->n_nodes; k++) {
-    const neo_rt_net_node *x = &n->net->nodes[k];
-    if (n->kind[k] != NEO_RTI_NET_BCAST)
-      continue;
-    neo_rti_net_rows *in = &n->rows[n->net->ports[x->in].edge];
-    for (int32_t j = 0; j < x->n_out && !in->model; j++)
-      *in = n->rows[n->net->ports[x->out + j].edge];
-    for (int32_t j = 0; j < x->n_out; j++)
-      n->rows[n->net->ports[x->out + j].edge] = *in;
+  for (bool more = true; more;) {
+    more = false;
+    for (int32_t k = 0; k < n->net->n_nodes; k++)
+      if (n->kind[k] == NEO_RTI_NET_BCAST)
+        more = share_rows_of(n, &n->net->nodes[k]) || more;
   }
 }
 

@@ -151,6 +151,7 @@ struct neo_rt_network {
   size_t value_bytes;
   _Atomic int32_t failed; /* 1: the message is being written; 2: it is there */
   neo_rt_status status;
+  bool told; /* a call has returned it */
   char error[2048];
 };
 
