@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_KEYS = 1 << 20 };
+
 /* ---- making */
 
 static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
   const neo_rt_model *m = n->net->actors[k].model;
-  int64_t bytes = neo_rt_arena_size(m, 1);
+  int64_t bytes = neo_rt_arena_size(m, 1); /* below 0: creating it tells why */
   size_t room = bytes < 0 ? 0 : ((size_t)bytes + NEO_RTI_ALIGN) / NEO_RTI_ALIGN * NEO_RTI_ALIGN;
-  n->arena[k] = bytes < 0 ? NULL : aligned_alloc(NEO_RTI_ALIGN, room + NEO_RTI_ALIGN);
+  n->arena[k] = aligned_alloc(NEO_RTI_ALIGN, room + NEO_RTI_ALIGN);
   if (!n->arena[k])
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory for %s", m->name);
   neo_rt_config c = {.struct_size = sizeof c,
@@ -36,6 +38,8 @@ static neo_rt_status check_config(neo_rt_network *n) {
   if (c->workers < 0 || c->workers > NEO_RTI_MAX_THREADS)
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "%d workers: give 0 to %d", (int)c->workers,
                             NEO_RTI_MAX_THREADS);
+  if (c->keys > MOST_KEYS)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "%d keys: at most %d", (int)c->keys, MOST_KEYS);
   if (c->keys < 0 || c->every < 0 || c->every_rows < 0 || c->bytes < 0)
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
                             "keys, every, every_rows and bytes are at least 0");
@@ -234,12 +238,23 @@ static neo_rt_status admit(neo_rt_network *n, const neo_rt_net_instance *x, int3
   }
 }
 
-neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
+/* The status of a call: of the failures of workers, the first call after one tells it, whatever it
+ * was going to do; then the network is in no state to be used. */
+static neo_rt_status tell(neo_rt_network *n, neo_rt_status status) {
+  if (!atomic_load(&n->failed))
+    return status;
+  while (!neo_rti_net_status(n))
+    ; /* another thread writes the message */
+  status = n->told ? NEO_RT_E_STATE : n->status;
+  n->told = true;
+  return status;
+}
+
+static neo_rt_status send(neo_rt_network *n, const neo_rt_net_instance *x) {
   const neo_rt_net_node *from = &n->net->nodes[0];
   int32_t slot;
-  if (atomic_load(&n->failed))
-    return NEO_RT_E_STATE;
-  neo_rt_status status = check(n, x);
+  neo_rt_status status = neo_rti_net_status(n);
+  status = status ? status : check(n, x);
   status = status ? status : admit(n, x, &slot);
   if (status)
     return status;
@@ -248,6 +263,10 @@ neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
   while (!n->crew && n->on_their_way == n->keys && !status && !atomic_load(&n->stopped))
     status = step(n, A_SLOT);
   return status;
+}
+
+neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
+  return tell(n, send(n, x));
 }
 
 /* ---- barriers */
@@ -273,7 +292,8 @@ static neo_rt_status drain(neo_rt_network *n) {
 }
 
 neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
-  neo_rt_status status = atomic_load(&n->failed) ? NEO_RT_E_STATE : drain(n);
+  neo_rt_status status = neo_rti_net_status(n);
+  status = status ? status : drain(n);
   status = status ? status : neo_rti_net_flush(n);
   neo_rti_devices_meet(n);
   status = status ? status : neo_rti_net_log_flush(n);
@@ -281,5 +301,5 @@ neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
     *loss = n->loss_sum / n->loss_weight;
   n->loss_sum = n->loss_weight = 0;
   atomic_store(&n->stopped, 0);
-  return status;
+  return tell(n, status);
 }

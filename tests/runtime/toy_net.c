@@ -174,6 +174,7 @@ static const char *name_of(toy_actor *x, const char *form, int k) {
 
 static int32_t add_tensor(toy_actor *x, const char *name, uint8_t role, uint8_t rank) {
   int32_t t = x->model.n_tensors++;
+  x->model.n_bufs = x->model.n_tensors;
   bool kept = role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE;
   uint8_t mem = role == NEO_RT_ROLE_PARAM   ? NEO_RT_MEM_PARAM
                 : role == NEO_RT_ROLE_STATE ? NEO_RT_MEM_STATE
@@ -403,7 +404,7 @@ static void copy_value(drafting *d, int v) {
   add_in(d, node, &of, NULL, NULL);
   d->t->values[v].readers = 1;
   for (int k = 2 + draw(d->t, 2); k > 0; k--)
-    (void)add_out(d, node, false, of.gradient, NULL, NULL);
+    (void)add_out(d, node, of.empty, of.gradient, NULL, NULL);
 }
 
 /* An unread value, rather an early one; -1: there is none. */
