@@ -368,6 +368,10 @@ static void walk_train(walker *w, const neo_ast_stmt *s) {
   walk_paths(w, &loss);
   for (uint32_t k = 0; k < s->u.train.args.n; k++)
     walk(w, s->u.train.args.at[k].value);
+  if (s->u.train.every)
+    walk(w, s->u.train.every);
+  if (s->u.train.of)
+    walk(w, s->u.train.of);
 }
 
 static void walk_stmt(walker *w, neo_ast_stmt *s) {

@@ -266,7 +266,17 @@ static void train(neo_f *f, const neo_ast_stmt *s) {
   }
   neo_f_text(f, " using ");
   neo_f_path(f, s->u.train.optimizer.at, s->u.train.optimizer.n);
-  neo_f_args(f, s->u.train.args, neo_f_to(f, s->span));
+  if (!s->u.train.every) {
+    neo_f_args(f, s->u.train.args, neo_f_to(f, s->span));
+    return;
+  }
+  neo_f_args(f, s->u.train.args, neo_f_from(f, s->u.train.every->span));
+  neo_f_text(f, " every ");
+  neo_f_expr(f, s->u.train.every);
+  if (s->u.train.of) {
+    neo_f_text(f, " of ");
+    neo_f_expr(f, s->u.train.of);
+  }
 }
 
 static void behind_word(neo_f *f, const neo_ast_stmt *s) {
