@@ -29,7 +29,7 @@ bench --rows '^peer: gpipe batch 100$' >out || fail "a row without its peer" out
 grep -q 'torch is not installed' out || fail "an absent peer is not told" out
 
 # ---- deductions
-bench --rows '^(choice|virtual): deduction' --json json --gantt charts --latency 1e-6 >out || fail "deductions" out
+bench --rows '^(choice|virtual): deduction' --json "$work/json" --gantt "$work/charts" --latency 1e-6 >out || fail "deductions" out
 grep -q '^choice: deduction .*keys 1: [0-9]*/s, 2: [0-9]*/s' out || fail "no keys are chosen" out
 cat >check.py <<'END'
 import json

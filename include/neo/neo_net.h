@@ -98,7 +98,7 @@ enum neo_rt_net_part { NEO_RT_NET_FORWARD, NEO_RT_NET_BACKWARD, NEO_RT_NET_UPDAT
 typedef struct { /* work of a device */
   int32_t node, part, device;
   uint64_t instance;     /* number of the instance, from 0 */
-  const int64_t *sizes;  /* of the instance; null: an update */
+  const int64_t *sizes;  /* sizes of the instance; null: an update */
   double measured_s;     /* what its kernels took on this thread */
   double begin_s, end_s; /* in virtual time; not known when it is priced */
 } neo_rt_net_work;
@@ -116,7 +116,7 @@ typedef struct {
   /* Without a price, the work of a node and part takes, after so many calls, the median of their
    * times; 0: each call takes its own time. */
   int32_t calls;
-  double latency_s, bytes_per_s; /* of messages between devices; bytes_per_s 0: without limit */
+  double latency_s, bytes_per_s; /* link between devices; bytes_per_s 0: without limit */
   void (*ran)(void *user, const neo_rt_net_work *w); /* null: nobody wants to know */
   void *user;
 } neo_rt_net_devices;
@@ -210,7 +210,7 @@ NEO_RT_API neo_rt_status neo_rt_net_set_scalar(neo_rt_network *n, const char *na
 /* The last failure's message; "" if none. */
 NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
 
-/* What the simulated devices have done. NEO_RT_E_STATE: the network has none. */
+/* Tells what the simulated devices have done. NEO_RT_E_STATE: the network has none. */
 NEO_RT_API neo_rt_status neo_rt_net_virtual_time(neo_rt_network *n, neo_rt_net_virtual *out);
 /* Tries 1, 2, 4 ... keys, at most `most`, on n_instances in virtual time, each on a new network.
  * *keys gets the fewest whose throughput is within 3 per cent of the best, and per_second[k] (null,

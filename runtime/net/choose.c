@@ -4,7 +4,7 @@
 #include "runtime/net/devices.h"
 #include <stdio.h>
 
-static const double SHARE = 0.97; /* of the best throughput */
+static const double SHARE = 0.97; /* share of the best throughput that is enough */
 
 static neo_rt_status send_all(neo_rt_network *n, const neo_rt_net_instance *x, int64_t count,
                               double *per_second) {

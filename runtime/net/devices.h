@@ -17,27 +17,14 @@
  * An update is part of the work that caused it. The controller is no device: it takes no time.
  * Nodes that only move rows are placed with the node that sends to them. */
 #pragma once
-#include "runtime/net/net.h"
+#include "runtime/net/virtual.h"
 
-/* Time of this thread's work: that of the clock, or of the processor, whichever is less, as others
- * may use the processor between. */
-typedef struct {
-  double clock_s, processor_s;
-} neo_rti_stopwatch;
-neo_rti_stopwatch neo_rti_stopwatch_start(void);
-double neo_rti_stopwatch_s(const neo_rti_stopwatch *w);
-
-/* Opens the devices of the configuration; n->devices is null without. (devices.c) */
+/* Opens the devices of the configuration; n->devices is null without. */
 neo_rt_status neo_rti_devices_open(neo_rt_network *n,
                                    const neo_rt_net_devices *config) NEO_MUST_CHECK;
 void neo_rti_devices_close(neo_rt_network *n);
 /* Prices that the other network, of the same library, has measured. */
 void neo_rti_devices_take_prices(neo_rt_network *n, const neo_rt_network *from);
-/* A message of the work at hand, or of the controller. */
-void neo_rti_devices_post(neo_rt_network *n, neo_rti_net_message m);
-/* An entry has run, for a slot (null: an update), in so many seconds of this thread. */
-void neo_rti_devices_charge(neo_rt_network *n, int32_t node, int32_t part,
-                            const neo_rti_net_slot *s, double measured_s);
 /* Takes the events of the next time, then lets idle devices choose. */
 neo_rt_status neo_rti_devices_step(neo_rt_network *n) NEO_MUST_CHECK;
 /* Are there events? Not without devices. */

@@ -1,8 +1,8 @@
 /* post.c: messages from one node to another, and the work of nodes that only move rows: copies for
  * several readers, the sum of their answers, the end of an instance. */
-#include "runtime/net/devices.h"
 #include "runtime/net/event.h"
 #include "runtime/net/log.h"
+#include "runtime/net/virtual.h"
 #include "runtime/net/workers.h"
 #include <string.h>
 
@@ -108,7 +108,7 @@ static void begin(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
 void neo_rti_net_post(neo_rt_network *n, int32_t edge, int32_t slot, bool back) {
   neo_rti_net_message m = {edge, slot, back};
   if (n->devices) {
-    neo_rti_devices_post(n, m);
+    neo_rti_virtual_post(n, m);
     return;
   }
   if (n->crew || neo_rti_net_replays(n)) {

@@ -1,7 +1,7 @@
 /* run.c: the work of a node: its entry on the payloads of an instance, its answers, and the updates
  * of its actor. */
 #include "runtime/core/trace.h"
-#include "runtime/net/devices.h"
+#include "runtime/net/virtual.h"
 #include "runtime/net/workers.h"
 #include <math.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static neo_rt_status timed_call(neo_rt_network *n, int32_t node, int32_t part,
     return call(n, actor, c, s, sizes, number, trusted);
   neo_rti_stopwatch w = neo_rti_stopwatch_start();
   neo_rt_status status = call(n, actor, c, s, sizes, number, trusted);
-  neo_rti_devices_charge(n, node, part, s, neo_rti_stopwatch_s(&w));
+  neo_rti_virtual_charge(n, node, part, s, neo_rti_stopwatch_s(&w));
   return status;
 }
 

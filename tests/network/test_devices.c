@@ -320,7 +320,7 @@ static void devices_that_cannot_be_are_refused(void **state) {
   (void)state;
   const int32_t place[] = {0, 1, 2};
   const neo_rt_net_devices wrong[] = {
-      {.devices = 2, .place = place}, {.latency_s = -1}, {.bytes_per_s = NAN}};
+      {.devices = 2, .place = place}, {.latency_s = -1}, {.bytes_per_s = NAN}, {.calls = -1}};
   for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
     neo_rt_net_config c = {.devices = &wrong[k]};
     assert_int_equal(neo_rt_net_create(j->net, &c, &n, why, sizeof why), NEO_RT_E_ARGUMENT);
