@@ -175,11 +175,11 @@ NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
 /* ------------------------------------------------------------------ statistics */
 
 typedef struct {
-  double seconds;          /* of the clock, since the network was created or these were cleared */
+  double seconds;          /* real time since the network was created or these were cleared */
   uint64_t sent, finished; /* instances */
   int32_t on_their_way;
   int32_t workers;           /* 1: the calling thread */
-  int64_t bytes, most_bytes; /* of messages of instances on their way: now; at most */
+  int64_t bytes, most_bytes; /* payloads of instances on their way: now; at most */
   double loss, loss_weight;  /* mean of the losses since the last barrier, and its weight */
 } neo_rt_net_total;
 
@@ -187,7 +187,7 @@ typedef struct {
   char name[64];              /* "2 (PPT of h)" */
   int32_t actor;              /* -1: none */
   uint64_t forward, backward; /* messages whose work has run */
-  uint64_t updates;           /* of its actor */
+  uint64_t updates;           /* its actor's */
   double staleness;    /* mean number of updates between an instance's forward and backward */
   uint64_t most_stale; /* the largest */
   double busy_s, utilisation; /* utilisation: of a thread, in [0, 1] */
