@@ -64,7 +64,7 @@ typedef struct {
   int32_t from, from_port, to, to_port;
 } neo_rt_net_edge;
 
-typedef struct { /* what an update reads of the last instance: node returns `from` */
+typedef struct { /* a tensor of the last instance that an update reads: node returns `from` */
   const char *from, *to;
   int32_t node;
 } neo_rt_net_seen;
@@ -133,8 +133,8 @@ typedef struct {
 typedef struct {
   const int64_t *sizes;      /* the model's run-time sizes, in the order of its table of sizes */
   const void *const *inputs; /* in the order of neo_rt_net.inputs; they are copied */
-  double weight;             /* what the instance counts in a mean of gradients and of losses */
-  int64_t rows;              /* what it counts in every_rows; 0: 1 */
+  double weight;             /* weight of the instance in means of gradients and of losses */
+  int64_t rows;              /* rows that it has, for every_rows; 0: 1 */
 } neo_rt_net_instance;
 
 /* On failure *out is null, and `error` (may be null) gets a message. */
