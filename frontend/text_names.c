@@ -15,7 +15,7 @@ typedef struct {
   NEO_VEC(const char *) bound;
   const char *defines; /* the name that the present statement defines; NULL: none */
   bool elements;       /* bare names are scalars here */
-  bool size;           /* within an extent or a bound */
+  bool size;           /* the expression is an extent or a bound, whose names are sizes */
   bool subscript;      /* the expression is a whole subscript */
 } walker;
 

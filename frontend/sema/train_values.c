@@ -1,8 +1,8 @@
-/* Scalars of a training entry that its optimizers ask for: the norm of all gradients, and the number
- * of the entry's own updates.
+/* Scalars of a training entry that its optimizers ask for: the norm of all gradients, and the
+ * number of the entry's own updates.
  *
- * `step` outside of a training entry is the runtime's count of finished steps of all entries. A model
- * with one training entry needs no other. With several, the entries' steps alternate, and a
+ * `step` outside of a training entry is the runtime's count of finished steps of all entries. A
+ * model with one training entry needs no other. With several, the entries' steps alternate, and a
  * correction such as Adam's 1 - beta^t must not count the others': the entry then has a state
  * `<entry>.step`, which its own step raises by one, and which is saved and loaded as states are. A
  * statement with `every` counts the runs of its own optimizers (every.c). */

@@ -368,7 +368,8 @@ struct neo_ast_stmt {
       neo_ast_name entry;
       neo_ast_paths tensors, updates;
     } output;
-    struct { /* train [entry:] loss [over|except patterns] using optimizer(args) [every N [of rows]] */
+    /* train [entry:] loss [over|except patterns] using optimizer(args) [every N [of rows]] */
+    struct {
       neo_ast_name entry;
       neo_ast_path loss;
       bool except; /* the patterns name what is left out */

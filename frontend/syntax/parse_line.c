@@ -41,7 +41,7 @@ static void p_dim(neo_parser *p, neo_ast_stmt *s) {
   }
   s->u.dim.rel = NEO_AST_REL_LE;
   neo_ast_expr *name = neo_p_sum(p);
-  if (!p->panic && neo_p_is_name(name)) /* for the case that the next line fails */
+  if (!p->panic && neo_p_is_name(name)) /* defined even if the rest of the line is an error */
     NEO_PUSH(p->arena, &p->defined, name->u.ref.path.at[0]);
   dim_bound(p);
   if (!p->panic)

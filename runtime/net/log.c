@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 4096, LINE = 64 };
+enum { ROOM = 4096, LONGEST = 64 };
 static const char head[] = "neo log 1, %d actors, %d nodes\n";
 
-typedef struct { /* of an actor, or the controller */
+typedef struct { /* an actor's lines, or the controller's */
   char *text;
   size_t n;
 } buffer;
@@ -66,10 +66,10 @@ void neo_rti_net_log_note(neo_rt_network *n, int32_t actor, const neo_rti_net_ta
   if (!n->log || !n->log->file)
     return;
   buffer *b = &n->log->buffers[actor];
-  if (b->n + LINE > ROOM)
+  if (b->n + LONGEST > ROOM)
     write_buffer(n->log, b);
-  b->n += (size_t)snprintf(b->text + b->n, LINE, "%d %d %" PRIu64 " %c\n", (int)actor, (int)t->node,
-                           t->number, t->back ? 'b' : 'f');
+  b->n += (size_t)snprintf(b->text + b->n, LONGEST, "%d %d %" PRIu64 " %c\n", (int)actor,
+                           (int)t->node, t->number, t->back ? 'b' : 'f');
 }
 
 neo_rt_status neo_rti_net_log_flush(neo_rt_network *n) {

@@ -163,7 +163,7 @@ static neo_rt_status stuck(neo_rt_network *n) {
                           (int)n->on_their_way, left[0] ? left : "no queue has messages");
 }
 
-/* What the controller waits for. */
+/* An aim of the controller that waits. */
 typedef enum { A_SLOT, ALL_SLOTS, IDLE_ACTORS } aim;
 
 static bool is_there(const neo_rt_network *n, aim a) {

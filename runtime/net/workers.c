@@ -29,7 +29,7 @@ typedef struct {
 struct neo_rti_net_crew {
   int32_t n_sets, n_words, n_workers, spin_pauses;
   ready_set *sets;
-  _Atomic uint64_t *words; /* of all sets, each in cache lines of its own */
+  _Atomic uint64_t *words; /* bits of all sets, each in cache lines of its own */
   worker *workers;
   void *raw_sets, *raw_words, *raw_workers;
   _Atomic int32_t ends;

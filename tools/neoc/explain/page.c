@@ -58,7 +58,7 @@ static void put_price(page *p, const neo_group *g, bool first, double seconds, d
   put_share(p, total > 0 ? seconds / total : 0);
 }
 
-/* "for round:1", "if", or the kernel's own name if the group has several. */
+/* "for iteration:1", "if", or the kernel's own name if the group has several. */
 static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, const neo_group *g) {
   const neo_plan *plan = p->c->plan;
   const neo_rt_step *s = &plan->steps.at[e->first_step + k];
