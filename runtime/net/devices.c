@@ -12,7 +12,7 @@ static int32_t actor_of(const neo_rt_network *n, int32_t node) {
 
 /* The device of a node that only moves rows is that of its first sender with an actor. */
 static void place_nodes(const neo_rt_network *n, neo_rti_devices *d) {
-  d->place[0] = NEO_RTI_NOBODY;
+  d->place[0] = NEO_RTI_NO_DEVICE;
   for (int32_t k = 1; k < n->net->n_nodes; k++) {
     int32_t actor = actor_of(n, k);
     d->place[k] = actor < 0 ? 0 : d->config.place ? d->config.place[actor] : actor % d->n;
@@ -66,7 +66,7 @@ neo_rt_status neo_rti_devices_open(neo_rt_network *n, const neo_rt_net_devices *
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory");
   d->config = *config;
   d->n = config->devices > 0 ? config->devices : n->net->n_actors;
-  d->device = NEO_RTI_NOBODY;
+  d->device = NEO_RTI_NO_DEVICE;
   if (!is_placed(n, d))
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
                             "an actor is placed on a device that is not one of %d", d->n);
@@ -76,7 +76,7 @@ neo_rt_status neo_rti_devices_open(neo_rt_network *n, const neo_rt_net_devices *
   if (!allocate(n, d))
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory for %d devices", d->n);
   for (int32_t k = 0; k < d->n; k++)
-    d->runs[k] = NEO_RTI_NOBODY;
+    d->runs[k] = NEO_RTI_NO_DEVICE;
   place_nodes(n, d);
   d->config.place = NULL;
   return NEO_OK;
@@ -121,13 +121,13 @@ static bool is_better(const neo_rt_network *n, const neo_rti_work *a, const neo_
   return x != y ? x < y : a->node < b->node;
 }
 
-/* The number of the best work for the device; NEO_RTI_NOBODY: there is none. */
+/* The number of the best work for the device; NEO_RTI_NO_DEVICE: there is none. */
 static int32_t choose(const neo_rt_network *n, int32_t device) {
   const neo_rti_devices *d = n->devices;
-  int32_t best = NEO_RTI_NOBODY;
+  int32_t best = NEO_RTI_NO_DEVICE;
   for (int32_t k = 0; k < d->n_ready; k++)
     if (can_run(n, device, &d->ready[k]) &&
-        (best == NEO_RTI_NOBODY || is_better(n, &d->ready[k], &d->ready[best])))
+        (best == NEO_RTI_NO_DEVICE || is_better(n, &d->ready[k], &d->ready[best])))
       best = k;
   return best;
 }
@@ -165,7 +165,7 @@ static neo_rt_status begin(neo_rt_network *n, int32_t device, int32_t chosen) {
   double end_s = d->now_s + d->price_s;
   for (int64_t k = 0; k < d->n_posted; k++)
     neo_rti_virtual_leave(n, d->posted[k], end_s);
-  d->device = NEO_RTI_NOBODY;
+  d->device = NEO_RTI_NO_DEVICE;
   d->runs[device] = w.node;
   if (actor >= 0)
     d->occupied[actor] = true;
@@ -178,7 +178,7 @@ static void end(neo_rt_network *n, int32_t device) {
   int32_t actor = actor_of(n, d->runs[device]);
   if (actor >= 0)
     d->occupied[actor] = false;
-  d->runs[device] = NEO_RTI_NOBODY;
+  d->runs[device] = NEO_RTI_NO_DEVICE;
 }
 
 static neo_rt_status arrive(neo_rt_network *n, neo_rti_net_message m) {
@@ -199,14 +199,14 @@ neo_rt_status neo_rti_devices_step(neo_rt_network *n) {
   d->now_s = d->events[0].at_s;
   while (d->n_events && d->events[0].at_s <= d->now_s && !status) {
     neo_rti_virtual_event e = neo_rti_virtual_pop(d);
-    if (e.device == NEO_RTI_NOBODY)
+    if (e.device == NEO_RTI_NO_DEVICE)
       status = arrive(n, e.message);
     else
       end(n, e.device);
   }
   for (int32_t k = 0; k < d->n && !status; k++) {
-    int32_t chosen = d->runs[k] == NEO_RTI_NOBODY ? choose(n, k) : NEO_RTI_NOBODY;
-    if (chosen != NEO_RTI_NOBODY)
+    int32_t chosen = d->runs[k] == NEO_RTI_NO_DEVICE ? choose(n, k) : NEO_RTI_NO_DEVICE;
+    if (chosen != NEO_RTI_NO_DEVICE)
       status = begin(n, k, chosen);
   }
   return status;

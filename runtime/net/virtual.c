@@ -64,16 +64,16 @@ static double transfer_s(const neo_rt_network *n, neo_rti_net_message m) {
 
 void neo_rti_virtual_leave(neo_rt_network *n, neo_rti_net_message m, double at_s) {
   neo_rti_virtual_push(n->devices, (neo_rti_virtual_event){.at_s = at_s + transfer_s(n, m),
-                                                           .device = NEO_RTI_NOBODY,
+                                                           .device = NEO_RTI_NO_DEVICE,
                                                            .message = m});
 }
 
 void neo_rti_virtual_post(neo_rt_network *n, neo_rti_net_message m) {
   neo_rti_devices *d = n->devices;
-  if (d->device != NEO_RTI_NOBODY && d->moves)
+  if (d->device != NEO_RTI_NO_DEVICE && d->moves)
     d->posted[d->n_posted++] = m;
   else
-    neo_rti_virtual_leave(n, m, d->now_s + (d->device == NEO_RTI_NOBODY ? 0 : d->price_s));
+    neo_rti_virtual_leave(n, m, d->now_s + (d->device == NEO_RTI_NO_DEVICE ? 0 : d->price_s));
 }
 
 /* ---- prices */
@@ -101,8 +101,8 @@ static double price_of(neo_rti_devices *d, const neo_rt_net_work *w) {
 void neo_rti_virtual_charge(neo_rt_network *n, int32_t node, int32_t part,
                             const neo_rti_net_slot *s, double measured_s) {
   neo_rti_devices *d = n->devices;
-  int32_t device = d->device == NEO_RTI_NOBODY ? d->place[node] : d->device;
-  double *sum = d->device == NEO_RTI_NOBODY ? &d->at_barrier_s[device] : &d->price_s;
+  int32_t device = d->device == NEO_RTI_NO_DEVICE ? d->place[node] : d->device;
+  double *sum = d->device == NEO_RTI_NO_DEVICE ? &d->at_barrier_s[device] : &d->price_s;
   neo_rt_net_work w = {.node = node,
                        .part = part,
                        .device = device,

@@ -3,12 +3,12 @@
 #pragma once
 #include "runtime/net/net.h"
 
-enum { NEO_RTI_PARTS = 3, NEO_RTI_NOBODY = -1 };
+enum { NEO_RTI_PARTS = 3, NEO_RTI_NO_DEVICE = -1 };
 
 typedef struct {
   double at_s;
   uint64_t order;
-  int32_t device; /* device that has finished; nobody: the message arrives */
+  int32_t device; /* device that has finished; none: the message arrives */
   neo_rti_net_message message;
 } neo_rti_virtual_event;
 
@@ -26,8 +26,8 @@ struct neo_rti_devices {
   neo_rt_net_devices config;
   int32_t n;
   double now_s;
-  int32_t *place;                /* by node; nobody: the controller */
-  int32_t *runs;                 /* by device: the node at work; nobody: idle */
+  int32_t *place;                /* by node; none: the controller */
+  int32_t *runs;                 /* by device: the node at work; none: idle */
   double *busy_s;                /* by device */
   double *at_barrier_s;          /* by device: updates that no message caused */
   bool *occupied;                /* by actor: a device runs it */
@@ -38,7 +38,7 @@ struct neo_rti_devices {
   int32_t n_ready;
   neo_rti_net_message *posted; /* by work at hand that moves rows, which is priced at its end */
   int64_t n_posted;
-  int32_t device; /* device of the work at hand; nobody: the controller has it */
+  int32_t device; /* device of the work at hand; none: the controller has it */
   uint64_t instance;
   bool moves;            /* the work at hand only moves rows */
   double price_s;        /* price of the work at hand, so far */
