@@ -119,7 +119,7 @@ typedef struct {
   int32_t any;     /* not 0: an idle device takes work of any actor, as threads do; else only of
                       actors that are placed on it */
   const int32_t *place; /* by actor: its device; null: actor modulo devices */
-  /* Seconds that the work takes in virtual time; below 0, or null: as its kernels on this thread. */
+  /* Seconds that the work takes in virtual time; below 0, or null: what its kernels took here. */
   double (*price)(void *user, const neo_rt_net_work *w);
   /* Without a price, the work of a node and part takes, after so many calls, the median of their
    * times; 0: each call takes its own time. */

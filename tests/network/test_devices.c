@@ -188,7 +188,7 @@ static void updates_follow_answers(void **state) {
   close_job(j);
 }
 
-/* What each device did does not overlap, and adds up to its busy time. */
+/* Work of a device does not overlap, and adds up to its busy time. */
 static void busy_times_add_up(void **state) {
   job *j = open_job();
   neo_rt_net_devices d = devices_of(j);

@@ -44,7 +44,7 @@ def options():
 
 
 def verdict(row, ratio):
-    """What it must reach, and whether it does."""
+    """Says what it must reach, and whether it does."""
     bounds = [(row.must, "at least", lambda b: ratio >= b), (row.most, "at most", lambda b: ratio <= b)]
     said = [f"must {word} {b:g}: {'holds' if holds(b) else 'short'}"
             for b, word, holds in bounds if b is not None and ratio is not None]

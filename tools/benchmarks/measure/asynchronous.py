@@ -74,7 +74,7 @@ class AsyncBench:
         return self.run(row, **{"devices": 0, "prices": self.prices(row), **self.settings, **more})
 
     def run(self, row, threads=1, **more):
-        """What the side prints, a line of JSON each."""
+        """Returns what the side prints, a line of JSON each."""
         cores = processors(threads)
         done = subprocess.run(self.command(row, **more), capture_output=True, text=True,
                               timeout=LIMIT_S, preexec_fn=lambda: os.sched_setaffinity(0, cores))
@@ -98,7 +98,7 @@ class AsyncBench:
                     notes=[told_of(k, *v) for k, v in speed.items()])
 
     def measure_replicas(self, row):
-        """Of the whole network, each with devices of its own; means after each epoch."""
+        """Compares copies of the whole network, each with devices of its own; means after each epoch."""
         many, keys = row.options["replicas"], 4
         one, several = (self.per_second(row, keys, replicas=r)[0] for r in (1, many))
         return dict(ratio=several / one, notes=[f"1: {one:.0f}/s, {many}: {several:.0f}/s"])
@@ -141,7 +141,7 @@ class AsyncBench:
                                                  f"measured {us / limit:.1f}"])
 
     def measure_hop(self, row):
-        """What a chain on two threads, each node on the other one than its neighbours, takes more than
+        """Measures what a chain on two threads, each node on the other one than its neighbours, takes more than
         on one thread, for each message between nodes."""
         count = asynchronous.TASKS[row.task].speed_instances
         (two, one), _ = self.alternated(row, (2, dict(limit=count, keys=1, workers=2, place=1)),
@@ -207,7 +207,7 @@ def told_of(keys, speed, told):
 
 
 def figures(task, lines):
-    """Of each epoch: per cent of right answers, or the mean of what the tests say."""
+    """Figures of each epoch: per cent of right answers, or the mean of what the tests say."""
     tests, epochs = lines[0]["tests"], lines[1:]
     if task.figure != "right":
         values = [e[task.figure] / tests for e in epochs]

@@ -54,7 +54,7 @@ def mnist(batch=100, count=60000, tests=10000):
 
 
 def reduced(kind, x):
-    """Of digits x[n, t], by the token `kind`: rounded, then modulo 10."""
+    """Answers for digits x[n, t], by the token `kind`: rounded, then modulo 10."""
     np = numpy()
     value = [lambda: x.mean(1),
              lambda: x[:, 0::2].mean(1) - (x[:, 1::2].mean(1) if x.shape[1] > 1 else 0),

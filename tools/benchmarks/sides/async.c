@@ -13,8 +13,8 @@
  *                                  idle device takes any work; latency=S, bandwidth=BYTES
  *   calibrate=FILE, prices=FILE    writes prices of work as measured; takes them (prices.h)
  *   flops=F                        the paper's prices (appendix C) of products
- *   replicas=R                     so many networks, each with its devices, take instances in turn; after
- *                                  an epoch they get the mean of their parameters and states
+ *   replicas=R                     so many networks, each with its devices, take instances in
+ *                                  turn; after an epoch they get the mean of parameters and states
  *   epochs, limit, seed            limit: instances of an epoch; seed: initial values and order
  *   spans=FILE                     what each device does, a line each, in virtual time
  *   choose=N                       chooses keys, at most N, and says throughputs; no epochs */
@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
   const neo_rt_model *model;
   const neo_rt_net *net;
-  neo_rt_ctx *ctx; /* of the whole model */
+  neo_rt_ctx *ctx; /* context of the whole model */
   neo_rt_network *run[MAX_REPLICAS];
   int32_t replicas;
   instances train, test;

@@ -1,6 +1,6 @@
-/* Prices of a network's work for virtual time, from calls that were measured: for each node and part a
- * line a + b*x, where x is the first run-time size that varies, or the median where none does. A few
- * calls that something else held up do not count: those far from the line. */
+/* Prices of a network's work for virtual time, from calls that were measured: for each node and
+ * part a line a + b*x, where x is the first run-time size that varies; where none does, b is 0. A
+ * few calls that something else held up do not count: those far from the line. */
 #ifndef NEO_TOOLS_PRICES_H
 #define NEO_TOOLS_PRICES_H
 #include "tools/benchmarks/sides/bench.h"
