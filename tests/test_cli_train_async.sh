@@ -167,6 +167,11 @@ assert any("forward" in n for n in names) and any("update" in n for n in names),
 rows = {e["args"]["name"] for e in events if e.get("ph") == "M"}
 assert {"worker 0", "worker 1"} <= rows, rows' || fail "the trace"
 
+# a loss that is NaN
+expect 1 "NaN" "$NEOC" train model.expr $data --batch 31 --epochs 50 --set lr=1e38 --async=keys:4,workers:2
+says err 'the loss of instance .* is nan; nothing was saved (--allow-nan goes on)' "a loss that is NaN"
+expect 0 "--allow-nan" "$NEOC" train model.expr $data --batch 31 --epochs 2 --set lr=1e38 --async=keys:4 --allow-nan
+
 refused() { # PATTERN ARGUMENTS...
   pattern=$1
   shift
@@ -182,9 +187,8 @@ refused "keys has no value: write keys:N" --async=keys
 refused "has keys twice" --async=keys:1,keys:2
 refused "a batch has 62 rows" --async=rows:63
 refused "leave out --target=nvptx:sm_90" --async=keys:1 --target=nvptx:sm_90
-refused "leave out --allow-nan" --async=keys:1 --allow-nan
 refused "choose one by --entry" --async=keys:1 --entries=step
 grep -v '^train' model.expr >nothing.expr
-expect 1 "a model that trains nothing" "$NEOC" train nothing.expr $data --async=keys:1
+expect 2 "a model that trains nothing" "$NEOC" train nothing.expr $data --async=keys:1
 says err 'trains nothing' "a model that trains nothing"
 exit "$status"

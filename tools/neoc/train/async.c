@@ -5,6 +5,8 @@
 #include <math.h>
 
 static neoc_exit failed(const neoc_trainer *t, neo_rt_status s) {
+  if (s == NEO_RT_E_RANGE)
+    return neoc_tell_nan(t, neo_rt_net_error(t->async->run));
   neoc_clear_progress(t);
   return neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_net_error(t->async->run));
 }
@@ -51,6 +53,7 @@ static neo_rt_net_config config_of(const neoc_trainer *t) {
                          .workers = (int32_t)w->value[NEOC_ASYNC_WORKERS],
                          .every = (int32_t)w->value[NEOC_ASYNC_EVERY],
                          .place = (int32_t)w->value[NEOC_ASYNC_PLACE],
+                         .allow_nan = t->allow_nan,
                          .log = w->text[NEOC_ASYNC_LOG],
                          .replay = w->text[NEOC_ASYNC_REPLAY]};
   c.keys = c.keys ? c.keys : c.workers ? 2 * c.workers : 1;
@@ -70,11 +73,12 @@ static neoc_exit make_network(neoc_trainer *t) {
   return s ? neoc_fail(t->cli, neoc_exit_of((neo_status)s), "--async: %s", why) : NEOC_OK;
 }
 
-/* The model's count of steps is of batches, the network's of messages. */
+/* The model's count of steps is of batches, the network's of updates. */
 static neoc_exit give_values(neoc_trainer *t) {
   neoc_async *a = t->async;
   uint64_t steps = neo_rt_step_count(t->r.ctx);
-  neo_rti_set_position(t->r.ctx, t->seed, steps * (uint64_t)a->per_batch);
+  neo_rti_set_position(t->r.ctx, t->seed,
+                       steps * (uint64_t)a->per_batch / (uint64_t)a->config.every);
   neo_rt_status s = neo_rt_net_take(a->run, t->r.ctx);
   neo_rti_set_position(t->r.ctx, t->seed, steps);
   return s ? failed(t, s) : NEOC_OK;
@@ -84,6 +88,18 @@ static neoc_exit take_values(neoc_trainer *t) {
   uint64_t steps = neo_rt_step_count(t->r.ctx);
   neo_rt_status s = neo_rt_net_give(t->async->run, t->r.ctx);
   neo_rti_set_position(t->r.ctx, t->seed, steps);
+  return s ? failed(t, s) : NEOC_OK;
+}
+
+/* The runner's own trace, of the whole model, would be a second one of that name. */
+static neoc_exit begin_trace(neoc_trainer *t) {
+  const char *path = neoc_text(t->cli, NEOC_O_TRACE, NULL);
+  neo_rt_status s = path ? neo_rt_net_trace(t->async->run, path) : NEO_OK;
+  return s ? failed(t, s) : NEOC_OK;
+}
+
+neoc_exit neoc_async_end_trace(neoc_trainer *t) {
+  neo_rt_status s = neo_rt_net_trace(t->async->run, NULL);
   return s ? failed(t, s) : NEOC_OK;
 }
 
@@ -107,7 +123,8 @@ neoc_exit neoc_async_open(neoc_trainer *t) {
     return e;
   a->nodes = NEO_NEW_ARRAY(t->cli->arena, neo_rt_net_node_stats, a->net->n_nodes + 1);
   a->workers = NEO_NEW_ARRAY(t->cli->arena, neo_rt_net_worker_stats, a->config.workers + 1);
-  return give_values(t);
+  neoc_exit given = give_values(t);
+  return given ? given : begin_trace(t);
 }
 
 void neoc_async_close(neoc_trainer *t) {

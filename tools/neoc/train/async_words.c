@@ -93,9 +93,6 @@ static neoc_exit refuse(const neoc_cli *cli, const neoc_async_words *w) {
                       "--async runs nodes on threads of a processor, not on a GPU: leave out "
                       "--target=%s, or --async",
                       target);
-  if (neoc_has(cli, NEOC_O_ALLOW_NAN))
-    return neoc_usage(cli, "--async stops at a loss that is NaN, before its gradients reach other "
-                           "nodes: leave out --allow-nan, or train without --async");
   if (neoc_has(cli, NEOC_O_MAP) && w->text[NEOC_ASYNC_ROWS])
     return neoc_usage(cli, "--map changes whole batches: leave out rows of --async, or --map");
   return refuse_words(cli, w);

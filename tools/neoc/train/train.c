@@ -157,6 +157,7 @@ static neoc_exit run_epoch(neoc_trainer *t) {
 
 static neoc_exit train(neoc_trainer *t) {
   block_signals(); /* before the pool's threads are made: they inherit it */
+  t->r.aside = t->async_words.given; /* a trace is of the network */
   neoc_exit e = neoc_runner_begin(&t->r, t->threads, t->seed);
   if (!e)
     e = neoc_train_open(t);
@@ -169,7 +170,9 @@ static neoc_exit train(neoc_trainer *t) {
     neoc_async_show_nodes(t);
   if (!e)
     neoc_best_tell(t);
-  return e ? e : neoc_runner_end_trace(&t->r);
+  if (e)
+    return e;
+  return t->async ? neoc_async_end_trace(t) : neoc_runner_end_trace(&t->r);
 }
 
 neoc_exit neoc_train(neoc_cli *cli) {

@@ -168,6 +168,8 @@ void neoc_test_close(neoc_trainer *t);
 /* ---- async.c */
 /* Makes the network of --async, after values were loaded; nothing without --async. */
 neoc_exit neoc_async_open(neoc_trainer *t);
+/* Writes the file of --trace, if there is one. Only with a network. */
+neoc_exit neoc_async_end_trace(neoc_trainer *t);
 /* Ends the network, if there is one. */
 void neoc_async_close(neoc_trainer *t);
 /* Sends the n rows of the batch at the present position. */
@@ -182,6 +184,8 @@ neoc_exit neoc_async_barrier(neoc_trainer *t);
 /* Checks the loss after a step of `e` on n rows: NEOC_FAILED, with a message, if it is not
  * finite. */
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
+/* Reports a loss that is NaN, of which `what` tells; NEOC_FAILED. */
+neoc_exit neoc_tell_nan(const neoc_trainer *t, const char *what);
 /* After a call: reports, once, that an output is NaN because a size of the batch is 0. */
 void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 /* Checks that parameters and states are finite; NEOC_FAILED, with a message. */
