@@ -10,7 +10,7 @@ typedef struct {
 } message;
 
 typedef struct { /* what a node has of an instance */
-  neo_values *in, *back;
+  neo_values *in, *back, *stash;
   uint32_t n_in, n_back;
 } slot;
 
@@ -33,6 +33,7 @@ struct neo_net_interp {
   state *actors;
   uint32_t *answered; /* by node: instances since the actor's last update */
   uint32_t every;
+  bool apart; /* `apply` is not used */
   uint64_t order;
   NEO_VEC(message) queue;
   NEO_VEC(instance) instances;
@@ -53,6 +54,10 @@ neo_net_interp *neo_net_interp_new(neo_arena *a, const neo_network *n, const int
 
 void neo_net_interp_every(neo_net_interp *p, uint32_t instances) {
   p->every = instances;
+}
+
+void neo_net_interp_apart(neo_net_interp *p, bool apart) {
+  p->apart = apart;
 }
 
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed) {
@@ -126,6 +131,7 @@ void neo_net_interp_send(neo_net_interp *p, const neo_net_instance *of) {
   for (size_t k = 0; k < n->nodes.n; k++) {
     x.slots[k].in = NEO_NEW_ARRAY(p->arena, neo_values, n->nodes.at[k].in.n + 1);
     x.slots[k].back = NEO_NEW_ARRAY(p->arena, neo_values, n->nodes.at[k].out.n + 1);
+    x.slots[k].stash = NEO_NEW_ARRAY(p->arena, neo_values, n->nodes.at[k].stash.n + 1);
   }
   NEO_PUSH(p->arena, &p->instances, x);
   for (size_t k = 0; k < n->nodes.at[0].out.n; k++) {
@@ -170,11 +176,21 @@ static neo_status set_inputs(const run *r, bool back) {
   neo_interp_set_step(to, of->number);
   if (actor->weight.i)
     neo_interp_tensor(to, actor->weight)->at[0].f = of->weight;
+  if (actor->count.i)
+    neo_interp_tensor(to, actor->count)->at[0].i = (int64_t)r->p->actors[r->node->actor].updates;
   for (size_t k = 0; k < r->node->in.n && !status; k++)
     status = set(r, to, r->node->in.at[k].value, &s->in[k]);
   for (size_t k = 0; k < r->node->out.n && !status && back; k++)
     status = set(r, to, r->node->out.at[k].back, &s->back[k]);
+  for (size_t k = 0; k < r->node->stash.n && !status && back; k++)
+    status = set(r, to, r->node->stash.at[k].to, &s->stash[k]);
   return status;
+}
+
+static void keep_stash(const run *r) {
+  neo_interp *from = r->p->actors[r->node->actor].interp;
+  for (size_t k = 0; k < r->node->stash.n; k++)
+    slot_of(r)->stash[k] = copy_of(r->p, neo_interp_tensor(from, r->node->stash.at[k].from));
 }
 
 static neo_status run_entry(const run *r, uint32_t entry, bool back) {
@@ -186,6 +202,8 @@ static neo_status run_entry(const run *r, uint32_t entry, bool back) {
   if (!status)
     status = neo_interp_run(a->interp, entry, r->why);
   bool last = back || !r->node->out.n;
+  if (!last && !status)
+    keep_stash(r);
   for (size_t k = 0; k < actor->seen.n && last && !status; k++)
     if (actor->seen.at[k].node == r->number)
       a->seen[k] = copy_of(r->p, neo_interp_tensor(a->interp, actor->seen.at[k].from));
@@ -211,10 +229,9 @@ static neo_status update(neo_net_interp *p, uint32_t number, neo_str *why) {
   state *a = &p->actors[number];
   run r = {.p = p, .why = why};
   neo_status status = NEO_OK;
-  uint32_t least = least_answered(p, number);
   for (size_t k = 0; k < p->n->nodes.n; k++)
     if (p->n->nodes.at[k].actor == number)
-      p->answered[k] -= least;
+      p->answered[k] = 0;
   if (actor->update == NEO_NET_NONE)
     return NEO_OK;
   neo_interp_set_step(a->interp, a->updates++);
@@ -223,13 +240,46 @@ static neo_status update(neo_net_interp *p, uint32_t number, neo_str *why) {
   return status ? status : neo_interp_run(a->interp, actor->update, why);
 }
 
+/* The instances after which the node's actor updates. */
+static uint32_t interval(const run *r) {
+  return r->p->n->actors.at[r->node->actor].seen.n ? 1 : r->p->every;
+}
+
+static bool applies(const run *r) {
+  return r->node->apply != NEO_NET_NONE && interval(r) == 1 && !r->p->apart;
+}
+
+/* The entry that ends the node's work on an instance, in the place of `usual`. */
+static uint32_t last_entry(const run *r, uint32_t usual) {
+  if (applies(r))
+    return r->node->apply;
+  bool begins = r->node->first != NEO_NET_NONE && !r->p->answered[r->number];
+  return begins ? r->node->first : usual;
+}
+
+/* Do the actor's sums hold gradients? Where a node has `first`, they are its own: they are old until
+ * it has answered an instance. */
+static bool is_pending(const neo_net_interp *p, uint32_t actor) {
+  bool any = false;
+  for (size_t k = 0; k < p->n->nodes.n; k++) {
+    if (p->n->nodes.at[k].actor != actor)
+      continue;
+    if (p->n->nodes.at[k].first != NEO_NET_NONE)
+      return p->answered[k] > 0;
+    any = any || p->answered[k] > 0;
+  }
+  return any;
+}
+
 static neo_status count(const run *r) {
-  uint32_t actor = r->node->actor;
-  bool each = r->p->n->actors.at[actor].seen.n != 0;
-  r->p->answered[r->number]++;
-  if (least_answered(r->p, actor) < (each ? 1 : r->p->every))
+  if (applies(r)) {
+    r->p->actors[r->node->actor].updates++;
     return NEO_OK;
-  return update(r->p, actor, r->why);
+  }
+  r->p->answered[r->number]++;
+  if (least_answered(r->p, r->node->actor) < interval(r))
+    return NEO_OK;
+  return update(r->p, r->node->actor, r->why);
 }
 
 /* ---- nodes */
@@ -241,7 +291,8 @@ static neo_status answer(const run *r) {
 }
 
 static neo_status forward(const run *r) {
-  neo_status status = run_entry(r, r->node->forward, false);
+  uint32_t entry = r->node->out.n ? r->node->forward : last_entry(r, r->node->forward);
+  neo_status status = run_entry(r, entry, false);
   for (size_t k = 0; k < r->node->out.n && !status; k++)
     post(r->p, r->node->out.at[k].edge, r->instance, false, result(r, r->node->out.at[k].value));
   if (r->node->loss.i && !status)
@@ -250,7 +301,7 @@ static neo_status forward(const run *r) {
 }
 
 static neo_status backward(const run *r) {
-  neo_status status = run_entry(r, r->node->backward, true);
+  neo_status status = run_entry(r, last_entry(r, r->node->backward), true);
   return status ? status : answer(r);
 }
 
@@ -336,7 +387,7 @@ neo_status neo_net_interp_deliver(neo_net_interp *p, neo_str *why) {
 neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) {
   neo_status status = neo_net_interp_deliver(p, why);
   for (uint32_t k = 0; k < p->n->actors.n && !status; k++)
-    if (least_answered(p, k))
+    if (is_pending(p, k))
       status = update(p, k, why);
   return status;
 }

@@ -29,6 +29,8 @@ neo_net_interp *neo_net_interp_new(neo_arena *a, const neo_network *n, const int
                                    uint64_t seed);
 /* The number of instances after which actors update, from now on; 1 at first. */
 void neo_net_interp_every(neo_net_interp *p, uint32_t instances);
+/* From now on actors update by their entry `update`, never by `apply`; false at first. */
+void neo_net_interp_apart(neo_net_interp *p, bool apart);
 /* From now on the next message is any of those on their way, by this seed; 0, as at first: the
  * oldest. */
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed);

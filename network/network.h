@@ -15,13 +15,17 @@
  * a norm over gradients) are of one actor. An actor is a module, which is compiled like any other
  * (node.c). Its entries:
  *
- *     forward   of each node: in ports -> out ports
- *     backward  of each node: in ports, adjoints of the out ports -> adjoints of the in ports;
- *               adds gradients to sums (acc.W += dW, acc.weight += weight)
+ *     forward   of each node: in ports -> out ports, stash
+ *     backward  of each node: in ports, stash, adjoints of the out ports -> adjoints of the in
+ *               ports; adds gradients to sums (acc.W += dW, acc.weight += weight)
  *     update    one for the actor: the optimizer's definitions with acc.W/acc.weight as the
- *               gradient; clears the sums
+ *               gradient
+ *     first     `backward` for the first message after an update: stores the gradients in the sums
+ *     apply     `backward` and `update` in one, for an update after each message
  *
- * A node without readers has `forward` alone, which does both. `weight` is what an instance counts
+ * A node without readers has `forward` alone, which does both, as do its `first` and `apply`. Actors
+ * of one node that trains have `first`; in others, `update` clears the sums. The stash is what the
+ * backward pass reads of the forward pass (stash.c). `weight` is what an instance counts
  * in the mean of an interval. States that the model itself updates (running means) change with
  * `backward`, so that both entries of an instance see one value, as the synchronous step does.
  * rand() draws by the number of the instance, `step` in an optimizer counts the actor's updates.
@@ -57,11 +61,20 @@ typedef struct {
 } neo_net_port;
 typedef NEO_VEC(neo_net_port) neo_net_ports;
 
+typedef struct {       /* a value that an instance's forward pass leaves to its backward pass */
+  neo_tensor from, to; /* `forward` returns it (it may be an out port's); INPUT of `backward` */
+} neo_net_stash;
+
 typedef struct {
   uint8_t kind;               /* neo_net_kind */
   uint32_t actor;             /* NEO_NET_NONE: of none */
   uint32_t forward, backward; /* entries of the actor's module; NEO_NET_NONE: nothing to compute */
+  /* Entries in the place of `backward`, or of `forward` if that does both; NEO_NET_NONE: there is
+   * none. A node with `first` always takes it, or `apply`, for the first message after an update: no
+   * other entry clears the sums. */
+  uint32_t first, apply;
   neo_net_ports in, out;
+  NEO_VEC(neo_net_stash) stash;
   neo_tensor loss;  /* LOSS: what `forward` returns, of the actor's module */
   double additions; /* price of the forward pass at usual sizes, in additions */
 } neo_net_node;
@@ -77,6 +90,7 @@ typedef struct {
   neo_module *module;
   uint32_t update;   /* entry; NEO_NET_NONE: the actor trains nothing */
   neo_tensor weight; /* scalar INPUT of entries that add to sums, or begin at the loss; 0: none */
+  neo_tensor count;  /* scalar INPUT of `apply`, the number of updates so far; 0: none */
   /* Not empty: an update follows each instance, as it reads that instance's values. */
   NEO_VEC(neo_net_seen) seen;
 } neo_net_actor;
@@ -103,6 +117,12 @@ typedef struct {
  * compilation, or the interpreter's caller, carry out. `m` stays as it is. (cut.c) */
 neo_network *neo_network_cut(const neo_module *m, uint32_t entry, const neo_net_options *o,
                              neo_arena *a);
+
+/* Adds the stash of each node, when the passes that derive gradients and merge equal definitions have
+ * run on the actors' modules, in which requests for gradients are then done for good. One key still
+ * gives the results of the synchronous step; several keys, other ones than without a stash, as the
+ * backward pass no longer repeats the forward pass with the newest weights. (stash.c) */
+void neo_network_stash(neo_network *n);
 
 /* The text form, and back; parse(print(n)) prints the same. Null: diagnostics say why. (text.c,
  * parse.c) */

@@ -128,6 +128,11 @@ static uint32_t entry(reader *r, const neo_module *m) {
   return NEO_NET_NONE;
 }
 
+/* The entry after the word, if the word follows and there is a module. */
+static uint32_t optional_entry(reader *r, const neo_module *m, const char *before) {
+  return m && accept(r, before) ? entry(r, m) : NEO_NET_NONE;
+}
+
 /* ---- modules */
 
 static size_t line_end(const reader *r, size_t at) {
@@ -170,7 +175,7 @@ static const neo_module *module_of(const reader *r, uint32_t node) {
 }
 
 static void read_node(reader *r) {
-  neo_net_node node = {.actor = NEO_NET_NONE, .forward = NEO_NET_NONE, .backward = NEO_NET_NONE};
+  neo_net_node node = {.actor = NEO_NET_NONE};
   neo_net_kind kind = NEO_NET_CONTROLLER;
   size_t from = r->at;
   if (number(r, SIZE_MAX, "the number of a node") != r->n->nodes.n)
@@ -183,10 +188,10 @@ static void read_node(reader *r) {
     node.actor = number(r, r->n->actors.n, "the number of an actor");
   const neo_module *m =
       node.actor == NEO_NET_NONE || r->failed ? NULL : r->n->actors.at[node.actor].module;
-  if (m && accept(r, "forward"))
-    node.forward = entry(r, m);
-  if (m && accept(r, "backward"))
-    node.backward = entry(r, m);
+  node.forward = optional_entry(r, m, "forward");
+  node.backward = optional_entry(r, m, "backward");
+  node.first = optional_entry(r, m, "first");
+  node.apply = optional_entry(r, m, "apply");
   if (m && accept(r, "loss"))
     node.loss = tensor(r, m);
   if (accept(r, "additions"))
@@ -233,8 +238,26 @@ static void read_actor(reader *r) {
     return;
   expect(r, "weight");
   a->weight = tensor(r, a->module);
+  if (accept(r, "count"))
+    a->count = tensor(r, a->module);
   if (accept(r, "update"))
     a->update = entry(r, a->module);
+}
+
+static void read_stash(reader *r) {
+  uint32_t k = number(r, r->n->nodes.n, "the number of a node");
+  size_t from = r->at;
+  const neo_module *m = r->failed ? NULL : module_of(r, k);
+  neo_net_stash stash = {0};
+  if (!m) {
+    fail(r, from, "a node with an actor");
+    return;
+  }
+  expect(r, "from");
+  stash.from = tensor(r, m);
+  expect(r, "to");
+  stash.to = tensor(r, m);
+  NEO_PUSH(r->a, &r->n->nodes.at[k].stash, stash);
 }
 
 static void read_seen(reader *r) {
@@ -261,6 +284,8 @@ static void read_line(reader *r) {
     read_node(r);
   } else if (accept(r, "edge")) {
     read_edge(r);
+  } else if (accept(r, "stash")) {
+    read_stash(r);
   } else if (accept(r, "actor")) {
     read_actor(r);
   } else if (accept(r, "seen")) {

@@ -49,8 +49,9 @@ typedef struct {
   uint32_t loss;     /* the class with the loss */
 } neo_net_classes;
 
-/* The price of a definition in additions, at usual sizes. (price.c) */
+/* The price of a definition in additions, and the elements of a tensor, at usual sizes. (price.c) */
 double neo_net_price(const neo_module *m, neo_def d);
+double neo_net_elements(const neo_module *m, neo_tensor t);
 
 /* The actor of each class, and of each tensor that changes (own.c). */
 typedef struct {
@@ -65,3 +66,18 @@ void neo_net_connect(const neo_net_step *s, const neo_net_classes *c, const neo_
 /* Adds the module of an actor, and its entries to the nodes. (node.c) */
 void neo_net_make_actor(const neo_net_step *s, const neo_net_classes *c, const neo_net_owners *o,
                         uint32_t actor, neo_network *n);
+
+/* ---- what is added to a module (define.c) */
+
+/* out[i, ..] = value; the initial value, if `out` is a state. */
+void neo_net_define(neo_module *m, neo_tensor out, neo_expr value);
+/* The element of t whose indices are AXIS 0, AXIS 1, ... */
+neo_expr neo_net_own(neo_module *m, neo_tensor t);
+/* A new tensor, prefix.like, with the extents of `like`. */
+neo_tensor neo_net_tensor_like(neo_module *m, neo_tensor like, neo_role role, neo_type type,
+                               const char *prefix);
+/* prefix.state = value, a new value of the state. */
+neo_tensor neo_net_define_update(neo_module *m, neo_tensor state, const char *prefix,
+                                 neo_expr value);
+/* A new tensor without dimensions; its name is another one if that is taken. */
+neo_tensor neo_net_scalar(neo_module *m, neo_role role, neo_type type, const char *name);

@@ -89,3 +89,10 @@ double neo_net_price(const neo_module *m, neo_def id) {
   double terms = d->body.n ? out * points_of(m, d, d->n_out, d->axes.n) : 0;
   return terms * additions_of(m, d->body) + out * additions_of(m, d->finish);
 }
+
+double neo_net_elements(const neo_module *m, neo_tensor t) {
+  double n = 1;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    n *= value_of(m, NULL, neo_tensor_extent(m, t, k));
+  return n;
+}

@@ -3,12 +3,13 @@
  *   neo-net 1
  *   network mlp step
  *   node 0 controller
- *   node 1 PPT actor 0 forward forward backward backward additions 1.2e+09
- *   node 2 Loss actor 1 forward forward loss loss additions 2.4e+06
+ *   node 1 PPT actor 0 forward forward backward backward first first apply apply additions 1.2e+09
+ *   node 2 Loss actor 1 forward forward first first apply apply loss loss additions 2.4e+06
  *   edge 0 -> 1 X as X
  *   edge 1 -> 2 h1 from h1, seed.h1 to h1, grad.h1 gradient
  *   actor 0 weight weight update update
- *   actor 1 weight weight update update
+ *   actor 1 weight weight count updates update update
+ *   stash 1 from h1.pre to stash.h1.pre
  *   seen 0 from touched to last.touched node 1
  *   module 0
  *   neo-ir 1
@@ -58,6 +59,8 @@ static void add_node(const writer *w, uint32_t k) {
     neo_str_addf(w->out, " actor %u", node->actor);
   add_entry(w, " forward ", m, node->forward);
   add_entry(w, " backward ", m, node->backward);
+  add_entry(w, " first ", m, node->first);
+  add_entry(w, " apply ", m, node->apply);
   if (node->loss.i)
     add_tensor(w, " loss ", m, node->loss);
   if (m)
@@ -84,10 +87,22 @@ static void add_edge(const writer *w, uint32_t k) {
   neo_str_add(w->out, from->gradient ? " gradient\n" : "\n");
 }
 
+static void add_stash(const writer *w, uint32_t k) {
+  const neo_net_node *node = &w->n->nodes.at[k];
+  for (size_t j = 0; j < node->stash.n; j++) {
+    neo_str_addf(w->out, "stash %u", k);
+    add_tensor(w, " from ", module_of(w, k), node->stash.at[j].from);
+    add_tensor(w, " to ", module_of(w, k), node->stash.at[j].to);
+    neo_str_addc(w->out, '\n');
+  }
+}
+
 static void add_actor(const writer *w, uint32_t k) {
   const neo_net_actor *a = &w->n->actors.at[k];
   neo_str_addf(w->out, "actor %u", k);
   add_tensor(w, " weight ", a->module, a->weight);
+  if (a->count.i)
+    add_tensor(w, " count ", a->module, a->count);
   add_entry(w, " update ", a->module, a->update);
   neo_str_addc(w->out, '\n');
   for (size_t j = 0; j < a->seen.n; j++) {
@@ -110,6 +125,8 @@ void neo_network_print(const neo_network *n, neo_str *out) {
     add_node(&w, k);
   for (uint32_t k = 0; k < n->edges.n; k++)
     add_edge(&w, k);
+  for (uint32_t k = 0; k < n->nodes.n; k++)
+    add_stash(&w, k);
   for (uint32_t k = 0; k < n->actors.n; k++)
     add_actor(&w, k);
   for (uint32_t k = 0; k < n->actors.n; k++) {

@@ -79,10 +79,48 @@ static bool check_out(const verifier *v, uint32_t k, const neo_net_port *p) {
   return true;
 }
 
+static bool returns(const neo_module *m, uint32_t entry, neo_tensor t) {
+  neo_list outputs = m->entries.at[entry].outputs;
+  for (uint32_t k = 0; k < outputs.n; k++)
+    if (neo_list_at(m, outputs, k) == t.i)
+      return true;
+  return false;
+}
+
+static bool check_stash(const verifier *v, uint32_t k, const neo_net_stash *s) {
+  const neo_net_node *node = &v->n->nodes.at[k];
+  const neo_module *m = module_of(v, node);
+  if (!m || node->backward == NEO_NET_NONE)
+    return fail(v, "node", k, "has a stash that no backward entry reads");
+  if (!s->from.i || s->from.i >= m->tensors.n || !returns(m, node->forward, s->from))
+    return fail(v, "node", k, "the forward entry does not return what is stashed");
+  if (!has_role(m, s->to, NEO_ROLE_INPUT))
+    return fail(v, "node", k, "a stash goes to no input");
+  bool same = neo_tensor_type(m, s->from) == neo_tensor_type(m, s->to) &&
+              neo_tensor_rank(m, s->from) == neo_tensor_rank(m, s->to);
+  return same || fail(v, "node", k, "a stash changes type or rank");
+}
+
 static bool check_copies(const verifier *v, uint32_t k) {
   const neo_net_node *node = &v->n->nodes.at[k];
   bool good = node->kind != NEO_NET_BCAST || (node->in.n == 1 && node->out.n > 0);
   return good || fail(v, "node", k, "makes copies of one message for one reader or more");
+}
+
+/* Entries in the place of the one that ends an instance's work. */
+static bool check_variants(const verifier *v, uint32_t k) {
+  const neo_net_node *node = &v->n->nodes.at[k];
+  const neo_module *m = module_of(v, node);
+  uint32_t of = node->out.n ? node->backward : node->forward;
+  bool first = node->first != NEO_NET_NONE, apply = node->apply != NEO_NET_NONE;
+  if ((first && node->first >= m->entries.n) || (apply && node->apply >= m->entries.n))
+    return fail(v, "node", k, "the entry `first` or `apply` does not exist");
+  if ((first || apply) && of == NEO_NET_NONE)
+    return fail(v, "node", k, "has variants of no entry");
+  for (size_t j = 1; j < v->n->nodes.n; j++)
+    if ((first || apply) && j != k && v->n->nodes.at[j].actor == node->actor)
+      return fail(v, "node", k, "shares the sums that its entries `first` or `apply` begin anew");
+  return true;
 }
 
 static bool check_entries(const verifier *v, uint32_t k) {
@@ -97,6 +135,8 @@ static bool check_entries(const verifier *v, uint32_t k) {
     return fail(v, "node", k, "has no forward entry");
   if (node->backward != NEO_NET_NONE && (node->backward >= m->entries.n || !node->out.n))
     return fail(v, "node", k, "has a backward entry that nothing starts");
+  if (!check_variants(v, k))
+    return false;
   return (node->kind == NEO_NET_LOSS) == (node->loss.i != 0) ||
          fail(v, "node", k, "is the node of the loss, and gives none, or the reverse");
 }
@@ -115,7 +155,10 @@ static bool check_node(const verifier *v, uint32_t k) {
   for (size_t j = 0; j < node->out.n; j++)
     if (!check_out(v, k, &node->out.at[j]))
       return false;
-  return check_entries(v, k);
+  bool good = check_entries(v, k);
+  for (size_t j = 0; j < node->stash.n && good; j++)
+    good = check_stash(v, k, &node->stash.at[j]);
+  return good;
 }
 
 /* Messages reach every node: no circle waits for itself. */
@@ -147,6 +190,8 @@ static bool check_actor(const verifier *v, uint32_t k) {
     return fail(v, "actor", k, "the update does not exist");
   if (a->weight.i && !has_role(m, a->weight, NEO_ROLE_INPUT))
     return fail(v, "actor", k, "the weight is no input");
+  if (a->count.i && !has_role(m, a->count, NEO_ROLE_INPUT))
+    return fail(v, "actor", k, "the count of updates is no input");
   for (size_t j = 0; j < a->seen.n; j++)
     if (!has_role(m, a->seen.at[j].to, NEO_ROLE_INPUT) || a->seen.at[j].from.i >= m->tensors.n)
       return fail(v, "actor", k, "what the optimizer reads of an instance does not exist");

@@ -22,13 +22,6 @@ static const char *c_type(uint8_t type) {
   return names[type];
 }
 
-static char *capitals(neo_arena *a, const char *s) {
-  char *up = neo_plan_ident(a, s);
-  for (char *c = up; *c; c++)
-    *c = (char)toupper((unsigned char)*c);
-  return up;
-}
-
 /* Words that cannot name a parameter in C or C++: keywords, macros of the compilers, types of
  * <stdint.h> that later parameters have, and the one that every function has. */
 static const char *const reserved =
@@ -76,21 +69,6 @@ static void put_name(writer *w, const char *ident, const char *name) {
   neo_str_addc(w->out, '"');
 }
 
-static bool among(const char *const *used, size_t n, const char *id) {
-  for (size_t k = 0; k < n; k++)
-    if (neo_streq(used[k], id))
-      return true;
-  return false;
-}
-
-/* An identifier for `name` that is not among those used: "a.b" and "a_b" are "a_b", "a_b_2". */
-static const char *distinct(writer *w, const char *name, const char *const *used, size_t n) {
-  const char *base = neo_plan_ident(w->p->arena, name), *id = base;
-  for (int k = 2; among(used, n, id); k++)
-    id = neo_arena_printf(w->p->arena, "%s_%d", base, k);
-  return id;
-}
-
 /* Names of an entry's parameters: sizes, then tensors. */
 static const char **parameters(writer *w, const neo_rt_entry *e) {
   const neo_plan *p = w->p;
@@ -103,85 +81,9 @@ static const char **parameters(writer *w, const neo_rt_entry *e) {
     const char *clean = neo_plan_ident(p->arena, name);
     if (is_reserved(w, clean) || isdigit((unsigned char)*clean))
       clean = neo_arena_printf(p->arena, isdigit((unsigned char)*clean) ? "t%s" : "%s_", clean);
-    id[i] = distinct(w, clean, id, (size_t)i);
+    id[i] = neo_plan_distinct(w->p, clean, id, (size_t)i);
   }
   return id;
-}
-
-/* A size program as text: constants and names of run-time sizes with operators. */
-static void put_program(writer *w, int32_t at) {
-  const neo_plan *p = w->p;
-  static const char *const sign[] = {
-      [NEO_RT_OP_ADD] = " + ",  [NEO_RT_OP_SUB] = " - ", [NEO_RT_OP_MUL] = "*",
-      [NEO_RT_OP_DIV] = "/",    [NEO_RT_OP_MOD] = "%",   [NEO_RT_OP_MIN] = " min ",
-      [NEO_RT_OP_MAX] = " max "};
-  const char *stack[64];
-  size_t n = 0;
-  for (const int64_t *c = &p->programs.at[at]; *c != NEO_RT_OP_END && n < 63; c++) {
-    if (*c == NEO_RT_OP_CONST) {
-      stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
-    } else if (*c == NEO_RT_OP_SIZE) {
-      stack[n++] = neo_plan_ident(p->arena, size_ident(p, (size_t) * ++c));
-    } else {
-      const char *b = stack[--n], *a = stack[--n];
-      stack[n++] = neo_arena_printf(p->arena, "(%s%s%s)", a, sign[*c], b);
-    }
-  }
-  const char *text = n ? stack[0] : "0";
-  size_t length = strlen(text);
-  if (text[0] == '(') /* the outermost pair says nothing */
-    neo_str_addn(w->out, text + 1, length - 2);
-  else
-    neo_str_add(w->out, text);
-}
-
-/* An end of elements over their indices d0, d1 …; nothing where there is none. */
-static void put_end(writer *w, const neo_rt_tensor *t, int which) {
-  const int32_t *row = w->p->extents.at + t->ends - 1, *adds = row + 2 + which * t->rank;
-  if (row[which] < 0)
-    return;
-  const int64_t *code = w->p->programs.at + row[which];
-  bool zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END, any = false;
-  for (int d = 0; d < t->rank; d++) {
-    int64_t by = w->p->programs.at[adds[d] + 1]; /* after CONST */
-    if (!by)
-      continue;
-    neo_str_add(w->out, any ? " + " : "");
-    if (by != 1)
-      neo_str_addf(w->out, "%lld*", (long long)by);
-    neo_str_addf(w->out, "d%d", d);
-    any = true;
-  }
-  if (any && !zero)
-    neo_str_add(w->out, " + ");
-  if (!any || !zero)
-    put_program(w, row[which]);
-}
-
-static void put_shape(writer *w, const neo_rt_tensor *t) {
-  static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64",
-                                      "i32", "i8",  "u8",  "bool"};
-  neo_str_addf(w->out, "%s", names[t->type]);
-  if (t->rank)
-    neo_str_add(w->out, " [");
-  for (int k = 0; k < t->rank; k++) {
-    if (k)
-      neo_str_add(w->out, ", ");
-    put_program(w, w->p->extents.at[t->extent + k]);
-  }
-  if (t->rank)
-    neo_str_add(w->out, "]");
-  if (t->ends) {
-    neo_str_add(w->out, " in [");
-    put_end(w, t, 0);
-    neo_str_add(w->out, ", ");
-    put_end(w, t, 1);
-    neo_str_add(w->out, ")");
-  } else if (t->bound >= 0) {
-    neo_str_add(w->out, " in [0, ");
-    put_program(w, t->bound);
-    neo_str_add(w->out, ")");
-  }
 }
 
 static void put_tensors(writer *w) {
@@ -192,11 +94,11 @@ static void put_tensors(writer *w) {
                p->prefix, p->prefix, p->prefix, p->prefix);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
-    id[k] = distinct(w, tensor_ident(p, k), id, k);
+    id[k] = neo_plan_distinct(w->p, tensor_ident(p, k), id, k);
     neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s", w->upper, id[k], k, roles[t->role]);
     put_name(w, tensor_ident(p, k), t->name);
     neo_str_add(w->out, ", ");
-    put_shape(w, t);
+    neo_plan_put_shape(w->p, t, w->out);
     neo_str_add(w->out, " */\n");
   }
   neo_str_addf(w->out, "  %s_N_TENSORS = %zu\n};\n\n", w->upper, p->tensors.n);
@@ -207,7 +109,7 @@ static void put_entry_numbers(writer *w) {
   const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->entries.n + 1);
   bool any = false;
   for (size_t k = 0; k < p->entries.n; k++) {
-    id[k] = distinct(w, entry_ident(p, k), id, k);
+    id[k] = neo_plan_distinct(w->p, entry_ident(p, k), id, k);
     if (p->entries.at[k].kind == NEO_RT_ENTRY_INIT)
       continue;
     if (!any)
@@ -234,7 +136,7 @@ static void put_entry_comment(writer *w, const neo_rt_entry *e, const char *cons
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &w->p->tensors.at[w->p->entry_args.at[e->args + i]];
     neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", id[e->n_sizes + i]);
-    put_shape(w, t);
+    neo_plan_put_shape(w->p, t, w->out);
     neo_str_add(w->out, i < e->n_inputs ? "\n" : " (null: not wanted)\n");
   }
   if (w->memory)
@@ -347,7 +249,7 @@ static void put_entries(writer *w) {
 
 uint64_t neo_plan_interface(const neo_plan *p) {
   neo_str text = neo_str_in(p->arena);
-  writer w = {p, &text, capitals(p->arena, p->prefix), false};
+  writer w = {p, &text, neo_plan_capitals(p->arena, p->prefix), false};
   put_tensors(&w);
   put_entry_numbers(&w);
   put_entries(&w);
@@ -365,22 +267,24 @@ static void put_check(writer *w) {
                w->upper);
 }
 
-void neo_plan_header(const neo_plan *p, neo_str *out) {
-  writer w = {p, out, capitals(p->arena, p->prefix), true};
+void neo_plan_header(const neo_plan *p, const neo_plan_network *networks, size_t n, neo_str *out) {
+  writer w = {p, out, neo_plan_capitals(p->arena, p->prefix), true};
   neo_str_addf(
       out,
       "/* %s.h: generated by neoc from %s.expr. Link with the library of the same name and -lneort "
       "-lm. */\n"
-      "#ifndef NEO_MODEL_%s_H\n#define NEO_MODEL_%s_H\n#include <neo/neo_rt.h>\n\n"
+      "#ifndef NEO_MODEL_%s_H\n#define NEO_MODEL_%s_H\n#include <neo/%s.h>\n\n"
       "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       "typedef neo_rt_ctx %s_ctx;\ntypedef neo_rt_config %s_config;\n"
       "typedef neo_rt_status %s_status;\n\n",
-      p->prefix, neo_name_text(p->m->names, p->m->name), w.upper, w.upper, p->prefix, p->prefix,
-      p->prefix);
+      p->prefix, neo_name_text(p->m->names, p->m->name), w.upper, w.upper, n ? "neo_net" : "neo_rt",
+      p->prefix, p->prefix, p->prefix);
   put_tensors(&w);
   put_entry_numbers(&w);
   put_functions(&w);
   put_check(&w);
   put_entries(&w);
+  for (size_t k = 0; k < n; k++)
+    neo_plan_put_network(p, &networks[k], out);
   neo_str_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

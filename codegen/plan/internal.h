@@ -42,6 +42,19 @@ int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_
 /* Bytes of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
+/* ---- header_text.c: for the header */
+/* The text as an identifier, in capitals. */
+char *neo_plan_capitals(neo_arena *a, const char *s);
+/* An identifier for `name` that is not among the n used ones: "a.b" and "a_b" are "a_b", "a_b_2". */
+const char *neo_plan_distinct(const neo_plan *p, const char *name, const char *const *used,
+                              size_t n);
+/* An identifier for each of n names, no two of them equal. */
+const char **neo_plan_idents(const neo_plan *p, const char *const *names, size_t n);
+/* Adds type, extents and range of a tensor: "i32 [B] in [0, 10)". */
+void neo_plan_put_shape(const neo_plan *p, const neo_rt_tensor *t, neo_str *out);
+/* ---- header_network.c: declares a network in the header */
+void neo_plan_put_network(const neo_plan *p, const neo_plan_network *net, neo_str *out);
+
 /* ---- record.c: fills `entry_symbols` after kernels and entries are added: "<prefix>_step", or
  * "<prefix>_load_entry" if the header has another function of that name. */
 void plan_name_entries(neo_plan *p);

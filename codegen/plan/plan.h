@@ -158,7 +158,13 @@ const char *neo_plan_function(size_t k);
 /* A hash of the header: names, numbers, types and shapes, in their order. Programs for one library cannot use another
  * one with a different hash. (header.c) */
 uint64_t neo_plan_interface(const neo_plan *p);
-/* The C header of the generated library (header.c). */
-void neo_plan_header(const neo_plan *p, neo_str *out);
+/* A network of the library (neo/neo_net.h), as its header declares it. */
+typedef struct {
+  const char *symbol, *entry; /* "mlp_net"; the training entry */
+  const char *const *inputs;  /* in the order in which an instance gives them */
+  size_t n_inputs, n_sizes;   /* run-time sizes: the first ones of the plan */
+} neo_plan_network;
+/* The C header of the generated library, with its n networks (header.c). */
+void neo_plan_header(const neo_plan *p, const neo_plan_network *networks, size_t n, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
 char *neo_plan_ident(neo_arena *a, const char *name);

@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_NET_ABI 2u
+#define NEO_RT_NET_ABI 3u
 
 /* ------------------------------------------------------------------ what a library has */
 
@@ -42,11 +42,22 @@ typedef struct {
   int32_t edge, gradient; /* gradient: the answer has a payload */
 } neo_rt_net_port;
 
+/* An output of `forward` that is an input of `backward`, of the same instance. If `from` is the
+ * value of an out port, it is that port's payload, which thus lives until then. */
+typedef struct {
+  const char *from, *to;
+} neo_rt_net_stash;
+
+/* A node ends its work on an instance with `backward`, or with `forward` where it has no out ports.
+ * `first` takes the place of this entry for the first instance after an update: it stores gradients
+ * in the sums, where the other adds them. If there is a `first`, nothing else clears the sums.
+ * `apply` takes the place where an update follows each instance, and updates too. */
 typedef struct {
   const char *kind; /* "controller", "PPT", ... */
   int32_t actor;    /* -1: none; it moves rows */
-  const char *forward, *backward, *loss;
+  const char *forward, *backward, *first, *apply, *loss;
   int32_t in, n_in, out, n_out; /* ports[in ..], ports[out ..] */
+  int32_t stash, n_stash;       /* stashes[stash ..] */
 } neo_rt_net_node;
 
 typedef struct {
@@ -61,6 +72,7 @@ typedef struct { /* what an update reads of the last instance: node returns `fro
 typedef struct {
   const neo_rt_model *model;
   const char *update, *weight;
+  const char *count;    /* input of `apply`: updates so far, i64 */
   int32_t seen, n_seen; /* seen[seen ..] */
 } neo_rt_net_actor;
 
@@ -68,12 +80,13 @@ typedef struct {
   uint32_t abi;      /* NEO_RT_NET_ABI */
   const char *entry; /* the training entry */
   int32_t n_sizes;   /* run-time sizes of the model */
-  int32_t n_nodes, n_edges, n_actors, n_ports, n_seen, n_inputs;
+  int32_t n_nodes, n_edges, n_actors, n_ports, n_seen, n_stashes, n_inputs;
   const neo_rt_net_node *nodes; /* node 0 is the controller */
   const neo_rt_net_edge *edges;
   const neo_rt_net_actor *actors;
   const neo_rt_net_port *ports;
   const neo_rt_net_seen *seen;
+  const neo_rt_net_stash *stashes;
   const char *const *inputs; /* the inputs of an instance, in the order in which they are given */
   const neo_rt_model *model; /* the whole model, with the synchronous step */
 } neo_rt_net;

@@ -28,6 +28,22 @@ static bool find_port(const binder *b, const char *name, neo_rti_net_call *c, in
   return false;
 }
 
+/* The stash is named as what `forward` returns, or as what `backward` reads. */
+static bool find_stash(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
+  const neo_rt_net_node *x = &b->n->net->nodes[b->node];
+  for (int32_t j = x->stash; j < x->stash + x->n_stash; j++) {
+    const neo_rt_net_stash *s = &b->n->net->stashes[j];
+    if (!is(name, s->from) && !is(name, s->to))
+      continue;
+    if (find_port(b, s->from, c, k)) /* it is a message, too */
+      return true;
+    c->arg[k].place = NEO_RTI_NET_STASH;
+    c->arg[k].which = j;
+    return true;
+  }
+  return false;
+}
+
 static bool find_seen(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
   const neo_rt_net_actor *a = &b->n->net->actors[b->actor];
   for (int32_t j = a->seen; j < a->seen + a->n_seen; j++) {
@@ -43,10 +59,13 @@ static bool find_seen(const binder *b, const char *name, neo_rti_net_call *c, in
 
 static bool find(const binder *b, const char *name, neo_rti_net_call *c, int32_t k) {
   const neo_rt_net *net = b->n->net;
-  if (find_seen(b, name, c, k) || (b->node >= 0 && find_port(b, name, c, k)))
+  if (find_seen(b, name, c, k) ||
+      (b->node >= 0 && (find_port(b, name, c, k) || find_stash(b, name, c, k))))
     return true;
   if (is(name, net->actors[b->actor].weight))
     c->arg[k].place = NEO_RTI_NET_WEIGHT;
+  else if (is(name, net->actors[b->actor].count))
+    c->arg[k].place = NEO_RTI_NET_COUNT;
   else if (b->node >= 0 && is(name, net->nodes[b->node].loss))
     c->arg[k].place = NEO_RTI_NET_LOSS;
   return c->arg[k].place != NEO_RTI_NET_NOWHERE;
@@ -116,11 +135,14 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
     const neo_rt_net_node *x = &n->net->nodes[k];
     binder b = {n, k, x->actor};
     n->forward[k].entry = n->backward[k].entry = -1;
+    n->first[k].entry = n->apply[k].entry = -1;
     if (x->actor < 0)
       continue;
     status = bind_loss(n, k);
     status = status ? status : bind(&b, x->forward, &n->forward[k]);
     status = status ? status : bind(&b, x->backward, &n->backward[k]);
+    status = status ? status : bind(&b, x->first, &n->first[k]);
+    status = status ? status : bind(&b, x->apply, &n->apply[k]);
   }
   for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
     binder b = {n, -1, k};

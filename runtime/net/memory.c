@@ -105,23 +105,51 @@ static bool is_shared(const neo_rt_network *n, const neo_rt_net_edge *e) {
   return n->kind[e->from] == NEO_RTI_NET_BCAST;
 }
 
+static void add_buffer(neo_rt_network *n, neo_rti_net_place place, int32_t which,
+                       neo_rti_net_rows rows) {
+  n->buffer[n->n_buffers++] = (neo_rti_net_buffer){place, which, rows};
+}
+
+/* Is it what an out port sends? */
+static bool is_payload(const neo_rt_network *n, const neo_rt_net_node *x, const char *name) {
+  bool is = false;
+  for (int32_t k = x->out; k < x->out + x->n_out && !is; k++)
+    is = n->net->ports[k].value && strcmp(n->net->ports[k].value, name) == 0;
+  return is;
+}
+
+static void list_stash(neo_rt_network *n, int32_t node) {
+  const neo_rt_net_node *x = &n->net->nodes[node];
+  for (int32_t k = x->stash; k < x->stash + x->n_stash; k++) {
+    const neo_rt_tensor *t = tensor_of(n, node, n->net->stashes[k].from);
+    if (!t || is_payload(n, x, n->net->stashes[k].from))
+      continue;
+    const neo_rt_model *m = n->net->actors[x->actor].model;
+    add_buffer(n, NEO_RTI_NET_STASH, k, (neo_rti_net_rows){m, t, neo_rti_most_bytes(m, t)});
+  }
+}
+
 static void list_buffers(neo_rt_network *n) {
   for (int32_t k = 0; k < n->net->n_edges; k++) {
     const neo_rt_net_edge *e = &n->net->edges[k];
     const neo_rt_net_node *from = &n->net->nodes[e->from];
     if (!is_shared(n, e))
-      n->buffer[n->n_buffers++] = (neo_rti_net_buffer){k, false};
+      add_buffer(n, NEO_RTI_NET_VALUE, k, n->rows[k]);
     if (n->net->ports[from->out + e->from_port].gradient)
-      n->buffer[n->n_buffers++] = (neo_rti_net_buffer){k, true};
+      add_buffer(n, NEO_RTI_NET_BACK, k, n->rows[k]);
   }
+  for (int32_t k = 0; k < n->net->n_nodes; k++)
+    list_stash(n, k);
 }
 
 /* Bytes of an instance at the largest sizes. */
 static int64_t largest_need(const neo_rt_network *n) {
   int64_t bytes = 0;
-  for (int32_t k = 0; k < n->n_buffers; k++)
-    if (__builtin_add_overflow(bytes, neo_rti_round_up(n->rows[n->buffer[k].edge].bytes), &bytes))
+  for (int32_t k = 0; k < n->n_buffers; k++) {
+    int64_t own = n->buffer[k].rows.bytes;
+    if (own > INT64_MAX / 4 || __builtin_add_overflow(bytes, neo_rti_round_up(own), &bytes))
       return INT64_MAX;
+  }
   return bytes;
 }
 
@@ -157,6 +185,7 @@ static bool allocate_slot(neo_rt_network *n, int32_t slot) {
   good = (s->version = zeros(nodes, sizeof *s->version)) != NULL && good;
   good = (s->value = zeros(edges, sizeof *s->value)) != NULL && good;
   good = (s->back = zeros(edges, sizeof *s->back)) != NULL && good;
+  good = (s->stash = zeros((size_t)n->net->n_stashes, sizeof *s->stash)) != NULL && good;
   good = (s->task = zeros(2 * nodes, sizeof *s->task)) != NULL && good;
   for (int32_t k = 0; k < 2 * n->net->n_nodes && good; k++)
     s->task[k] = (neo_rti_net_task){.node = k / 2, .slot = slot, .back = k % 2};
@@ -202,6 +231,7 @@ static bool allocate_mailboxes(neo_rt_network *n) {
 static bool allocate_tables(neo_rt_network *n) {
   size_t nodes = (size_t)n->net->n_nodes, actors = (size_t)n->net->n_actors;
   size_t edges = (size_t)n->net->n_edges, keys = (size_t)n->keys;
+  size_t stashes = (size_t)n->net->n_stashes;
   bool good = (n->ctx = zeros(actors, sizeof *n->ctx)) != NULL;
   good = (n->arena = zeros(actors, sizeof *n->arena)) != NULL && good;
   good = (n->frame = zeros(actors, sizeof *n->frame)) != NULL && good;
@@ -210,11 +240,13 @@ static bool allocate_tables(neo_rt_network *n) {
   good = (n->answered = zeros(nodes, sizeof *n->answered)) != NULL && good;
   good = (n->forward = zeros(nodes, sizeof *n->forward)) != NULL && good;
   good = (n->backward = zeros(nodes, sizeof *n->backward)) != NULL && good;
+  good = (n->first = zeros(nodes, sizeof *n->first)) != NULL && good;
+  good = (n->apply = zeros(nodes, sizeof *n->apply)) != NULL && good;
   good = (n->loss_type = zeros(nodes, sizeof *n->loss_type)) != NULL && good;
   good = (n->count = aligned_zeros(nodes, sizeof *n->count)) != NULL && good;
   good = (n->counted = zeros(nodes, sizeof *n->counted)) != NULL && good;
   good = (n->rows = zeros(edges, sizeof *n->rows)) != NULL && good;
-  good = (n->buffer = zeros(2 * edges, sizeof *n->buffer)) != NULL && good;
+  good = (n->buffer = zeros(2 * edges + stashes, sizeof *n->buffer)) != NULL && good;
   good = (n->input = zeros((size_t)n->net->nodes[0].n_out, sizeof *n->input)) != NULL && good;
   good = (n->seen = zeros((size_t)n->net->n_seen, sizeof *n->seen)) != NULL && good;
   good = (n->slot = zeros(keys, sizeof *n->slot)) != NULL && good;
@@ -243,7 +275,7 @@ neo_rt_status neo_rti_net_allocate(neo_rt_network *n) {
 /* ---- the end */
 
 static void free_slot(neo_rti_net_slot *s) {
-  void *all[] = {s->sizes, s->n_in, s->n_back, s->version, s->value, s->back, s->task};
+  void *all[] = {s->sizes, s->n_in, s->n_back, s->version, s->value, s->back, s->stash, s->task};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     free(all[k]);
 }
@@ -277,6 +309,8 @@ void neo_rti_net_free(neo_rt_network *n) {
     free_actor(n, k);
   free_calls(n->forward, n->net->n_nodes);
   free_calls(n->backward, n->net->n_nodes);
+  free_calls(n->first, n->net->n_nodes);
+  free_calls(n->apply, n->net->n_nodes);
   free_calls(n->update, n->net->n_actors);
   if (n->whole)
     neo_rt_destroy(n->whole);

@@ -32,7 +32,9 @@ typedef enum {
   NEO_RTI_NET_BACK,    /* backward payload of edge `which` */
   NEO_RTI_NET_WEIGHT,
   NEO_RTI_NET_LOSS,
-  NEO_RTI_NET_SEEN /* what an update reads of an instance: seen[which] */
+  NEO_RTI_NET_STASH, /* stash[which] of the slot */
+  NEO_RTI_NET_COUNT, /* updates so far */
+  NEO_RTI_NET_SEEN   /* what an update reads of an instance: seen[which] */
 } neo_rti_net_place;
 
 typedef struct { /* where an entry's arguments are */
@@ -51,9 +53,10 @@ typedef struct {             /* the rows that an edge carries */
   int64_t bytes; /* at the largest sizes */
 } neo_rti_net_rows;
 
-typedef struct { /* a payload of a slot */
-  int32_t edge;
-  bool back;
+typedef struct { /* a payload of a slot: a VALUE, BACK or STASH */
+  neo_rti_net_place place;
+  int32_t which;
+  neo_rti_net_rows rows;
 } neo_rti_net_buffer;
 
 typedef struct neo_rti_net_task {
@@ -72,6 +75,7 @@ typedef struct neo_rti_net_slot {
   _Atomic int32_t *n_in, *n_back; /* by node: messages that have come */
   uint64_t *version;              /* by node: updates of its actor before the forward pass */
   void **value, **back;           /* by edge */
+  void **stash;                   /* by stash; null: it is an edge's value */
   neo_rti_net_task *task;         /* [n_nodes][2] */
   int64_t begin, end;             /* in the memory for messages */
   struct neo_rti_net_slot *next;  /* in the list of finished ones */
@@ -87,6 +91,7 @@ typedef struct { /* arguments of the call at hand, by actor */
   void **args;
   int64_t *of_instance; /* sizes of the instance that an update follows */
   float weight;
+  int64_t count;
   double loss[2];   /* of any float type */
   int64_t taken_ns; /* by the task that ran last */
   int32_t worker;   /* the worker that runs it */
@@ -116,6 +121,7 @@ struct neo_rt_network {
   _Atomic uint64_t *updates;
   int64_t *answered;                    /* by node: instances, or rows, that no update has seen */
   neo_rti_net_call *forward, *backward; /* by node */
+  neo_rti_net_call *first, *apply;      /* by node: in the place of what ends its work */
   neo_rti_net_call *update;             /* by actor */
   uint8_t *loss_type;                   /* by node */
   neo_rti_net_rows *rows;               /* by edge */

@@ -6,6 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+/* Adds to a count that one thread at a time writes. */
+static void add(_Atomic uint64_t *count, uint64_t more) {
+  atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more,
+                        memory_order_relaxed);
+}
+
 /* ---- entries */
 
 static void *address(neo_rt_network *n, const neo_rti_net_slot *s, int32_t actor,
@@ -19,6 +25,10 @@ static void *address(neo_rt_network *n, const neo_rti_net_slot *s, int32_t actor
     return &n->frame[actor].weight;
   case NEO_RTI_NET_LOSS:
     return n->frame[actor].loss;
+  case NEO_RTI_NET_STASH:
+    return s->stash[which];
+  case NEO_RTI_NET_COUNT:
+    return &n->frame[actor].count;
   case NEO_RTI_NET_SEEN:
     return n->seen[which];
   case NEO_RTI_NET_NOWHERE:
@@ -51,6 +61,7 @@ static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_ca
     int32_t size = ctx->model->entry_sizes[e->sizes + k];
     f->sizes[k] = sizes && size < n->net->n_sizes ? sizes[size] : ctx->model->sizes[size].hi;
   }
+  f->count = (int64_t)atomic_load_explicit(&n->updates[actor], memory_order_relaxed);
   for (int32_t k = 0; k < c->n; k++)
     f->args[k] = address(n, s, actor, c->arg[k].place, c->arg[k].which);
   return call_entry(n, ctx, c->entry, f, number, trusted);
@@ -73,13 +84,11 @@ static int64_t least_answered(const neo_rt_network *n, int32_t actor) {
   return least == INT64_MAX ? 0 : least;
 }
 
-/* Instances that each node of the actor has answered are applied; others wait for the next time. */
-static neo_rt_status update(neo_rt_network *n, int32_t actor, int64_t answered,
-                            const int64_t *sizes) {
+static neo_rt_status update(neo_rt_network *n, int32_t actor, const int64_t *sizes) {
   uint64_t number = atomic_load_explicit(&n->updates[actor], memory_order_relaxed);
   for (int32_t k = 0; k < n->net->n_nodes; k++)
     if (n->net->nodes[k].actor == actor)
-      n->answered[k] -= answered;
+      n->answered[k] = 0;
   atomic_store_explicit(&n->updates[actor], number + 1, memory_order_relaxed);
   int64_t from = neo_rti_now_ns();
   neo_rt_status status = call(n, actor, &n->update[actor], NULL, sizes, number, true);
@@ -91,25 +100,64 @@ static neo_rt_status update(neo_rt_network *n, int32_t actor, int64_t answered,
                 : NEO_OK;
 }
 
-/* The number of instances, or rows, that an update is due for; 0: not yet. An update that reads
- * values of an instance follows each. */
-static int64_t count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
+typedef struct {
+  bool rows; /* rows count, not instances */
+  int64_t n;
+} interval;
+
+/* An update that reads values of an instance follows each. */
+static interval interval_of(const neo_rt_network *n, int32_t actor) {
+  if (n->net->actors[actor].n_seen)
+    return (interval){false, 1};
+  return n->config.every_rows > 0 ? (interval){true, n->config.every_rows}
+                                  : (interval){false, n->every};
+}
+
+/* Does one entry end an instance's work and update? */
+static bool applies(const neo_rt_network *n, int32_t node) {
+  return n->apply[node].entry >= 0 && interval_of(n, n->net->nodes[node].actor).n == 1;
+}
+
+/* The call that ends the node's work on an instance, in the place of `usual`. */
+static const neo_rti_net_call *last_call(const neo_rt_network *n, int32_t node,
+                                         const neo_rti_net_call *usual) {
+  if (applies(n, node))
+    return &n->apply[node];
+  return n->first[node].entry >= 0 && !n->answered[node] ? &n->first[node] : usual;
+}
+
+/* Counts an instance that the node has answered; true: an update is due. */
+static bool count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
   int32_t actor = n->net->nodes[node].actor;
-  bool each = n->net->actors[actor].n_seen > 0;
-  bool rows = n->config.every_rows > 0 && !each;
-  n->answered[node] += rows ? s->rows : 1;
-  int64_t least = least_answered(n, actor);
-  int64_t every = each ? 1 : rows ? n->config.every_rows : n->every;
-  return least >= every ? least : 0;
+  interval every = interval_of(n, actor);
+  if (applies(n, node)) {
+    add(&n->updates[actor], 1);
+    return false;
+  }
+  n->answered[node] += every.rows ? s->rows : 1;
+  return least_answered(n, actor) >= every.n;
+}
+
+/* Do the actor's sums hold gradients? Where a node has `first`, they are its own: they are old until
+ * it has answered an instance. */
+static bool is_pending(const neo_rt_network *n, int32_t actor) {
+  bool any = false;
+  for (int32_t k = 0; k < n->net->n_nodes; k++) {
+    if (n->net->nodes[k].actor != actor)
+      continue;
+    if (n->first[k].entry >= 0)
+      return n->answered[k] > 0;
+    any = any || n->answered[k] > 0;
+  }
+  return any;
 }
 
 neo_rt_status neo_rti_net_flush(neo_rt_network *n) {
   neo_rt_status status = NEO_OK;
   for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
-    int64_t answered = least_answered(n, k);
     n->frame[k].weight = 0;
-    if (answered)
-      status = update(n, k, answered, NULL);
+    if (is_pending(n, k))
+      status = update(n, k, NULL);
   }
   return status;
 }
@@ -132,19 +180,15 @@ static neo_rt_status take_loss(neo_rt_network *n, int32_t node, neo_rti_net_slot
 static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   const neo_rti_net_slot *s = &n->slot[slot];
-  int64_t *sizes = n->frame[x->actor].of_instance, due = count(n, node, s);
+  int64_t *sizes = n->frame[x->actor].of_instance;
+  bool due = count(n, node, s);
   if (due && n->net->n_sizes)
     memcpy(sizes, s->sizes, (size_t)n->net->n_sizes * sizeof *sizes);
   neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
   if (!due)
     return NEO_OK;
   neo_rti_net_crew_share(n);
-  return update(n, x->actor, due, sizes);
-}
-
-static void add(_Atomic uint64_t *count, uint64_t more) {
-  atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more,
-                        memory_order_relaxed);
+  return update(n, x->actor, sizes);
 }
 
 static void count_stale(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
@@ -161,6 +205,7 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[slot];
   const neo_rti_net_call *c = &n->forward[node];
+  c = x->n_out ? c : last_call(n, node, c);
   s->version[node] = atomic_load_explicit(&n->updates[x->actor], memory_order_relaxed);
   neo_rt_status status = explain(n, call(n, x->actor, c, s, s->sizes, s->number, c->trusted), node);
   status = status ? status : take_loss(n, node, s);
@@ -179,9 +224,9 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
 static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rti_net_slot *s = &n->slot[slot];
   int32_t actor = n->net->nodes[node].actor;
+  const neo_rti_net_call *c = last_call(n, node, &n->backward[node]);
   count_stale(n, node, s);
-  neo_rt_status status =
-      explain(n, call(n, actor, &n->backward[node], s, s->sizes, s->number, true), node);
+  neo_rt_status status = explain(n, call(n, actor, c, s, s->sizes, s->number, true), node);
   return status ? status : answer(n, node, slot);
 }
 

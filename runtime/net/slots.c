@@ -10,8 +10,7 @@ int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes) {
   return r->model ? neo_rti_extents(r->model, r->tensor, sizes, extent) : 0;
 }
 
-static int64_t row_bytes(const neo_rt_network *n, int32_t edge, const int64_t *sizes) {
-  const neo_rti_net_rows *r = &n->rows[edge];
+static int64_t row_bytes(const neo_rti_net_rows *r, const int64_t *sizes) {
   return r->model ? neo_rti_net_elements(r, sizes) * (int64_t)neo_rti_type_bytes(r->tensor->type)
                   : 0;
 }
@@ -21,7 +20,7 @@ static int64_t row_bytes(const neo_rt_network *n, int32_t edge, const int64_t *s
 static int64_t need(const neo_rt_network *n, const int64_t *sizes) {
   int64_t bytes = 0;
   for (int32_t k = 0; k < n->n_buffers; k++)
-    bytes += neo_rti_round_up(row_bytes(n, n->buffer[k].edge, sizes));
+    bytes += neo_rti_round_up(row_bytes(&n->buffer[k].rows, sizes));
   return bytes;
 }
 
@@ -58,8 +57,11 @@ static void lay_out(neo_rt_network *n, neo_rti_net_slot *s) {
   unsigned char *at = n->memory + s->begin;
   for (int32_t k = 0; k < n->n_buffers; k++) {
     const neo_rti_net_buffer *b = &n->buffer[k];
-    (b->back ? s->back : s->value)[b->edge] = at;
-    at += neo_rti_round_up(row_bytes(n, b->edge, s->sizes));
+    void **table = b->place == NEO_RTI_NET_VALUE  ? s->value
+                   : b->place == NEO_RTI_NET_BACK ? s->back
+                                                  : s->stash;
+    table[b->which] = at;
+    at += neo_rti_round_up(row_bytes(&b->rows, s->sizes));
   }
   for (int32_t k = 0; k < n->net->n_edges; k++)
     s->value[k] = s->value[source(n, k)];
@@ -79,7 +81,7 @@ static void copy_inputs(neo_rt_network *n, neo_rti_net_slot *s, const neo_rt_net
   const neo_rt_net_node *from = &n->net->nodes[0];
   for (int32_t k = 0; k < from->n_out; k++) {
     int32_t edge = n->net->ports[from->out + k].edge;
-    size_t bytes = (size_t)row_bytes(n, edge, s->sizes);
+    size_t bytes = (size_t)row_bytes(&n->rows[edge], s->sizes);
     if (n->input[k] >= 0 && bytes)
       memcpy(s->value[edge], x->inputs[n->input[k]], bytes);
   }

@@ -138,6 +138,9 @@ static void open_drawn(world *w, neo_arena *a, uint64_t seed, uint32_t nodes, bo
   world_open(w, NEO_TEST_SOURCE_DIR, &x);
   if (again)
     read_again(w);
+  world_derive(w);
+  if (again)
+    read_again(w);
   world_begin(w, seed);
 }
 
@@ -154,6 +157,7 @@ static void random_networks_are_the_step(void **state) {
       for (uint64_t k = 0; k < STEPS; k++) {
         world_size(&w, "B", 2 + (int64_t)(seed + k) % 4);
         world_fill(&w, k);
+        neo_net_interp_apart(w.net, seed % 3 == 0);
         world_step(&w, 1e-9);
       }
       world_close(&w);

@@ -2,6 +2,7 @@
 #include "tests/network/world.h"
 #include "autodiff/autodiff.h"
 #include "tests/oracle/expected.h"
+#include "transform/transform.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,8 @@ static void derive(world *w, neo_module *m) {
   neo_pass_target none = {0};
   neo_str why = neo_str_in(&w->c.arena);
   check_compiled(w, neo_pass_call(m, &none, neo_pass_autodiff));
+  check_compiled(w, neo_pass_call(m, &none, neo_pass_specialize));
+  check_compiled(w, neo_pass_call(m, &none, neo_pass_cse));
   world_check(w, neo_module_check(m, &why), &why);
 }
 
@@ -83,12 +86,19 @@ void world_size(world *w, const char *name, int64_t value) {
     neo_interp_resize(w->whole, w->sizes);
 }
 
+void world_derive(world *w) {
+  neo_str why = neo_str_in(&w->c.arena);
+  w->derived = true;
+  derive(w, w->m);
+  for (size_t k = 0; k < w->n->actors.n; k++)
+    derive(w, w->n->actors.at[k].module);
+  neo_network_stash(w->n);
+  world_check(w, neo_network_verify(w->n, &why), &why);
+}
+
 void world_begin(world *w, uint64_t seed) {
-  if (!w->whole) {
-    derive(w, w->m);
-    for (size_t k = 0; k < w->n->actors.n; k++)
-      derive(w, w->n->actors.at[k].module);
-  }
+  if (!w->derived)
+    world_derive(w);
   w->whole = neo_interp_new(&w->c.arena, w->m, w->sizes, seed);
   w->net = neo_net_interp_new(&w->c.arena, w->n, w->sizes, seed);
   w->steps = 0;

@@ -19,7 +19,8 @@ typedef struct {
 
 typedef struct {
   neo_compilation c;
-  neo_module *m; /* gradients are derived */
+  neo_module *m;
+  bool derived;
   uint32_t entry;
   neo_network *n;
   int64_t *sizes;
@@ -29,13 +30,14 @@ typedef struct {
   uint64_t steps;
 } world;
 
-/* Compiles, cuts, verifies. `root` is the project's folder. A failure fails the test. The network's interpreter takes modules whose
- * gradients are derived; n itself is as it was cut. */
+/* Compiles, cuts, verifies. `root` is the project's folder. A failure fails the test. */
 void world_open(world *w, const char *root, const world_model *x);
 void world_close(world *w);
 /* Run-time sizes; all are as large as they may be before. */
 void world_size(world *w, const char *name, int64_t value);
-/* Begins with initial values. */
+/* Derives the gradients of the model and of all actors, and adds the stashes. */
+void world_derive(world *w);
+/* Begins with initial values, after world_derive, which it calls if need be. */
 void world_begin(world *w, uint64_t seed);
 /* Fills inputs by a hash of seed, name and element. */
 void world_fill(world *w, uint64_t seed);

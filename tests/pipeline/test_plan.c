@@ -361,7 +361,7 @@ static void identifiers_of_the_header_are_distinct(void **state) {
                        "entry forward load_entry: y = a_b\nentry forward status: y = a_b\n"
                        "entry forward a.b: y = a_b\nentry forward a_b: y = a_b\n");
   neo_str_init(&s, &w.c.arena);
-  neo_plan_header(p, &s);
+  neo_plan_header(p, NULL, 0, &s);
   const char *text = neo_str_text(&s);
   static const char *const parts[] = {
       "t_ctx *ctx, int64_t int_, int64_t a_b, const float *a_b_2,\n    const float *a_b_3, const "

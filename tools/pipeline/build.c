@@ -15,6 +15,7 @@ static neo_compile_options options_of(neo_compilation *c, const neo_module *m, c
   o.unseen = o.in_memory = true;
   o.emit = NEO_EMIT_CODE;
   o.network = o.pure = false;
+  o.derived = true;
   o.prepare = NULL;
   o.defines = NULL;
   o.names = NULL;

@@ -79,6 +79,7 @@ typedef struct {
   bool pure;                 /* entries have no state (pure.c) */
   bool network;              /* the library also has the networks of training entries */
   uint32_t network_nodes;    /* see neo_net_options.nodes */
+  bool derived;              /* the text is a module after neo_compile_derive */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* folder of the shipped records; null: do not read them */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "tools/pipeline/code.h"
 #include "tools/pipeline/merge.h"
+#include "tools/pipeline/network.h"
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +30,10 @@ static neo_status build_llvm(neo_compilation *c) {
 
 static neo_status make_header(neo_compilation *c) {
   neo_str s = neo_str_in(&c->arena);
-  neo_plan_header(c->plan, &s);
+  neo_plan_network *networks = NEO_NEW_ARRAY(&c->arena, neo_plan_network, c->networks.n + 1);
+  for (size_t k = 0; k < c->networks.n; k++)
+    networks[k] = neo_network_declared(c, c->networks.at[k]);
+  neo_plan_header(c->plan, networks, c->networks.n, &s);
   return neo_emit_put(c, NEO_EMIT_HEADER, neo_str_text(&s), s.n);
 }
 

@@ -1,5 +1,25 @@
 /* See network.h. */
 #include "tools/pipeline/network.h"
+#include "tools/pipeline/stages.h"
+
+static neo_status verify(neo_compilation *c, const neo_network *n) {
+  neo_str why = neo_str_in(&c->arena);
+  if (!neo_network_verify(n, &why))
+    return NEO_OK;
+  c->why = neo_arena_printf(&c->arena, "the network is wrong: %s", neo_str_text(&why));
+  return NEO_INTERNAL;
+}
+
+/* Derives the gradients of all actors, and chooses what nodes stash. */
+static neo_status stash(neo_compilation *c, neo_network *n) {
+  neo_status s = NEO_OK;
+  for (size_t k = 0; k < n->actors.n && !s; k++)
+    s = neo_compile_derive(c, n->actors.at[k].module);
+  if (s)
+    return s;
+  neo_network_stash(n);
+  return verify(c, n);
+}
 
 neo_status neo_compile_cut(neo_compilation *c) {
   neo_net_options o = {.nodes = c->options.network_nodes};
@@ -9,27 +29,19 @@ neo_status neo_compile_cut(neo_compilation *c) {
     c->why = "--network: actors keep their parameters, so --pure cannot be with it";
     return NEO_ARGUMENT;
   }
-  for (uint32_t k = 0; k < c->module->entries.n; k++) {
-    neo_str why = neo_str_in(&c->arena);
+  neo_status s = NEO_OK;
+  for (uint32_t k = 0; k < c->module->entries.n && !s; k++) {
     if (c->module->entries.at[k].kind != NEO_ENTRY_TRAIN)
       continue;
     neo_network *n = neo_network_cut(c->module, k, &o, &c->arena);
     NEO_PUSH(&c->arena, &c->networks, n);
-    if (neo_network_verify(n, &why)) {
-      c->why = neo_arena_printf(&c->arena, "the network is wrong: %s", neo_str_text(&why));
-      return NEO_INTERNAL;
-    }
+    s = verify(c, n);
+    s = s ? s : stash(c, n);
   }
-  if (!c->networks.n)
-    c->why = "--network: the model trains nothing";
-  return c->networks.n ? NEO_OK : NEO_ARGUMENT;
-}
-
-const char *neo_network_base(neo_compilation *c, const neo_network *n) {
-  const char *entry = neo_name_text(c->names, n->entry);
-  return neo_streq(entry, "step")
-             ? c->prefix
-             : neo_arena_printf(&c->arena, "%s_%s", c->prefix, neo_plan_ident(&c->arena, entry));
+  if (s || c->networks.n)
+    return s;
+  c->why = "--network: the model trains nothing";
+  return NEO_ARGUMENT;
 }
 
 neo_status neo_network_link(neo_compilation *c, const neo_network *n, const char *base) {

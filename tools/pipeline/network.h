@@ -7,8 +7,10 @@
  * trains. (network.c) */
 neo_status neo_compile_cut(neo_compilation *c) NEO_MUST_CHECK;
 /* The beginning of a network's names: the library's prefix, and the entry's name unless that is
- * "step". (network.c) */
+ * "step". (network_record.c) */
 const char *neo_network_base(neo_compilation *c, const neo_network *n);
+/* The network as the library's header declares it. (network_record.c) */
+neo_plan_network neo_network_declared(neo_compilation *c, const neo_network *n);
 /* Adds the object with the network's record to c->network_objects. (network.c) */
 neo_status neo_network_link(neo_compilation *c, const neo_network *n,
                             const char *base) NEO_MUST_CHECK;

@@ -11,8 +11,7 @@ typedef struct {
   const neo_network *n;
   const char *base;
   neo_llvm *l;
-  rows ports, seen, inputs;
-  neo_map taken; /* names of inputs */
+  rows ports, seen, stashes, inputs;
 } recorder;
 
 #define RECORD(r, ...) \
@@ -54,14 +53,19 @@ static void add_ports(recorder *r, const neo_net_node *node, const neo_net_ports
 
 static lc node_row(recorder *r, const neo_net_node *node) {
   const neo_module *m = module_of(r, node);
-  int64_t in = (int64_t)r->ports.n, out;
+  int64_t in = (int64_t)r->ports.n, out, stash = (int64_t)r->stashes.n;
   add_ports(r, node, &node->in);
   out = (int64_t)r->ports.n;
   add_ports(r, node, &node->out);
+  for (size_t k = 0; k < node->stash.n; k++)
+    NEO_PUSH(&r->c->arena, &r->stashes,
+             RECORD(r, tensor(r, m, node->stash.at[k].from), tensor(r, m, node->stash.at[k].to)));
   return RECORD(r, neo_lconst_string(r->l, neo_net_kind_text((neo_net_kind)node->kind)),
                 number(r, m ? (int64_t)node->actor : -1), entry(r, m, node->forward),
-                entry(r, m, node->backward), tensor(r, m, node->loss), number(r, in),
-                number(r, (int64_t)node->in.n), number(r, out), number(r, (int64_t)node->out.n));
+                entry(r, m, node->backward), entry(r, m, node->first), entry(r, m, node->apply),
+                tensor(r, m, node->loss), number(r, in), number(r, (int64_t)node->in.n),
+                number(r, out), number(r, (int64_t)node->out.n), number(r, stash),
+                number(r, (int64_t)node->stash.n));
 }
 
 static lc nodes(recorder *r) {
@@ -91,7 +95,8 @@ static lc actor_row(recorder *r, size_t k) {
              RECORD(r, tensor(r, a->module, a->seen.at[j].from),
                     tensor(r, a->module, a->seen.at[j].to), number(r, a->seen.at[j].node)));
   return RECORD(r, neo_lconst_symbol(r->l, model), entry(r, a->module, a->update),
-                tensor(r, a->module, a->weight), number(r, first), number(r, (int64_t)a->seen.n));
+                tensor(r, a->module, a->weight), tensor(r, a->module, a->count), number(r, first),
+                number(r, (int64_t)a->seen.n));
 }
 
 static lc actors(recorder *r) {
@@ -101,29 +106,53 @@ static lc actors(recorder *r) {
   return table(r, &x);
 }
 
-/* The controller's inputs, each once. */
-static void find_inputs(recorder *r) {
-  const neo_net_ports *out = &r->n->nodes.at[0].out;
+const char *neo_network_base(neo_compilation *c, const neo_network *n) {
+  const char *entry = neo_name_text(c->names, n->entry);
+  return neo_streq(entry, "step")
+             ? c->prefix
+             : neo_arena_printf(&c->arena, "%s_%s", c->prefix, neo_plan_ident(&c->arena, entry));
+}
+
+/* The controller's inputs, each once: an instance gives them in this order. */
+static const char *const *inputs_of(neo_compilation *c, const neo_network *net, size_t *n) {
+  const neo_net_ports *out = &net->nodes.at[0].out;
+  const char **names = NEO_NEW_ARRAY(&c->arena, const char *, out->n + 1);
+  neo_map taken = neo_map_in(&c->arena);
+  *n = 0;
   for (size_t k = 0; k < out->n; k++) {
-    if (!out->at[k].name || neo_map_get(&r->taken, out->at[k].name, NULL))
+    if (!out->at[k].name || neo_map_get(&taken, out->at[k].name, NULL))
       continue;
-    neo_map_set(&r->taken, out->at[k].name, 1);
-    NEO_PUSH(&r->c->arena, &r->inputs, text(r, out->at[k].name));
+    neo_map_set(&taken, out->at[k].name, 1);
+    names[(*n)++] = neo_name_text(c->names, out->at[k].name);
   }
+  return names;
+}
+
+static size_t n_sizes(const neo_network *n) {
+  return neo_size_numbers(n->actors.at[0].module);
+}
+
+neo_plan_network neo_network_declared(neo_compilation *c, const neo_network *n) {
+  neo_plan_network x = {.entry = neo_name_text(c->names, n->entry), .n_sizes = n_sizes(n)};
+  x.symbol = neo_arena_printf(&c->arena, "%s_net", neo_network_base(c, n));
+  x.inputs = inputs_of(c, n, &x.n_inputs);
+  return x;
 }
 
 void neo_network_record(neo_compilation *c, const neo_network *n, const char *base, neo_llvm *l) {
   recorder r = {.c = c, .n = n, .base = base, .l = l};
-  neo_map_init(&r.taken, &c->arena);
   lc all_nodes = nodes(&r), all_edges = edges(&r), all_actors = actors(&r);
-  find_inputs(&r);
+  size_t n_inputs;
+  const char *const *inputs = inputs_of(c, n, &n_inputs);
+  for (size_t k = 0; k < n_inputs; k++)
+    NEO_PUSH(&c->arena, &r.inputs, neo_lconst_string(l, inputs[k]));
   lc record =
-      RECORD(&r, number(&r, NEO_RT_NET_ABI), text(&r, n->entry),
-             number(&r, (int64_t)neo_size_numbers(n->actors.at[0].module)),
+      RECORD(&r, number(&r, NEO_RT_NET_ABI), text(&r, n->entry), number(&r, (int64_t)n_sizes(n)),
              number(&r, (int64_t)n->nodes.n), number(&r, (int64_t)n->edges.n),
              number(&r, (int64_t)n->actors.n), number(&r, (int64_t)r.ports.n),
-             number(&r, (int64_t)r.seen.n), number(&r, (int64_t)r.inputs.n), all_nodes, all_edges,
-             all_actors, table(&r, &r.ports), table(&r, &r.seen), table(&r, &r.inputs),
-             neo_lconst_symbol(r.l, neo_arena_printf(&c->arena, "%s_model", c->prefix)));
+             number(&r, (int64_t)r.seen.n), number(&r, (int64_t)r.stashes.n),
+             number(&r, (int64_t)r.inputs.n), all_nodes, all_edges, all_actors, table(&r, &r.ports),
+             table(&r, &r.seen), table(&r, &r.stashes), table(&r, &r.inputs),
+             neo_lconst_symbol(l, neo_arena_printf(&c->arena, "%s_model", c->prefix)));
   neo_llvm_global(l, neo_arena_printf(&c->arena, "%s_net", base), record, true);
 }

@@ -47,9 +47,19 @@ static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
   return false;
 }
 
-static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
+enum { N = sizeof passes / sizeof *passes };
+
+/* The passes that neo_compile_derive runs: up to the one that merges equal definitions. */
+static size_t n_deriving(void) {
+  size_t k = 0;
+  while (k < N && !neo_streq(passes[k].name, "cse"))
+    k++;
+  return k + 1;
+}
+
+static size_t passes_to_run(const neo_compilation *c, size_t from, size_t end, neo_pass *out) {
   size_t n = 0;
-  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
+  for (size_t k = from; k < end; k++)
     if (is_wanted(c, &passes[k]))
       out[n++] = passes[k];
   return n;
@@ -68,8 +78,24 @@ static neo_status verify_front(neo_compilation *c) {
   return s ? NEO_INTERNAL : NEO_OK;
 }
 
+neo_status neo_compile_derive(neo_compilation *c, neo_module *m) {
+  neo_pass table[N];
+  neo_pass_options o = c->options.passes;
+  o.dump_after = NULL;
+  o.failed = &c->failed_pass;
+  o.cancelled = is_cancelled;
+  o.cancelled_ctx = c;
+  neo_pass_target target = neo_compile_pass_target(c);
+  neo_status s = neo_passes_run(m, &target, table, passes_to_run(c, 0, n_deriving(), table), &o);
+  if (s && s != NEO_INPUT && s != NEO_MEMORY && s != NEO_INTERRUPTED)
+    c->why =
+        neo_arena_printf(&c->arena, "the pass %s failed on a node of the network", c->failed_pass);
+  return s;
+}
+
 neo_status neo_compile_run_passes(neo_compilation *c) {
-  neo_pass table[sizeof passes / sizeof *passes];
+  neo_pass table[N];
+  size_t from = c->options.derived ? n_deriving() : 0;
   neo_pass_options o = c->options.passes;
   o.done = pass_done;
   o.done_ctx = c;
@@ -87,7 +113,7 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
     }
   }
   neo_pass_target target = neo_compile_pass_target(c);
-  neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
+  neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, from, N, table), &o);
   if (s && s != NEO_INPUT && s != NEO_MEMORY && s != NEO_INTERRUPTED)
     c->why = neo_arena_printf(
         &c->arena, "the pass %s failed, or broke the IR (use --dump-after=all to see how)",

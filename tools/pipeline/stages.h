@@ -23,3 +23,6 @@ void neo_module_make_pure(neo_module *m);
 /* Runs the table of passes. A failure that is not the input's has a text in c->why that names the
  * pass; after NEO_MEMORY only c->failed_pass is set. */
 neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;
+/* Runs the passes up to `cse` on the module of an actor, for neo_network_stash; the rest run with
+ * neo_compile_options.derived. Failures are as above. */
+neo_status neo_compile_derive(neo_compilation *c, neo_module *m) NEO_MUST_CHECK;
