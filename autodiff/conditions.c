@@ -40,7 +40,7 @@ typedef struct {
   const ad_conditions *c;
   bool known;  /* reads a tensor, and no accumulator or random number */
   bool plain;  /* integers and bools only */
-  bool rounds; /* every tensor read belongs to a recurrence */
+  bool recurs; /* every tensor read belongs to a recurrence */
 } reads_of;
 
 static void look(void *ctx, neo_expr e) {
@@ -52,12 +52,12 @@ static void look(void *ctx, neo_expr e) {
   if (neo_type_is_float((neo_type)n->type))
     r->plain = false;
   if (load && !neo_map_get(&r->c->recurring, n->attr, NULL))
-    r->rounds = false;
+    r->recurs = false;
 }
 
 static reads_of reads_in(const ad_conditions *c, neo_expr condition) {
   reads_of r = {
-      .c = c, .known = !ad_is_plain_index(c->m, condition), .plain = true, .rounds = true};
+      .c = c, .known = !ad_is_plain_index(c->m, condition), .plain = true, .recurs = true};
   neo_expr_visit(c->m, condition, look, &r);
   return r;
 }
@@ -107,7 +107,7 @@ static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_
     return true;
   if (!r.known || !(r.plain || choice))
     return false;
-  if (!axes || r.rounds || (choice && use < AD_ITERATION_PRODUCT))
+  if (!axes || r.recurs || (choice && use < AD_ITERATION_PRODUCT))
     return true;
   if (choice && use == AD_ITERATION_PRODUCT && is_of_iterations(c, axes, t))
     return true;
@@ -129,7 +129,7 @@ static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *r
                             uint32_t rank) {
   enum { POSITION = 40 }; /* axes from here on are those of the position; ranks are up to 16 */
   neo_module *m = w->s->m;
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   if (neo_expr_axes(m, condition) >> POSITION)
     return (neo_expr){0};
   for (uint32_t k = 0; k < rank; k++) {
@@ -140,7 +140,7 @@ static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *r
   }
   if (neo_expr_axes(m, condition) & ((1ull << POSITION) - 1))
     return (neo_expr){0};
-  return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, 64));
+  return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, NEO_DEF_AXES));
 }
 
 static bool is_read_of(const neo_module *m, neo_expr e, const void *tensor) {
@@ -160,8 +160,8 @@ static bool names_axes(const neo_module *m, const neo_node *read) {
   return true;
 }
 
-/* A tensor that tells whether any point of the definition at which the condition holds reads an element
- * of t. Null: it cannot be formed. */
+/* A tensor that tells whether any point of the definition at which the condition holds reads an
+ * element of t. Null: it cannot be formed. */
 static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *read) {
   neo_module *m = w->s->m;
   neo_expr index[16], yes = neo_const_bool(m, true);
@@ -235,7 +235,7 @@ static ad_conjuncts *of_tensor(const ad_conditions *c, neo_tensor t) {
 static neo_expr of_result(const walk *w, uint32_t out) {
   neo_module *m = w->s->m;
   const ad_conjuncts *v = of_tensor(w->c, neo_list_tensor(m, w->d.out, out));
-  neo_expr index[64] = {{0}}, all = {0};
+  neo_expr index[NEO_DEF_AXES] = {{0}}, all = {0};
   for (uint32_t k = 0; k < w->d.n_out; k++)
     index[k] = neo_def_out_index(m, &w->d, k);
   for (size_t k = 0; v && k < v->n; k++)
@@ -340,7 +340,8 @@ static void go_down(walk *w, uint32_t out, neo_expr e, neo_expr above) {
     go_down(w, out, neo_list_expr(m, n.arg, k), above);
 }
 
-/* Takes in the reads of one definition, whose own readers have been passed; true: something changed. */
+/* Takes in the reads of one definition, whose own readers have been passed; true: something
+ * changed. */
 bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def) {
   neo_module *m = s->m;
   walk w = {.s = s, .c = c, .d = *neo_def_at(m, def)};

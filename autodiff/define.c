@@ -11,7 +11,7 @@ neo_expr ad_read(neo_module *m, neo_tensor t) {
 
 neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
                    const neo_axis_rec *axis, uint32_t n_out, neo_span span) {
-  uint32_t extent[64];
+  uint32_t extent[NEO_DEF_AXES];
   for (uint32_t k = 0; k < n_out; k++)
     extent[k] = axis[k].hi.i;
   neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = span};

@@ -32,7 +32,7 @@ static void out_index(neo_module *m, const neo_def_rec *d, neo_expr *index) {
 }
 
 static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
-  neo_expr index[64];
+  neo_expr index[NEO_DEF_AXES];
   out_index(m, d, index);
   neo_tensor t = {neo_list_at(m, d->out, k)};
   return neo_load(m, t, index, d->n_out, d->span);
@@ -65,7 +65,8 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
 
 /* ---- reads */
 
-/* Moves conditions on indices alone (a select against 0 at the top, on either side) into the domain. */
+/* Moves conditions on indices alone (a select against 0 at the top, on either side) into the
+ * domain. */
 static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   while (neo_expr_node(m, e)->op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, e, 0);
@@ -111,7 +112,7 @@ static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
                     kept_conditions(m, neo_list_expr(m, n.arg, 1), used, renumber));
   if (neo_expr_axes(m, e) & ~used || neo_expr_uses_op(m, e, NEO_OP_RAND))
     return (neo_expr){0};
-  return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, 64));
+  return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, NEO_DEF_AXES));
 }
 
 /* The points at which the adjoint of a lookup can be nonzero, from `where` and the selects at the
@@ -157,7 +158,7 @@ static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, ne
   neo_module *m = s->m;
   ad_space kept = {0};
   ad_term *first = NEO_NEW(s->scratch, ad_term);
-  neo_expr at[64], renumber[64] = {{0}};
+  neo_expr at[NEO_DEF_AXES], renumber[NEO_DEF_AXES] = {{0}};
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     keep_axes(s, space, neo_expr_axes(m, index[k]), &kept, at, renumber);
   neo_tensor r = ad_temp(m, "d.looked", t, neo_expr_type(m, value), kept.axis, kept.n, span);
@@ -218,7 +219,7 @@ static bool is_acc(const neo_module *m, neo_expr e) {
 static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, ad_leaves *reads) {
   neo_module *m = s->m;
   active_ctx ctx = {s, body_active(s, d)};
-  neo_expr acc = {0}, index[64] = {{0}};
+  neo_expr acc = {0}, index[NEO_DEF_AXES] = {{0}};
   out_index(m, d, index);
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor out = {neo_list_at(m, d->out, k)};
@@ -295,9 +296,10 @@ static bool is_elementwise(const neo_module *m, const neo_def_rec *d, neo_expr r
   return named == (1ull << d->axes.n) - 1;
 }
 
-/* The condition under which the adjoint of some result can be other than zero, over the axes of d; 0: always. */
+/* The condition under which the adjoint of some result can be other than zero, over the axes of d;
+ * 0: always. */
 static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_use use) {
-  neo_expr any = {0}, index[64] = {{0}};
+  neo_expr any = {0}, index[NEO_DEF_AXES] = {{0}};
   out_index(s->m, d, index);
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor out = {neo_list_at(s->m, d->out, k)};
@@ -311,10 +313,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
   return neo_expr_subst_axes(s->m, any, index, d->n_out);
 }
 
-/* The condition under which points of the body contribute to a read's adjoint: the definition's own,
- * and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with slopes
- * that may be infinite, and elementwise ones, need those conditions; a sum of products is faster
- * over all points. */
+/* The condition under which points of the body contribute to a read's adjoint: the definition's
+ * own, and conditions of its results as far as they are worth it (ad_condition_use). Adjoints with
+ * slopes that may be infinite, and elementwise ones, need those conditions; a sum of products is
+ * faster over all points. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !neo_expr_any(s->m, leaf->adj, has_pole, NULL) && !is_elementwise(s->m, d, leaf->leaf);
   bool in_loop = neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);

@@ -15,7 +15,7 @@ static bool is_empty(ad_state *s, const neo_facts *f) {
 
 bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   neo_module *m = s->m;
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   for (uint32_t i = 0; i < d->axes.n; i++)
     axis[i] = *neo_def_axis(m, d, i);
   neo_facts f = {.axes = axis, .n_axes = k};

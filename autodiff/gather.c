@@ -63,7 +63,7 @@ static void take_equation(neo_module *m, ad_term *t) {
 
 static void assemble(ad_system *s, neo_expr value, ad_term *out) {
   neo_module *m = s->m;
-  neo_expr renumber[64] = {{0}};
+  neo_expr renumber[NEO_DEF_AXES] = {{0}};
   out->n_out = s->n_out;
   out->space.n = 0;
   for (uint32_t k = 0; k < s->n; k++) {
@@ -123,7 +123,7 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
   neo_module *m = env->m;
   neo_prover_at(env->prover, span);
-  neo_expr shift[64] = {{0}};
+  neo_expr shift[NEO_DEF_AXES] = {{0}};
   for (int left = 0; left < 2; left++) {
     ad_system *s = NEO_NEW(env->scratch, ad_system);
     s->env = env;

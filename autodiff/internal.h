@@ -43,7 +43,7 @@ typedef struct {
 /* The iteration space of a read: the definition's axes (all of them for the body, the output ones
  * for finish). */
 typedef struct {
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   uint32_t n;
 } ad_space;
 
@@ -117,7 +117,7 @@ void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_t
 
 /* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
-  ad_terms terms; /* those with free axes: one reduction each */
+  ad_terms terms; /* terms with free axes: one reduction each */
   ad_parts parts; /* the others */
   neo_expr rest;  /* when final: the sum of the parts; 0: none */
   neo_expr value; /* when final: the adjoint at AXIS 0 .. rank; 0: none */

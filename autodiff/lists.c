@@ -2,7 +2,8 @@
  * recurrence over lists has itself:
  *
  *     sum[v where begin[v] <= e and e < begin[v + 1]] f(v, e)   ->   f(owner[e], e)
- *     sum[e where owner[e] == v] f(e)    ->   sum[e: begin[v] .. begin[v + 1] where child[e] < v] f(e)
+ *     sum[e where owner[e] == v] f(e)
+ *     ->   sum[e: begin[v] .. begin[v + 1] where child[e] < v] f(e)
  *     sum[e where child[e] == u] f(e)
  *     ->   sum[v, e: begin[v] .. begin[v + 1] where child[e] < v and child[e] == u] f(e)
  *
@@ -91,7 +92,7 @@ static neo_expr range_of(const lists *x, uint32_t v, neo_tensor owner, neo_expr 
 
 /* Puts the owner of the edge in place of axis v, which is left out. */
 static void name_owner(lists *x, uint32_t v, neo_expr value) {
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   ad_space *s = &x->t->space;
   for (uint32_t k = 0; k < s->n; k++)
     by[k] = k == v ? value : neo_axis_ref(x->m, k - (k > v));
@@ -163,7 +164,7 @@ static bool take_list(lists *x, uint32_t e, neo_tensor owner) {
 /* Adds an axis of all vertices before axis e. */
 static void add_vertices(lists *x, uint32_t e, neo_tensor owner) {
   neo_module *m = x->m;
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   ad_space *s = &x->t->space;
   for (uint32_t k = 0; k < s->n; k++)
     by[k] = neo_axis_ref(m, k + (k >= e));

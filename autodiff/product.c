@@ -32,15 +32,15 @@ typedef struct {
   neo_module *m;
   neo_def_rec d;
   uint32_t n_red;
-  ad_box box[64];
+  ad_box box[NEO_DEF_AXES];
   neo_keyed_axes keys;
-  neo_tensor flat_key[64], flat_term; /* by number of the point; 0: not defined */
+  neo_tensor flat_key[NEO_DEF_AXES], flat_term; /* by number of the point; 0: not defined */
 } product;
 
 /* One of the tensors: its axes, and the definition's axes as expressions over these. */
 typedef struct {
-  neo_axis_rec axis[64];
-  neo_expr move[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
+  neo_expr move[NEO_DEF_AXES];
   neo_expr where;
   uint32_t n_out, n;
 } part;
@@ -137,7 +137,8 @@ static void ask_ranges(product *p, part *t) {
 static void make_keyed_axes(product *p, part *t, bool after) {
   neo_module *m = p->m;
   uint32_t n_out = p->d.n_out;
-  neo_expr at_u[64] = {{0}}, at_k[64] = {{0}}, point_u[64] = {{0}}, point_k[64] = {{0}};
+  neo_expr at_u[NEO_DEF_AXES] = {{0}}, at_k[NEO_DEF_AXES] = {{0}}, point_u[NEO_DEF_AXES] = {{0}},
+           point_k[NEO_DEF_AXES] = {{0}};
   for (uint32_t k = 0; k < n_out; k++)
     if (!(p->keys.axes >> k & 1)) {
       point_u[k] = point_k[k] = neo_axis_ref(m, t->n);
@@ -272,7 +273,7 @@ static neo_expr has_term(product *p, part *t, const neo_expr *key) {
 static void flatten(product *p) {
   neo_module *m = p->m;
   part *t = NEO_NEW(p->s->scratch, part);
-  neo_expr key[64] = {{0}}, point[64] = {{0}}, none = neo_const_i64(m, -1);
+  neo_expr key[NEO_DEF_AXES] = {{0}}, point[NEO_DEF_AXES] = {{0}}, none = neo_const_i64(m, -1);
   for (uint32_t k = 0; k < p->d.n_out; k++)
     if (!(p->keys.axes >> k & 1)) {
       point[k] = neo_axis_ref(m, t->n);
@@ -300,7 +301,7 @@ static void flatten(product *p) {
 /* before[u] = prod[k where k < u and key[k] == key[u] and 0 <= key[u]] term[k] */
 static neo_tensor define_running(product *p, part *t, bool after) {
   neo_module *m = p->m;
-  neo_expr at_u[64], at_k[64], unused[64];
+  neo_expr at_u[NEO_DEF_AXES], at_k[NEO_DEF_AXES], unused[NEO_DEF_AXES];
   for (uint32_t k = 0; k < p->d.n_out; k++)
     if (!(p->keys.axes >> k & 1)) {
       at_u[t->n] = at_k[t->n] = neo_axis_ref(m, t->n);
@@ -326,7 +327,7 @@ static neo_tensor define_running(product *p, part *t, bool after) {
 /* Reads the tensor before_d or after_d at the current point. */
 static neo_expr factor(product *p, uint32_t d, bool after) {
   neo_module *m = p->m;
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   part *t = NEO_NEW(p->s->scratch, part);
   bool flat = p->keys.axes && p->n_red > 1;
   if (flat && !p->flat_term.i)
@@ -362,7 +363,7 @@ static neo_expr digits(product *p, neo_expr *digit) {
 static neo_expr all_others(product *p) {
   neo_module *m = p->m;
   part *t = NEO_NEW(p->s->scratch, part);
-  neo_expr digit[64], differ = {0}, at = position(p, 0);
+  neo_expr digit[NEO_DEF_AXES], differ = {0}, at = position(p, 0);
   t->n_out = t->n = 1;
   t->axis[0] = (neo_axis_rec){neo_def_axis(m, &p->d, p->d.n_out)->name, neo_const_i64(m, 0),
                               digits(p, digit), p->d.span};
@@ -387,7 +388,7 @@ static neo_expr all_others(product *p) {
 
 /* Finds the output axes that data determine, if all points of the reduction can be numbered. */
 static void find_keys(product *p) {
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   for (uint32_t k = 0; k < p->d.axes.n; k++)
     axis[k] = *neo_def_axis(p->m, &p->d, k);
   if (ad_points_fit(p->s, &p->d, p->d.n_out))

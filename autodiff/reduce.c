@@ -65,8 +65,8 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
 /* Whether the payload differs at all points of the reduction. */
 static bool identifies(ad_state *s, const neo_def_rec *d, neo_expr payload) {
   neo_module *m = s->m;
-  neo_axis_rec axis[64];
-  neo_expr move[64] = {{0}}, here = position(s, d);
+  neo_axis_rec axis[NEO_DEF_AXES];
+  neo_expr move[NEO_DEF_AXES] = {{0}}, here = position(s, d);
   uint32_t n_red = d->axes.n - d->n_out;
   if (n_red == 0 || payload.i == here.i)
     return true;

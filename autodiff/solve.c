@@ -18,7 +18,8 @@
  *             whatever else there is (lookups, min, ...) stays free
  *   remainder e % K, K > 0: a new axis q stands for e / K, so that e % K = e - K*q; what q may be,
  *             0 <= e - K*q < K, is a condition
- *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound; v*K is within i64, or nothing has it
+ *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound; v*K is within i64, or no
+ *             e satisfies it
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
  * over earlier axes, and is a condition too. Every rule is an equivalence, so the result is
@@ -503,8 +504,8 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
 
 /* ---- equations of data */
 
-/* The axis that e is, maybe converted to i32; false: it is another expression, or the axis is determined already, or does
- * not fit. */
+/* The axis that e is, maybe converted to i32; false: it is another expression, or the axis is
+ * determined already, or does not fit. */
 static bool is_open_axis(ad_system *s, neo_expr e, uint32_t *axis) {
   const neo_node *n = neo_expr_node(s->m, e);
   bool narrow = n->op == NEO_OP_CAST && n->type == NEO_I32_T;
@@ -540,7 +541,8 @@ static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr
   return where;
 }
 
-/* A condition may determine an axis that the indices leave open: sum[v where key[p] == v] x[v] is x[key[p]]. */
+/* A condition may determine an axis that the indices leave open: sum[v where key[p] == v] x[v] is
+ * x[key[p]]. */
 static void solve_data(ad_system *s) {
   bool again = !s->left;
   while (again && s->where.i && !s->failed) {
@@ -549,7 +551,7 @@ static void solve_data(ad_system *s) {
     again = value.i != 0;
     if (!again)
       return;
-    s->where = ad_guard_reads(s->m, rest); /* the equation may have come before them */
+    s->where = ad_guard_reads(s->m, rest); /* guards that stood after the equation */
     ad_system_substitute(s, axis, ad_guard_reads(s->m, value));
   }
 }

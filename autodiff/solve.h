@@ -17,9 +17,9 @@ typedef struct {
   ad_env *env;
   neo_module *m;
   uint32_t n_out, n; /* output axes; all axes */
-  neo_axis_rec axis[64];
-  bool solved[64];
-  neo_expr by[64]; /* substitution of solved axes */
+  neo_axis_rec axis[NEO_DEF_AXES];
+  bool solved[NEO_DEF_AXES];
+  neo_expr by[NEO_DEF_AXES]; /* substitution of solved axes */
   ad_equation eq[AD_MAX_EQ];
   uint32_t n_eq;
   /* Conditions of substituted axes, ordered so that each may rely on those before it; and the other

@@ -1,5 +1,5 @@
-/* Accumulators of the forward pass that gradients read: made an output of their definition, or, where
- * it has no room for one, computed again by a definition of their own. */
+/* Accumulators of the forward pass that gradients read: made an output of their definition, or,
+ * where it has no room for one, computed again by a definition of their own. */
 #include "autodiff/internal.h"
 
 /* Computes the same reduction again, for its accumulator alone: for pieces, and for definitions

@@ -21,7 +21,8 @@ extern const neo_io neo_io_default;
 /* Reads n bytes, or as many as there are; -1: it fails. */
 ssize_t neo_io_read(const neo_io *io, int fd, void *p, size_t n);
 bool neo_io_write(const neo_io *io, int fd, const void *p, size_t n); /* all of them */
-/* A new name is on the disk when its folder is. Some file systems cannot sync a folder: that is no failure. */
+/* A new name is on the disk when its folder is. Some file systems cannot sync a folder: that is no
+ * failure. */
 bool neo_io_sync_folder(const neo_io *io, const char *folder);
 
 /* Reads a whole file (at most `limit_bytes`, 0 = no limit) into the arena, NUL-terminated.

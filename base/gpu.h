@@ -24,7 +24,8 @@ typedef struct {
 
 enum { NEO_GPU_NAME = 16 }; /* bytes of a level's or device's name */
 
-/* The meaning of NAME in --target=nvptx:NAME: a level, or a device and the level whose code it runs. */
+/* The meaning of NAME in --target=nvptx:NAME: a level, or a device and the level whose code it
+ * runs. */
 typedef struct {
   const neo_gpu_level *level;
   char device[NEO_GPU_NAME]; /* "sm_120": ptxas makes machine code for it; a level's: its name */

@@ -85,7 +85,7 @@ typedef struct neo_machine {
   neo_core core;
   neo_multiprocessor sm;
   neo_profile profile;
-  /* what the target of a compilation adds */
+  /* fields that the target of a compilation sets */
   int matrix;           /* products of pairs of bf16 (schedule/schedule.h); 0: none */
   uint32_t threads;     /* threads that kernels run on; 0: not known. Only prices depend on it */
   bool gpu;             /* units of work are threads */

@@ -133,8 +133,8 @@ static int distance_row(const char *a, const char *b, int i, int n, const int *b
  * different. */
 int neo_str_distance(const char *a, const char *b, int limit) {
   size_t m = strlen(a), n = strlen(b);
-  size_t apart = m > n ? m - n : n - m;
-  if (m > LONGEST_NAME || n > LONGEST_NAME || (limit >= 0 && apart > (size_t)limit))
+  size_t difference = m > n ? m - n : n - m;
+  if (m > LONGEST_NAME || n > LONGEST_NAME || (limit >= 0 && difference > (size_t)limit))
     return neo_streq(a, b) ? 0 : limit + 1;
   int rows[3][LONGEST_NAME + 1];
   for (int j = 0; j <= (int)n; j++)

@@ -130,8 +130,8 @@ void neo_temp_sweep(const char *folder) {
 
 /* ---- folders */
 
-/* A process never has the same folder twice: dlopen takes a library of the same path for the one that it
- * has opened before. */
+/* A process never has the same folder twice: dlopen takes a library of the same path for the one
+ * that it has opened before. */
 static uint64_t fresh_number(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

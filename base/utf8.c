@@ -1,15 +1,15 @@
 /* UTF-8 decoding (RFC 3629). */
 #include "base/utf8.h"
 
-/* Bytes that the lead byte announces; 0 for a byte that cannot lead. */
-static size_t length_of(unsigned char lead) {
-  if (lead < 0x80)
+/* Bytes that the first byte announces; 0 for a byte that cannot be first. */
+static size_t length_of(unsigned char first) {
+  if (first < 0x80)
     return 1;
-  if (lead >= 0xc2 && lead < 0xe0)
+  if (first >= 0xc2 && first < 0xe0)
     return 2;
-  if (lead >= 0xe0 && lead < 0xf0)
+  if (first >= 0xe0 && first < 0xf0)
     return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
 size_t neo_utf8_decode(const char *p, size_t n, uint32_t *code) {

@@ -3,8 +3,9 @@
 #include "fusion/form.h"
 #include "schedule/vector_access.h"
 
-/* Sets the alignment of the buffer that an asynchronous copy of several elements reads: schedules have such copies
- * only for buffers that begin at a multiple of 16 bytes (schedule/vector_access.h). */
+/* Sets the alignment of the buffer that an asynchronous copy of several elements reads: schedules
+ * have such copies only for buffers that begin at a multiple of 16 bytes
+ * (schedule/vector_access.h). */
 static void align_copied(void *kernel, neo_ls *s) {
   neo_kernel *k = kernel;
   if (s->kind != NEO_LS_COPY)

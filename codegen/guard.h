@@ -9,8 +9,8 @@
  *       y[u] = ...                 ->      if far[0]
  *                                            y[u] = ...
  *
- * The group reads the conditions, so they are in buffers of the kernel. On a GPU all threads of a block read the same
- * values, and in a persistent grid the blocks meet at all barriers. */
+ * The group reads the conditions, so they are in buffers of the kernel. On a GPU all threads of a
+ * block read the same values, and in a persistent grid the blocks meet at all barriers. */
 void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g);
 /* The same with a condition that is the kernel's expression; null: always. */
 void neo_kernel_put_under(neo_kernel *k, const neo_lx *condition);

@@ -1,6 +1,7 @@
-/* Kernels of a recurrence (recurrence.h). First each group of a segment becomes a kernel, like a group of a program.
- * Then loops that do not pay in the plan, and neighbouring segments, are copied into one kernel. A stored slice is a
- * part of the buffer of its whole tensor, at an offset that depends on the loops' indices. */
+/* Kernels of a recurrence (recurrence.h). First each group of a segment becomes a kernel, like a
+ * group of a program. Then loops that do not pay in the plan, and neighbouring segments, are copied
+ * into one kernel. A stored slice is a part of the buffer of its whole tensor, at an offset that
+ * depends on the loops' indices. */
 #include "codegen/recurrence.h"
 #include "codegen/guard.h"
 #include "codegen/loop/clone.h"
@@ -67,8 +68,9 @@ static uint32_t buffer_of(const maker *x, const neo_kernel *k, neo_tensor t) {
   return (uint32_t)buf;
 }
 
-/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the kernel; elements outside
- * of the tensor are true. Or the bound of a band, which is one of its tensor. */
+/* The condition of a guard or early exit (fusion/recurrence.h): an element of a buffer of the
+ * kernel; elements outside of the tensor are true. Or the bound of a band, which is one of its
+ * tensor. */
 static const neo_lx *element_of(const maker *x, neo_kernel *k, const neo_node *n) {
   const neo_lx *at = neo_lx_int(k, 0), *zero = at, *there = NULL;
   neo_value yes = {.i = 1};
@@ -128,8 +130,8 @@ static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment 
     NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k]));
 }
 
-/* A guard around the kernels of a condition, so that values which no definition reads are not computed. On a GPU the
- * kernels themselves test conditions that depend on data. */
+/* A guard around the kernels of a condition, so that values which no definition reads are not
+ * computed. On a GPU the kernels themselves test conditions that depend on data. */
 static void lower_guard(maker *x, neo_trees *to, const neo_tree *t) {
   neo_trees in = {0};
   if (machine_of(x)->gpu && neo_recurrence_asks(x->m, t)) {
@@ -189,9 +191,9 @@ static bool has_rows(const neo_tree *t) {
   return is_band(t) && t->band.rows.first.i;
 }
 
-/* The loops with all blocks, wide and single ones, in one loop. They replace separate loops for single rows if these
- * add up in another order: a vertex may be alone in its block in one batch and not in another, and its bits must not
- * depend on that. */
+/* The loops with all blocks, wide and single ones, in one loop. They replace separate loops for
+ * single rows if these add up in another order: a vertex may be alone in its block in one batch and
+ * not in another, and its bits must not depend on that. */
 static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
   neo_trees out = {0};
   for (size_t k = 0; k < from->n; k++) {
@@ -259,12 +261,12 @@ static double saved_by(const maker *x, const neo_tree_kernel *k) {
   return o->price ? o->price(o->price_ctx, k->choices.at[0], saved_s) : saved_s;
 }
 
-static bool is_apart(const maker *x, const neo_tree *t);
+static bool is_separate(const maker *x, const neo_tree *t);
 
 /* Does a band, or a kernel, below belong in the plan? */
-static bool has_apart(const maker *x, const neo_trees *parts) {
+static bool has_separate(const maker *x, const neo_trees *parts) {
   for (size_t k = 0; k < parts->n; k++)
-    if (parts->at[k]->kind != NEO_TREE_LEAF && is_apart(x, parts->at[k]))
+    if (parts->at[k]->kind != NEO_TREE_LEAF && is_separate(x, parts->at[k]))
       return true;
   return false;
 }
@@ -293,7 +295,7 @@ static bool is_sequential(const maker *x, const neo_tree *t) {
   return single;
 }
 
-static bool is_apart(const maker *x, const neo_tree *t) {
+static bool is_separate(const maker *x, const neo_tree *t) {
   bool kernel = t->kind == NEO_TREE_LEAF;
   if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
@@ -302,12 +304,13 @@ static bool is_apart(const maker *x, const neo_tree *t) {
   if (kernel)
     return saved_by(x, kernel_at(x, t)) > 0;
   neo_trees parts = parts_of(x, t);
-  return has_apart(x, &parts) || saved_in(x, parts) > 0;
+  return has_separate(x, &parts) || saved_in(x, parts) > 0;
 }
 
 /* ---- buffers */
 
-/* The tensor whose memory a segment's tensor t is, and where it begins there; null: where t does. */
+/* The tensor whose memory a segment's tensor t is, and where it begins there; null: where t
+ * does. */
 static neo_tensor memory_of(const maker *x, neo_tensor t, const neo_slice **slice) {
   uint64_t whole;
   *slice = neo_recurrence_slice(loops_of(x), t);
@@ -406,28 +409,21 @@ static int64_t most_elements(maker *x, neo_tensor t) {
   return n;
 }
 
-static uint32_t add_scratch(maker *x, const char *name, uint8_t type, int64_t elements) {
-  return neo_kernel_buf(x->k, (neo_kbuf){.name = name,
-                                         .type = type,
-                                         .use = NEO_BUF_SCRATCH,
-                                         .scratch_elems = elements,
-                                         .no_alias = true,
-                                         .align = 64});
-}
-
 static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
   const neo_tensor_rec *r = neo_tensor_at(x->m, u->tensor);
   const char *name = neo_name_text(x->m->names, r->name);
   neo_kbuf b = {.name = name, .type = r->type, .use = u->use, .tensor = u->tensor};
   b.no_alias = true;
   b.align = neo_type_bytes((neo_type)r->type);
-  uint32_t buf = scratch ? add_scratch(x, name, r->type, most_elements(x, u->tensor))
-                         : neo_kernel_buf(x->k, b);
+  uint32_t buf =
+      scratch ? neo_kernel_scratch(x->k, name, (neo_type)r->type, most_elements(x, u->tensor))
+              : neo_kernel_buf(x->k, b);
   neo_map_set(&x->buf_of, u->tensor.i, buf);
 }
 
-/* Adds buffers that are read, then those that are written, then scratch for tensors that no other kernel uses. There is
- * no such scratch on a GPU, where it would be a block's shared memory, which is small. */
+/* Adds buffers that are read, then those that are written, then scratch for tensors that no other
+ * kernel uses. There is no such scratch on a GPU, where it would be a block's shared memory, which
+ * is small. */
 static void add_buffers(maker *x, const used_tensors *used) {
   for (int part = 0; part < 3; part++)
     for (size_t k = 0; k < used->n; k++) {
@@ -446,7 +442,7 @@ static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
   uint64_t buf = 0;
   neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};
   if (from->use & NEO_BUF_SCRATCH) {
-    y.buf = add_scratch(x, from->name, from->type, from->scratch_elems);
+    y.buf = neo_kernel_scratch(x->k, from->name, (neo_type)from->type, from->scratch_elems);
     return y;
   }
   const neo_slice *slice;
@@ -507,8 +503,8 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
   neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
 }
 
-/* The first block after the last one that has rows. The table of first rows is defined up to it, and at its last
- * element (NEO_ROW_FIRST). */
+/* The first block after the last one that has rows. The table of first rows is defined up to it,
+ * and at its last element (NEO_ROW_FIRST). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;
@@ -660,10 +656,10 @@ static const neo_tree *alone(const maker *x, const neo_tree *leaf) {
 }
 
 static bool is_kernel_of_its_own(const maker *x, const neo_trees *parts, size_t at) {
-  bool before = at > 0 && !is_apart(x, parts->at[at - 1]);
-  bool after = at + 1 < parts->n && !is_apart(x, parts->at[at + 1]);
+  bool before = at > 0 && !is_separate(x, parts->at[at - 1]);
+  bool after = at + 1 < parts->n && !is_separate(x, parts->at[at + 1]);
   return parts->at[at]->kind == NEO_TREE_LEAF &&
-         (is_apart(x, parts->at[at]) || (!before && !after));
+         (is_separate(x, parts->at[at]) || (!before && !after));
 }
 
 static const neo_tree *divided(maker *x, const neo_trees *parts);
@@ -684,10 +680,10 @@ static const neo_tree *divided(maker *x, const neo_trees *parts) {
     end = k + 1;
     if (is_kernel_of_its_own(x, parts, k)) {
       t = alone(x, t);
-    } else if (is_apart(x, t)) {
+    } else if (is_separate(x, t)) {
       t = divided_below(x, t);
     } else {
-      for (end = k; end < parts->n && !is_apart(x, parts->at[end]); end++)
+      for (end = k; end < parts->n && !is_separate(x, parts->at[end]); end++)
         NEO_PUSH(x->a, &run, parts->at[end]);
       t = joined(x, neo_tree_sequence(x->a, &run));
     }

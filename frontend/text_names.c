@@ -15,7 +15,7 @@ typedef struct {
   NEO_VEC(const char *) bound;
   const char *defines; /* the name that the present statement defines; NULL: none */
   bool elements;       /* bare names are scalars here */
-  bool size;           /* within an extent or a bound */
+  bool size;           /* the expression is an extent or a bound, whose names are sizes */
   bool subscript;      /* the expression is a whole subscript */
 } walker;
 
@@ -368,6 +368,10 @@ static void walk_train(walker *w, const neo_ast_stmt *s) {
   walk_paths(w, &loss);
   for (uint32_t k = 0; k < s->u.train.args.n; k++)
     walk(w, s->u.train.args.at[k].value);
+  if (s->u.train.every)
+    walk(w, s->u.train.every);
+  if (s->u.train.of)
+    walk(w, s->u.train.of);
 }
 
 static void walk_stmt(walker *w, neo_ast_stmt *s) {

@@ -287,13 +287,14 @@ static bool shares_part(const coalescer *x, neo_tensor out) {
   return false;
 }
 
-/* Bytes of the entry's temporaries at its peak, where parts of `apart` have their own memory. */
-static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
+/* Bytes of the entry's temporaries at its peak, where parts of `separate` have their own memory. */
+static double peak_of(coalescer *x, const bool *runs, neo_tensor separate) {
   neo_tensor *over = NEO_NEW_ARRAY(x->a, neo_tensor, x->m->tensors.n);
   for (size_t k = 0; k < x->found.n; k++) {
     const neo_concat *c = &x->found.at[k].c;
     neo_tensor to = neo_tensor_store(x->m, c->out);
-    for (size_t i = 0; i < c->parts.n && runs[x->found.at[k].group] && c->out.i != apart.i; i++) {
+    for (size_t i = 0; i < c->parts.n && runs[x->found.at[k].group] && c->out.i != separate.i;
+         i++) {
       neo_tensor in = {0};
       if (c->parts.at[i].lies)
         in = neo_tensor_store(x->m, c->parts.at[i].from);
@@ -301,7 +302,7 @@ static double peak_of(coalescer *x, const bool *runs, neo_tensor apart) {
         over[to.i] = in;
     }
   }
-  return neo_grouping_peak(x->m, x->a, x->all, runs, apart, over);
+  return neo_grouping_peak(x->m, x->a, x->all, runs, separate, over);
 }
 
 /* Is the increase of the entry's peak memory a smaller share than the decrease of its time? */
@@ -315,9 +316,9 @@ static bool is_worth(coalescer *x, neo_tensor out, uint64_t entry) {
   for (size_t k = 0; k < x->found.n; k++)
     if (x->found.at[k].c.out.i == out.i && runs[x->found.at[k].group])
       saved += saved_s(x, &x->found.at[k], true);
-  double apart = peak_of(x, runs, out);
+  double separate = peak_of(x, runs, out);
   double within = peak_of(x, runs, (neo_tensor){0});
-  return within <= apart || (within - apart) * total <= saved * apart;
+  return within <= separate || (within - separate) * total <= saved * separate;
 }
 
 /* The stored part that is computed first; 0: none. */

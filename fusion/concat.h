@@ -2,8 +2,9 @@
  * several tensors, by ranges of its indices, needs no kernel if their kernels write into its
  * memory:
  *
- *     a[n, c < 16] = ..                                          a within y at (0, 0)
- *     y[n, c < 24] = select(c < 16, a[n, c], x[n, c - 16])   ->  rest.y[n, c < 8] = x[n, c]   within y at (0, 16)
+ *     a[n, c < 16] = ..                                          a is within y at (0, 0)
+ *     y[n, c < 24] = select(c < 16, a[n, c], x[n, c - 16])   ->  rest.y[n, c < 8] = x[n, c]
+ *                                                                rest.y is within y at (0, 16)
  *
  * The kernel of `a` writes its part of y, one kernel copies x, which is the caller's, and none
  * computes y. */
@@ -33,10 +34,10 @@ bool neo_concat_of(neo_prover *p, neo_arena *a, const neo_group *g, size_t k, ne
 /* Bytes of the tensor at the largest sizes. (live.c) */
 double neo_most_bytes(neo_module *m, neo_tensor t);
 /* The peak of temporaries' bytes, at the largest sizes, while the groups with runs[g] run in order.
- * Parts of `apart` have their own memory; over[t] is the tensor in whose memory t is, besides what
- * groups say. (live.c) */
+ * Parts of `separate` have their own memory; over[t] is the tensor in whose memory t is, besides
+ * what groups say. (live.c) */
 double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
-                         neo_tensor apart, const neo_tensor *over);
+                         neo_tensor separate, const neo_tensor *over);
 
 /* Writes parts of concatenations in place, if a kernel computes them anyway and nothing else fixes
  * their memory: neither callers nor loops of recurrences see them. Groups that make or read them

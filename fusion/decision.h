@@ -23,7 +23,7 @@ typedef enum {
   NEO_COPY_ALL,
   NEO_COPY_BACKWARD, /* readers in the backward pass */
   NEO_COPY_FORWARD,
-  NEO_COPY_NAMED /* those in `with` */
+  NEO_COPY_NAMED /* copies into the kernels in `with` */
 } neo_copy_readers;
 
 typedef struct {

@@ -32,7 +32,7 @@
 #include "fusion/group.h"
 #include "ir/prove/prove.h"
 
-enum { NEO_FORM_MAX_AXES = 64 };
+enum { NEO_FORM_MAX_AXES = NEO_DEF_AXES };
 
 typedef struct {
   /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, replaced when that one changes */

@@ -15,14 +15,14 @@ typedef struct {
   const neo_module *m;
   size_t *first, *last; /* by tensor: groups that touch its memory, from 1 on; 0: none */
   neo_tensor *over;     /* by tensor: the tensor in whose memory it is; 0: its own */
-  neo_tensor apart;
+  neo_tensor separate;
 } lives;
 
 static neo_tensor memory_of(const lives *l, neo_tensor t) {
   enum { MOST_DEPTH = 64 }; /* two tensors with one layout may be in each other's memory */
   for (int depth = 0; depth < MOST_DEPTH; depth++) {
     neo_tensor in = neo_tensor_at(l->m, t)->within;
-    in = in.i && in.i != l->apart.i ? in : l->over[t.i];
+    in = in.i && in.i != l->separate.i ? in : l->over[t.i];
     if (!in.i)
       return t;
     t = in;
@@ -39,8 +39,8 @@ static void touch(lives *l, const neo_tensor *at, size_t n, size_t now) {
 }
 
 static lives find_lives(const neo_module *m, neo_arena *a, const neo_grouping *all,
-                        const bool *runs, neo_tensor apart, const neo_tensor *over) {
-  lives l = {.m = m, .apart = apart};
+                        const bool *runs, neo_tensor separate, const neo_tensor *over) {
+  lives l = {.m = m, .separate = separate};
   l.first = NEO_NEW_ARRAY(a, size_t, m->tensors.n);
   l.last = NEO_NEW_ARRAY(a, size_t, m->tensors.n);
   l.over = NEO_NEW_ARRAY(a, neo_tensor, m->tensors.n);
@@ -58,8 +58,8 @@ static lives find_lives(const neo_module *m, neo_arena *a, const neo_grouping *a
 }
 
 double neo_grouping_peak(neo_module *m, neo_arena *a, const neo_grouping *all, const bool *runs,
-                         neo_tensor apart, const neo_tensor *over) {
-  lives l = find_lives(m, a, all, runs, apart, over);
+                         neo_tensor separate, const neo_tensor *over) {
+  lives l = find_lives(m, a, all, runs, separate, over);
   double *change = NEO_NEW_ARRAY(a, double, all->groups.n + 2), now = 0, most = 0;
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     if (!l.first[t] || neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP)

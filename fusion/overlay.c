@@ -143,14 +143,14 @@ static void look_index(void *ctx, neo_expr e) {
   l->good = l->good && found;
 }
 
-static bool is_row_writer(const overlayer *x, const row_writer *w, uint32_t lead) {
-  index_look l = {x->m, w->slice, w->when.n && w->slice->fixed == lead};
+static bool is_row_writer(const overlayer *x, const row_writer *w, uint32_t n_outer) {
+  index_look l = {x->m, w->slice, w->when.n && w->slice->fixed == n_outer};
   for (uint32_t k = 0; k < w->when.n && l.good; k++)
     neo_expr_visit(x->m, w->when.at[k], look_index, &l);
   return l.good;
 }
 
-static uint32_t lead_of(const overlayer *x, neo_tensor t) {
+static uint32_t outer_axes_of(const overlayer *x, neo_tensor t) {
   return x->tape[t.i].writers.at[0].slice->fixed;
 }
 
@@ -167,9 +167,10 @@ static bool may_move(const overlayer *x, neo_tensor t) {
   const tape *y = &x->tape[t.i];
   bool may = !y->fixed && y->writers.n && r->role == NEO_ROLE_TEMP &&
              neo_type_is_float((neo_type)r->type) && !r->terms && !r->rows.i && !r->moves &&
-             !r->within.i && !r->offsets.i && lead_of(x, t);
+             !r->within.i && !r->offsets.i && outer_axes_of(x, t);
   for (size_t k = 0; k < y->writers.n && may; k++)
-    may = is_root(x, y->writers.at[k].group, t) && is_row_writer(x, &y->writers.at[k], lead_of(x, t));
+    may = is_root(x, y->writers.at[k].group, t) &&
+          is_row_writer(x, &y->writers.at[k], outer_axes_of(x, t));
   return may;
 }
 
@@ -181,11 +182,12 @@ static bool is_below(const overlayer *x, neo_expr a, neo_expr b) {
 }
 
 /* Is at most one of them written in the other one's row? */
-static bool are_apart(const overlayer *x, const row_writer *a, const row_writer *b, uint32_t lead) {
+static bool are_disjoint(const overlayer *x, const row_writer *a, const row_writer *b,
+                         uint32_t n_outer) {
   bool same = true, differ = false;
   if (a->group != b->group) /* in one call, if of one entry */
     return a->entry != b->entry;
-  for (uint32_t k = 0; k < lead && !differ; k++) {
+  for (uint32_t k = 0; k < n_outer && !differ; k++) {
     neo_expr p = neo_list_expr(x->m, a->slice->at, k), q = neo_list_expr(x->m, b->slice->at, k);
     same = same && p.i == q.i;
     differ = p.i != q.i && (is_below(x, p, q) || is_below(x, q, p));
@@ -198,15 +200,15 @@ static bool exclude_each_other(const overlayer *x, neo_tensor t, neo_tensor othe
   bool may = true;
   for (size_t i = 0; i < a->writers.n; i++)
     for (size_t k = 0; k < b->writers.n && may; k++)
-      may = are_apart(x, &a->writers.at[i], &b->writers.at[k], lead_of(x, t));
+      may = are_disjoint(x, &a->writers.at[i], &b->writers.at[k], outer_axes_of(x, t));
   return may;
 }
 
 static bool have_like_rows(const overlayer *x, neo_tensor t, neo_tensor other) {
-  uint32_t lead = lead_of(x, t);
-  bool like = lead == lead_of(x, other) &&
+  uint32_t n_outer = outer_axes_of(x, t);
+  bool like = n_outer == outer_axes_of(x, other) &&
               neo_tensor_at(x->m, t)->type == neo_tensor_at(x->m, other)->type;
-  for (uint32_t k = 0; k < lead && like; k++)
+  for (uint32_t k = 0; k < n_outer && like; k++)
     like = neo_tensor_extent(x->m, t, k).i == neo_tensor_extent(x->m, other, k).i;
   return like;
 }
@@ -216,7 +218,7 @@ static neo_expr unit_of(const overlayer *x, neo_tensor t, int64_t *n) {
   neo_module *m = x->m;
   neo_expr all = neo_const_int(m, NEO_I64_T, 1), one = all;
   neo_linear l;
-  for (uint32_t k = lead_of(x, t); k < neo_tensor_rank(m, t); k++)
+  for (uint32_t k = outer_axes_of(x, t); k < neo_tensor_rank(m, t); k++)
     all = neo_op2(m, NEO_OP_MUL, all, neo_tensor_extent(m, t, k));
   *n = 1;
   if (!neo_linear_of(m, all, &l) || l.n > 1 || (l.n && l.constant))
@@ -295,12 +297,12 @@ static neo_tensor rows_tensor(const overlayer *x, const place *y) {
   neo_module *m = x->m;
   neo_tensor first = y->parts.at[0].tensor;
   neo_tensor_rec r = *neo_tensor_at(m, first);
-  uint32_t extent[64], lead = lead_of(x, first);
-  for (uint32_t k = 0; k < lead; k++)
+  uint32_t extent[NEO_DEF_AXES], n_outer = outer_axes_of(x, first);
+  for (uint32_t k = 0; k < n_outer; k++)
     extent[k] = neo_tensor_extent(m, first, k).i;
-  extent[lead] = elements(x, y, y->n).i;
+  extent[n_outer] = elements(x, y, y->n).i;
   neo_tensor_rec rows = {.role = NEO_ROLE_TEMP, .type = r.type, .span = r.span};
-  rows.extent = neo_list_new(m, extent, lead + 1);
+  rows.extent = neo_list_new(m, extent, n_outer + 1);
   rows.name = neo_tensor_fresh_name(m, "rows", neo_name_text(m->names, r.name));
   return neo_tensor_add(m, rows);
 }
@@ -328,13 +330,13 @@ static void move_in(overlayer *x, neo_recurrence *r) {
     neo_tensor copy = {(uint32_t)r->memory.key[k]}, of = {(uint32_t)r->memory.value[k]};
     if (!x->moved[of.i])
       continue;
-    uint32_t lead;
-    neo_store_in_rows(m, copy, neo_tensor_at(m, of)->within, neo_store_in_row(m, of, &lead));
+    uint32_t n_outer;
+    neo_store_in_rows(m, copy, neo_tensor_at(m, of)->within, neo_store_in_row(m, of, &n_outer));
     x->moved[copy.i] = true;
   }
   for (size_t k = 0; k < r->slices.n; k++) {
     neo_slice *s = &r->slices.at[k];
-    neo_expr at[64];
+    neo_expr at[NEO_DEF_AXES];
     if (!s->stored || !x->moved[s->whole.i])
       continue;
     for (uint32_t i = 0; i < s->at.n; i++)

@@ -1,7 +1,8 @@
 /* Shared memory for values of exclusive iterations (overlay). Arms of a run-time case save values
  * for the gradient in every iteration, but one arm runs:
  *
- *     a[t, i, j]: 3 x 5, made where k[t] == 0; b[t, i]: 9, where k[t] == 1    a, b within rows[t, 15] (ir/store.h)
+ *     a[t, i, j]: 3 x 5, computed if k[t] == 0  ->  a is within rows[t, 15]     (ir/store.h)
+ *     b[t, i]: 9, computed if k[t] == 1             b is within rows[t, 15]
  *
  * An iteration writes its row of one tensor; readers of the other tensor's row never use it, as
  * they never use an unwritten one. */

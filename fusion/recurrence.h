@@ -55,10 +55,10 @@ bool neo_recurrence_asks(const neo_module *m, const neo_tree *t);
 neo_expr neo_recurrence_exit(const neo_tree *band);
 
 /* Writes a recurrence as loops. Other definitions among defs run in its iterations if they have an
- * axis along them (neo_order_iteration_axis). The rest, in the given order, runs before the loops or is
- * hoisted (below) if it precedes the recurrence, else after the loops. `leaves`: by tensor, needed
- * outside. Adds sizes, tensors and definitions that only the result names. Null: no order is found,
- * which neo_module_check and neo_recurrence_shares exclude. In the arena. */
+ * axis along them (neo_order_iteration_axis). The rest, in the given order, runs before the loops
+ * or is hoisted (below) if it precedes the recurrence, else after the loops. `leaves`: by tensor,
+ * needed outside. Adds sizes, tensors and definitions that only the result names. Null: no order is
+ * found, which neo_module_check and neo_recurrence_shares exclude. In the arena. */
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
                                   const bool *leaves, const neo_loop_options *options);
 /* Have the recurrences among these definitions loops that all of them share? Only then they become

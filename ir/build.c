@@ -1,4 +1,5 @@
-/* Building a module: expressions, folded where their arguments say enough, and the record tables. */
+/* Building a module: expressions, folded where their arguments say enough, and the record
+ * tables. */
 #include "ir/node.h"
 #include <assert.h>
 
@@ -64,6 +65,7 @@ static neo_expr arm_of(const neo_module *m, neo_expr c, neo_expr e, uint32_t k) 
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span) {
   neo_expr arms[3];
+  assert(n <= NEO_NODE_ARGS);
   if (op == NEO_OP_SELECT) { /* select(c, select(c, x, _), select(c, _, y)) -> select(c, x, y) */
     arms[0] = arg[0];
     arms[1] = arm_of(m, arg[0], arg[1], 1);
@@ -125,9 +127,9 @@ neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, 
 
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span) {
-  neo_expr arg[64];
+  neo_expr arg[NEO_NODE_ARGS];
   neo_type type = neo_tensor_type(m, t);
-  assert(n < 64);
+  assert(n < NEO_NODE_ARGS);
   for (size_t k = 0; k < n; k++)
     arg[k] = index[k];
   arg[n] = other;
@@ -137,8 +139,8 @@ neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_
 neo_expr neo_load_else_zero(neo_module *m, neo_expr load) {
   neo_node n = *neo_expr_node(m, load);
   neo_type type = (neo_type)n.type;
-  neo_expr at[64];
-  assert(n.arg.n < 64);
+  neo_expr at[NEO_DEF_AXES];
+  assert(n.arg.n < NEO_NODE_ARGS);
   if (!n.arg.n)
     return load;
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -180,8 +182,8 @@ neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec) {
 }
 
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
-  uint32_t id[64];
-  assert(n <= 64);
+  uint32_t id[NEO_DEF_AXES];
+  assert(n <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < n; k++)
     id[k] = neo_axis_add(m, axis[k]).i;
   return neo_list_new(m, id, n);

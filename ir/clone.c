@@ -61,7 +61,7 @@ static uint32_t out_of(neo_module *m, neo_tensor old, const char *prefix, neo_ma
 
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to) {
   neo_def_rec r = *neo_def_at(m, d);
-  uint32_t outs[4], axes[64];
+  uint32_t outs[4], axes[NEO_DEF_AXES];
   assert(!neo_def_is_levels(&r) && "the order of a graph is made once");
   for (uint32_t k = 0; k < r.out.n; k++)
     outs[k] = out_of(m, neo_list_tensor(m, r.out, k), prefix, to);

@@ -8,7 +8,7 @@ enum { MOST_DEPTH = 10 };
 /* Whether the size has one value during a call. */
 static bool is_of_call(const neo_module *m, uint32_t size);
 
-static bool is_of_round(const neo_module *m, neo_expr e, const void *x) {
+static bool is_of_iteration(const neo_module *m, neo_expr e, const void *x) {
   const neo_node *n = neo_expr_node(m, e);
   (void)x;
   return n->op == NEO_OP_SIZE && !is_of_call(m, n->attr);
@@ -17,7 +17,7 @@ static bool is_of_round(const neo_module *m, neo_expr e, const void *x) {
 static bool is_of_call(const neo_module *m, uint32_t size) {
   const neo_size_rec *r = neo_size_at(m, (neo_size){size});
   return !r->loop_index &&
-         (r->kind != NEO_SIZE_DERIVED || !neo_expr_any(m, r->value, is_of_round, NULL));
+         (r->kind != NEO_SIZE_DERIVED || !neo_expr_any(m, r->value, is_of_iteration, NULL));
 }
 
 /* Is index `at` of a dimension in range at all sizes? */
@@ -91,7 +91,7 @@ bool neo_is_point_condition(const neo_module *m, neo_expr e) {
 
 static bool varies(const neo_module *m, neo_expr e, const void *x) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
-  return op == NEO_OP_AXIS || op == NEO_OP_ACC || op == NEO_OP_RAND || is_of_round(m, e, x);
+  return op == NEO_OP_AXIS || op == NEO_OP_ACC || op == NEO_OP_RAND || is_of_iteration(m, e, x);
 }
 
 bool neo_is_uniform(const neo_module *m, neo_expr e) {

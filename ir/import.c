@@ -17,9 +17,9 @@ neo_import neo_import_begin(const neo_module *from, neo_module *to, neo_import *
 static void copy_node(void *ctx, neo_expr e) {
   neo_import *x = ctx;
   neo_node n = *neo_expr_node(x->from, e);
-  neo_expr arg[64];
+  neo_expr arg[NEO_NODE_ARGS];
   uint64_t attr = n.op == NEO_OP_CONST ? x->from->constants.at[n.attr] : n.attr, copy = 0;
-  assert(n.arg.n <= 64);
+  assert(n.arg.n <= NEO_NODE_ARGS);
   if (neo_map_get(&x->exprs, e.i, NULL))
     return;
   for (uint32_t k = 0; k < n.arg.n; k++) {

@@ -18,13 +18,13 @@ typedef struct neo_import {
   struct neo_import *kept; /* copies parameters, states, settings and constants; null: this one */
   neo_arena *arena;
   neo_map tensors;              /* tensor -> its copy */
-  neo_map exprs, defs;          /* the same of expressions and definitions */
+  neo_map exprs, defs;          /* expression or definition of the source -> its copy */
   NEO_VEC(neo_tensor) declared; /* their definitions are still to be copied, from `next` on */
   size_t next;
 } neo_import;
 
-/* An import into module `to`, which `scratch` must outlive. `kept`: the import that copies parameters,
- * states, settings and constants; null: this one. */
+/* An import into module `to`, which `scratch` must outlive. `kept`: the import that copies
+ * parameters, states, settings and constants; null: this one. */
 neo_import neo_import_begin(const neo_module *from, neo_module *to, neo_import *kept,
                             neo_arena *scratch);
 /* Copies sizes, assertions, the count of rand() and the options into an empty module. */

@@ -19,10 +19,10 @@
  *
  * The module says nothing of the machine: passes get a neo_pass_target for that.
  *
- * Invariants (verified by ir/verify/verify.h): ids are in range; types obey ops.def; every LOAD has one
- * i64 index per dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
- * definitions has an order (ir/order.h), where a read of a parameter or state means its value
- * before the step.
+ * Invariants (verified by ir/verify/verify.h): ids are in range; types obey ops.def; every LOAD has
+ * one i64 index per dimension; AXIS positions exist; ACC occurs in finish only; the dependence
+ * between definitions has an order (ir/order.h), where a read of a parameter or state means its
+ * value before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
 #pragma once
@@ -32,6 +32,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "ir/limits.h"
 #include <assert.h>
 #include <stdbool.h>
 
@@ -151,14 +152,14 @@ typedef struct {
   neo_rows rows;    /* the order of a graph that it is a table of (neo_rows_rec); 0: none */
   uint8_t row_role; /* neo_row_role: which table */
   /* INPUT of rank 1. If it names the tensor itself: the elements begin with 0, are nondecreasing,
-   * and end with the tensor's bound - 1, the number of positions; they cut the positions into lists,
-   * list v being the positions [v] .. [v + 1] - 1. If it names another tensor t:
-   * the elements have these positions, and each is below the number of the list that it is in.
-   * TEMP: the same, of a table in the order of a graph; or, with lists.h, the number of that list. */
+   * and end with the tensor's bound - 1, the number of positions; they cut the positions into
+   * lists, list v being the positions [v] .. [v + 1] - 1. If it names another tensor t: the
+   * elements have these positions, and each is below the number of the list that it is in. TEMP:
+   * the same, of a table in the order of a graph; or, with lists.h, the number of that list. */
   neo_tensor offsets;
   neo_region in; /* reserved for regions; 0: outside of all */
-  /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at of
-   * it (ir/store.h); 0: this tensor has memory of its own. */
+  /* A tensor of the same type and rank whose memory holds this one: element x is at element x + at
+   * of it (ir/store.h); 0: this tensor has memory of its own. */
   neo_tensor within;
   neo_list at;      /* one expr over constants and sizes per dimension; empty without `within` */
   const void *data; /* CONST: row-major elements of `type`, n_data_bytes of them */
@@ -225,9 +226,9 @@ typedef struct {
   /* Definitions of equal number run in one loop along their first axes, if fusion can make it
    * (transform/checkpoint/checkpoint.c); 0: none. */
   uint32_t chunk_loop;
-  uint32_t inner_loop; /* the same for a loop inside of that one */
-  /* A tensor that must be computed before, although this does not read it (transform/recompute/recompute.c);
-   * 0: none. */
+  uint32_t inner_loop; /* the chunk loop inside of an iteration of that one; 0: none */
+  /* A tensor that must be computed before, although this does not read it
+   * (transform/recompute/recompute.c); 0: none. */
   neo_tensor after;
 } neo_def_rec;
 
@@ -442,13 +443,14 @@ static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k)
 bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x);
 /* Whether e is a float constant; *x is then its value, and else unchanged. */
 bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x);
-/* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a sum as it is, and
- * select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
+/* Is it the constant 0 of any type, -0.0 and false included? Where bits count, 0.0 alone leaves a
+ * sum as it is, and select(c, x, 0.0) is a load under a guard: neo_expr_is_positive_zero. */
 bool neo_expr_is_zero(const neo_module *m, neo_expr e);
 /* Is it the constant 0 of any type, but not -0.0? */
 bool neo_expr_is_positive_zero(const neo_module *m, neo_expr e);
 
-/* Add a size, an axis, or n axes (at most 64) to the tables; return the id, or the list of ids. */
+/* Add a size, an axis, or n axes (at most NEO_DEF_AXES) to the tables; return the id, or the list
+ * of ids. */
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_list neo_axes_add(neo_module *m, const neo_axis_rec *axis, uint32_t n);
@@ -494,8 +496,8 @@ static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
  * after them one index of loops for each depth, as loops of one depth do not run at the same
  * time. */
 uint32_t neo_size_number(const neo_module *m, neo_size s);
-/* The length of that array. Its names are those of the sizes, and "round", "round1", ... for
- * indices of loops. */
+/* The length of that array. Its names are those of the sizes, and "iteration:0", "iteration:1", ...
+ * for indices of loops. */
 uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
   return &m->axes.at[a.i];
@@ -604,10 +606,10 @@ neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 neo_expr neo_linear_form(neo_module *m, neo_expr e); /* e, in linear form if it has one */
 /* The coefficient of an atom; 0: the sum lacks it. */
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
-/* Whether the form is so far within i64 that a comparison may be moved around it (from
- * a + c < x to a < x - c), also at indices a little outside of their ranges. Its atoms are indices, sizes, numbers
- * of narrower types and data with declared bounds. Other data of i64 may be anything: x - c may
- * wrap where a + c does not. */
+/* Whether the form is so far within i64 that a comparison may be moved around it (from a + c < x to
+ * a < x - c), also at indices a little outside of their ranges. Its atoms are indices, sizes,
+ * numbers of narrower types and data with declared bounds. Other data of i64 may be anything: x - c
+ * may wrap where a + c does not. */
 bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b; false: overflow or too many terms. */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,

@@ -7,9 +7,9 @@ typedef struct {
   uint32_t n_out;
   int64_t axis; /* axis of the definition that all reads so far agree on; -1: no read seen */
   bool good;
-} round_look;
+} iteration_look;
 
-static const neo_order_member *maker_of(const round_look *l, neo_tensor t) {
+static const neo_order_member *maker_of(const iteration_look *l, neo_tensor t) {
   neo_list pieces = neo_tensor_at(l->m, t)->pieces;
   for (uint32_t k = 0; k < l->loop->n_members && pieces.n; k++)
     if (l->loop->member[k].def.i == neo_list_at(l->m, pieces, 0))
@@ -18,7 +18,7 @@ static const neo_order_member *maker_of(const round_look *l, neo_tensor t) {
 }
 
 static void look(void *ctx, neo_expr e) {
-  round_look *l = ctx;
+  iteration_look *l = ctx;
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, e);
   neo_linear at;
@@ -36,7 +36,7 @@ static void look(void *ctx, neo_expr e) {
 
 int64_t neo_order_iteration_axis(neo_module *m, const neo_order_step *loop, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
-  round_look l = {.m = m, .loop = loop, .n_out = r.n_out, .axis = -1, .good = !r.out_map.n};
+  iteration_look l = {.m = m, .loop = loop, .n_out = r.n_out, .axis = -1, .good = !r.out_map.n};
   neo_def_visit(m, d, look, &l);
   return l.good ? l.axis : -1;
 }

@@ -7,7 +7,7 @@
 #pragma once
 #include "ir/prove/prove.h"
 
-enum { NEO_KEYED_AXES = 64 };
+enum { NEO_KEYED_AXES = NEO_DEF_AXES };
 
 typedef struct {
   uint64_t axes;   /* bit k: an equation determines axis k */

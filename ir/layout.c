@@ -3,7 +3,7 @@
 #include "ir/element.h"
 #include "ir/out_map.h"
 
-enum { MOST = 64 };
+enum { MOST = NEO_DEF_AXES };
 
 void neo_def_order_axes(neo_module *m, neo_def d, const uint32_t *at) {
   neo_def_rec r = *neo_def_at(m, d);

@@ -6,7 +6,8 @@
  *     place[v]  = first[level[v]] + number of vertices u < v with level[u] == level[v]
  *     vertex[place[v]] = v,  kind'[place[v]] = kind[v]
  *     placed[place[v], k] = (place[child[v, k]] else -1)
- *     edge[end[u - 1] .. end[u] - 1] = slots*place[v] + k of all v and k, in this order, where child[v, k] == u
+ *     edge[end[u - 1] .. end[u] - 1] = slots*place[v] + k of all v and k with child[v, k] == u, in
+ *                                      this order
  *
  * Here the level of a child in max[k] is its block divided by kinds. Children in lists have the
  * number e of their edge instead of v and k: placed[e] = place[child[e]], edge[..] = e, parent[..]

@@ -1,6 +1,6 @@
-/* Positions that offsets cut into lists (neo_tensor_rec.offsets), as the edges of a graph: the edges
- * of vertex v are begin[v] .. begin[v + 1] - 1. Each of them has a child, which comes before v, and
- * an owner, which is v:
+/* Positions that offsets cut into lists (neo_tensor_rec.offsets), as the edges of a graph: the
+ * edges of vertex v are begin[v] .. begin[v + 1] - 1. Each of them has a child, which comes before
+ * v, and an owner, which is v:
  *
  *     e in begin[v] .. begin[v + 1]   =>   owner[e] == v,   child[e] < v */
 #pragma once

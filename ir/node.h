@@ -4,7 +4,8 @@
 #pragma once
 #include "ir/ir.h"
 
-/* ---- node.c: the node with this identity. `attr` is the bits of a constant, else the attribute. */
+/* ---- node.c: the node with this identity. `attr` is the bits of a constant, else the
+ * attribute. */
 neo_expr neo_node_intern(neo_module *m, neo_op op, neo_type type, uint64_t attr,
                          const neo_expr *arg, size_t n, neo_span span);
 

@@ -21,7 +21,7 @@ typedef struct { /* a read; definitions by their number in the component */
   neo_guarded_read read;
   bool carried; /* by an outer loop */
   /* At this level: the largest value of the producer's coordinate minus the reader's. */
-  int64_t behind;
+  int64_t distance;
 } edge;
 
 typedef struct {
@@ -128,8 +128,8 @@ static neo_expr coordinate(const search *s, uint32_t d, uint32_t axis, neo_expr 
   return owner.i ? neo_list_element(s->m, owner, at) : at;
 }
 
-/* The coordinate along the producer's axis `axis` that computes the element read; 0: its out map has
- * a stride. */
+/* The coordinate along the producer's axis `axis` that computes the element read; 0: its out map
+ * has a stride. */
 static neo_expr position(const search *s, const edge *e, uint32_t axis) {
   neo_def_rec p = def_of(s, e->producer);
   neo_out_dim map = neo_out_map_at(s->m, p.out_map, axis);
@@ -188,7 +188,7 @@ static neo_facts with_lists(const search *s, const edge *e, neo_facts f) {
 }
 
 static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
   facts = s->lists ? with_lists(s, e, facts) : facts;
   neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_i64(s->m, most));
@@ -225,7 +225,7 @@ static bool is_inside(const members *c, const edge *e) {
 }
 
 static bool is_free(const search *s, uint32_t d, uint32_t axis) {
-  return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
+  return axis < def_of(s, d).n_out && axis < NEO_DEF_AXES && !(s->used[d] >> axis & 1);
 }
 
 /* Whether the reads by definition d, and the reads of its value, have a bounded distance, for all
@@ -286,7 +286,7 @@ static bool bound_edges(search *s, const members *c, const level *l) {
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
     if (is_inside(c, e) &&
-        !distance_bound(s, e, l->axis[e->producer], l->axis[e->reader], l->down, &e->behind))
+        !distance_bound(s, e, l->axis[e->producer], l->axis[e->reader], l->down, &e->distance))
       return false;
   }
   return true;
@@ -295,11 +295,11 @@ static bool bound_edges(search *s, const members *c, const level *l) {
 /* Finds the least delays with which no read is of a later iteration; false: the reads have a cycle
  * that prevents it. (The constraints are differences: R. Bellman, "On a routing problem".) */
 static bool find_delays(search *s, const members *c, level *l) {
-  for (uint32_t round = 0; round <= c->n; round++) {
+  for (uint32_t iteration = 0; iteration <= c->n; iteration++) {
     bool changed = false;
     for (size_t k = 0; k < s->edges.n; k++) {
       const edge *e = &s->edges.at[k];
-      int64_t least = is_inside(c, e) ? l->delay[e->producer] + e->behind : INT64_MIN;
+      int64_t least = is_inside(c, e) ? l->delay[e->producer] + e->distance : INT64_MIN;
       if (least <= l->delay[e->reader])
         continue;
       l->delay[e->reader] = least;
@@ -316,7 +316,7 @@ static bool carry(search *s, const members *c, const level *l) {
   bool some = false;
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
-    if (is_inside(c, e) && e->behind + l->delay[e->producer] < l->delay[e->reader])
+    if (is_inside(c, e) && e->distance + l->delay[e->producer] < l->delay[e->reader])
       e->carried = some = true;
   }
   return some;

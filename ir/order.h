@@ -15,8 +15,8 @@ typedef struct { /* a definition in a loop */
   neo_def def;
   uint32_t axis; /* an output axis: in iteration r it is at r - delay */
   int64_t delay;
-  /* 0, or the owners of the axis' positions (ir/lists.h): in iteration r are those of list r - delay,
-   * as many as there are. */
+  /* 0, or the owners of the axis' positions (ir/lists.h): in iteration r are those of list r -
+   * delay, as many as there are. */
   neo_tensor owner;
 } neo_order_member;
 

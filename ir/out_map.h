@@ -19,7 +19,7 @@ static inline uint32_t neo_out_map_rank(neo_list map) {
   return map.n / 2;
 }
 
-/* A map of n dimensions; n is at most 64. */
+/* A map of n dimensions; n is at most NEO_DEF_AXES. */
 neo_list neo_out_map_new(neo_module *m, const neo_out_dim *dim, uint32_t n);
 /* The identity of `rank` dimensions, except that `dim` begins at `offset`. */
 neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t offset);

@@ -213,7 +213,8 @@ static void add_reduction(const neo_text_expr *t, sharing *s, const neo_def_rec 
   neo_str_addf(t->out, "%sthen", indent);
 }
 
-/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 2 [p: n, k: 2] = child[p, k], kind[p] */
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 2 [p: n, k: 2] = child[p, k],
+ * kind[p] */
 static void add_levels(const neo_text_expr *t, const neo_def_rec *d, neo_def id) {
   const neo_rows_rec *r = neo_rows_at(t->m, d->rows);
   uint32_t own[] = {r->level.i, r->first.i, r->place.i, r->vertex.i, r->kind.i};

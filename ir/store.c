@@ -36,10 +36,10 @@ void neo_store_in_rows(neo_module *m, neo_tensor t, neo_tensor in, neo_expr at) 
   neo_tensor_at(m, t)->at = list;
 }
 
-neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *lead) {
+neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *n_outer) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
   uint32_t rank = neo_tensor_rank(m, t);
   bool rows = r->within.i && r->at.n > rank;
-  *lead = rows ? neo_tensor_rank(m, r->within) - 1 : rank;
+  *n_outer = rows ? neo_tensor_rank(m, r->within) - 1 : rank;
   return rows ? neo_list_expr(m, r->at, rank) : (neo_expr){0};
 }

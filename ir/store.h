@@ -1,5 +1,5 @@
-/* Memory of tensors. A tensor has memory of its own, row-major, or lies in that of another tensor. As a part of that
- * tensor it has its strides:
+/* Memory of tensors. A tensor has memory of its own, row-major, or lies in that of another tensor.
+ * As a part of that tensor it has its strides:
  *
  *     y[n, c < 24] = select(c < 16, a[n, c], b[n, c - 16])
  *
@@ -27,6 +27,6 @@ neo_expr neo_store_index(neo_module *m, neo_tensor t, uint32_t dim, neo_expr ind
 void neo_store_within(neo_module *m, neo_tensor t, neo_tensor in, const neo_expr *at);
 /* Puts t into the rows of `in`, from element `at` of each. */
 void neo_store_in_rows(neo_module *m, neo_tensor t, neo_tensor in, neo_expr at);
-/* The element of a row of another tensor at which t begins; 0: t lies in no rows. *lead: how many
- * dimensions are before a row; all if it lies in none. */
-neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *lead);
+/* The element of a row of another tensor at which t begins; 0: t lies in no rows. *n_outer: how
+ * many dimensions are before a row; all if it lies in none. */
+neo_expr neo_store_in_row(const neo_module *m, neo_tensor t, uint32_t *n_outer);

@@ -16,8 +16,8 @@ static bool is_own(neo_module *m, const neo_node *n, neo_tensor t, uint32_t axis
   neo_list arg = n->arg;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t) && is; k++) {
     neo_linear by;
-    neo_expr apart = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_list_expr(m, arg, k));
-    is = neo_linear_of(m, apart, &by) && !by.n && by.constant == (k == axis ? back : 0);
+    neo_expr distance = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), neo_list_expr(m, arg, k));
+    is = neo_linear_of(m, distance, &by) && !by.n && by.constant == (k == axis ? back : 0);
   }
   return is;
 }
@@ -112,7 +112,7 @@ static neo_expr counted(neo_module *m, neo_tensor t) {
 }
 
 neo_expr neo_trip_condition(neo_module *m, const neo_def_rec *d, uint32_t k) {
-  neo_expr e = neo_def_axis(m, d, k)->hi, by[64] = {{0}};
+  neo_expr e = neo_def_axis(m, d, k)->hi, by[NEO_DEF_AXES] = {{0}};
   if (neo_expr_node(m, e)->op == NEO_OP_CAST)
     e = neo_expr_arg(m, e, 0);
   neo_node n = *neo_expr_node(m, e);

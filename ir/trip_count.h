@@ -1,7 +1,7 @@
 /* Loops that end early, as a `while` is written (frontend/sema/alive.c): once its condition failed
  * it stays false, and how many iterations ran is counted.
  *
- *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r]         or another bool in place of true
+ *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r]   or with another bool for true
  *     ran[t, r]   = select(alive[t, r], (ran[t, r - 1] else 0) + 1, (ran[t, r - 1] else 0))
  *     rounds[t]   = ran[t, L - 1] */
 #pragma once

@@ -212,9 +212,9 @@ bool neo_expr_has_loads(const neo_module *m, neo_expr e) {
 /* ---- definitions */
 
 static neo_list rewrite_list(neo_module *m, walk *w, neo_list l, rewriter *f, void *ctx) {
-  uint32_t at[64];
+  uint32_t at[NEO_DEF_AXES];
   bool same = true;
-  assert(l.n <= 64);
+  assert(l.n <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < l.n; k++) {
     at[k] = rewrite_in(m, w, neo_list_expr(m, l, k), f, ctx).i;
     same = same && at[k] == neo_list_at(m, l, k);
@@ -241,9 +241,9 @@ neo_list neo_list_replace(neo_module *m, neo_list l, neo_expr from, neo_expr to)
 
 /* A changed axis becomes a new record, since definitions may share one. */
 static neo_list rewrite_axes(neo_module *m, walk *w, neo_list l, rewriter *f, void *ctx) {
-  uint32_t at[64];
+  uint32_t at[NEO_DEF_AXES];
   bool same = true;
-  assert(l.n <= 64);
+  assert(l.n <= NEO_DEF_AXES);
   for (uint32_t k = 0; k < l.n; k++) {
     neo_axis_rec old = *neo_axis_at(m, (neo_axis){neo_list_at(m, l, k)}), rec = old;
     rec.lo = rewrite_in(m, w, old.lo, f, ctx);

@@ -21,11 +21,11 @@ typedef struct {
 
 typedef struct { /* a node of the actor */
   neo_net_maker *k;
-  uint32_t class, number; /* of the class, and of the node */
+  uint32_t class, number; /* numbers of the class and of the node */
   neo_import x;
-  neo_tensors wrt, out; /* of the gradient request; the first ones are of ports */
-  neo_tensors results;  /* of the backward pass */
-  neo_tensors updates;  /* of the model itself */
+  neo_tensors wrt, out; /* the gradient request's tensors; those of ports come first */
+  neo_tensors results;  /* the backward pass's results */
+  neo_tensors updates;  /* the model's own updates */
   neo_tensors sums;     /* additions to sums */
   neo_tensors firsts;   /* the same for the first message after an update: sums begin anew */
 } neo_net_part;

@@ -9,7 +9,8 @@
  *    with its own gradient and its clause, a state's new value and its readers, a request for
  *    gradients and everything. Strongly connected components are the units; recurrences are among
  *    them.
- * 2. A unit is an anchor if it contracts or looks up a parameter, or is a recurrence that reads one.
+ * 2. A unit is an anchor if it contracts or looks up a parameter, or is a recurrence that reads
+ *    one.
  * 3. Other classes join their one producer, else their one reader, until nothing changes. Both keep
  *    the graph of classes acyclic, as no path between the two leads through a third.
  * 4. What the loss leads to joins the loss.

@@ -1,5 +1,6 @@
 /* See interp.h. A node runs forward when all of its in ports have a message of an instance, and
- * backward when all of its out ports have their answers. Until then the instance holds what came. */
+ * backward when all of its out ports have their answers. Until then the instance holds what
+ * came. */
 #include "network/interp.h"
 #include <string.h>
 
@@ -9,7 +10,7 @@ typedef struct {
   neo_values payload; /* at null: empty */
 } message;
 
-typedef struct { /* what a node has of an instance */
+typedef struct { /* the values that a node stores for an instance */
   neo_values *in, *back, *stash;
   uint32_t n_in, n_back;
 } slot;
@@ -33,7 +34,7 @@ struct neo_net_interp {
   state *actors;
   uint32_t *answered; /* by node: instances since the actor's last update */
   uint32_t every;
-  bool apart; /* `apply` is not used */
+  bool separate; /* `apply` is not used */
   uint64_t order;
   NEO_VEC(message) queue;
   NEO_VEC(instance) instances;
@@ -56,8 +57,8 @@ void neo_net_interp_every(neo_net_interp *p, uint32_t instances) {
   p->every = instances;
 }
 
-void neo_net_interp_apart(neo_net_interp *p, bool apart) {
-  p->apart = apart;
+void neo_net_interp_separate(neo_net_interp *p, bool separate) {
+  p->separate = separate;
 }
 
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed) {
@@ -246,7 +247,7 @@ static uint32_t interval(const run *r) {
 }
 
 static bool applies(const run *r) {
-  return r->node->apply != NEO_NET_NONE && interval(r) == 1 && !r->p->apart;
+  return r->node->apply != NEO_NET_NONE && interval(r) == 1 && !r->p->separate;
 }
 
 /* The entry that ends the node's work on an instance, in the place of `usual`. */

@@ -1,6 +1,6 @@
-/* The reference interpreter of a network: messages one after the other, entries by ir/interp/interp.h. The
- * actors' modules have no requests for gradients left (the caller has run the passes that carry
- * them out).
+/* The reference interpreter of a network: messages one after the other, entries by
+ * ir/interp/interp.h. The actors' modules have no requests for gradients left (the caller has run
+ * the passes that carry them out).
  *
  *   neo_net_interp *p = neo_net_interp_new(a, network, seed);
  *   neo_net_interp_send(p, &instance, &why);      // once for each key
@@ -15,7 +15,7 @@
 
 typedef struct {
   uint64_t number;      /* rand() draws by it */
-  double weight;        /* what it counts in a mean of gradients */
+  double weight;        /* weight of the instance in means of gradients */
   const int64_t *sizes; /* by id of a size, as neo_interp_new */
   /* The elements of the input with this name; until the instance is back. */
   const neo_values *(*input)(void *ctx, uint32_t name);
@@ -30,7 +30,7 @@ neo_net_interp *neo_net_interp_new(neo_arena *a, const neo_network *n, const int
 /* The number of instances after which actors update, from now on; 1 at first. */
 void neo_net_interp_every(neo_net_interp *p, uint32_t instances);
 /* From now on actors update by their entry `update`, never by `apply`; false at first. */
-void neo_net_interp_apart(neo_net_interp *p, bool apart);
+void neo_net_interp_separate(neo_net_interp *p, bool separate);
 /* From now on the next message is any of those on their way, by this seed; 0, as at first: the
  * oldest. */
 void neo_net_interp_order(neo_net_interp *p, uint64_t seed);

@@ -1,8 +1,8 @@
 /* Maximum flow by blocking flows of shortest paths (E. Dinic, "Algorithm for solution of a problem
  * of maximum flow in networks with power estimation", 1970). A round numbers the vertices by their
  * distance from the source, then fills paths along which the distance grows; the sink's distance
- * grows from round to round. Arcs that are left, followed back from the sink, give the cut nearest to
- * it. */
+ * grows from round to round. Arcs that are left, followed back from the sink, give the cut nearest
+ * to it. */
 #include "network/min_cut.h"
 
 typedef struct {

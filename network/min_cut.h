@@ -1,4 +1,5 @@
-/* Minimum cuts of a directed graph with integer capacities, by maximum flow. Private to network and its tests. */
+/* Minimum cuts of a directed graph with integer capacities, by maximum flow. Private to network and
+ * its tests. */
 #pragma once
 #include "base/arena.h"
 #include "base/vec.h"
@@ -16,8 +17,8 @@ typedef struct {
   NEO_VEC(uint32_t) * out; /* by vertex: its arcs */
 } neo_min_cut;
 
-/* The capacity of an arc that no cut may hold. Cuts of capacities below it add up to less than it if
- * there are fewer than 2^20 of them, each below 2^40. */
+/* The capacity of an arc that no cut may hold. Cuts of capacities below it add up to less than it
+ * if there are fewer than 2^20 of them, each below 2^40. */
 #define NEO_MIN_CUT_NEVER ((int64_t)1 << 60)
 
 /* A graph of n vertices without arcs, in the arena. */

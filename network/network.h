@@ -23,9 +23,9 @@
  *     first     `backward` for the first message after an update: stores the gradients in the sums
  *     apply     `backward` and `update` in one, for an update after each message
  *
- * A node without readers has `forward` alone, which does both, as do its `first` and `apply`. Actors
- * of one node that trains have `first`; in others, `update` clears the sums. The stash is what the
- * backward pass reads of the forward pass (stash.c). `weight` is what an instance counts
+ * A node without readers has `forward` alone, which does both, as do its `first` and `apply`.
+ * Actors of one node that trains have `first`; in others, `update` clears the sums. The stash is
+ * what the backward pass reads of the forward pass (stash.c). `weight` is what an instance counts
  * in the mean of an interval. States that the model itself updates (running means) change with
  * `backward`, so that both entries of an instance see one value, as the synchronous step does.
  * rand() draws by the number of the instance, `step` in an optimizer counts the actor's updates.
@@ -56,7 +56,7 @@ typedef struct {
   neo_tensor value; /* in: the INPUT of the actor's module; out: what `forward` returns */
   neo_tensor back;  /* in: the adjoint that `backward` returns; out: the INPUT that takes it; 0: the
                         answer is empty */
-  bool gradient;    /* the answer has a payload */
+  bool gradient;    /* the backward message carries a gradient */
   uint32_t edge;    /* the port's one edge */
 } neo_net_port;
 typedef NEO_VEC(neo_net_port) neo_net_ports;
@@ -70,8 +70,8 @@ typedef struct {
   uint32_t actor;             /* NEO_NET_NONE: of none */
   uint32_t forward, backward; /* entries of the actor's module; NEO_NET_NONE: nothing to compute */
   /* Entries in the place of `backward`, or of `forward` if that does both; NEO_NET_NONE: there is
-   * none. A node with `first` always takes it, or `apply`, for the first message after an update: no
-   * other entry clears the sums. */
+   * none. A node with `first` always takes it, or `apply`, for the first message after an update:
+   * no other entry clears the sums. */
   uint32_t first, apply;
   neo_net_ports in, out;
   NEO_VEC(neo_net_stash) stash;
@@ -80,9 +80,9 @@ typedef struct {
 } neo_net_node;
 
 typedef struct {   /* a value of an instance that the optimizer reads */
-  neo_tensor of;   /* of the model that was cut; 0 after parsing */
-  neo_tensor from; /* is returned by the node that computes it ... */
-  neo_tensor to;   /* ... and is an INPUT of `update` */
+  neo_tensor of;   /* the tensor in the model that was cut; 0 after parsing */
+  neo_tensor from; /* its copy that the node returns which computes it */
+  neo_tensor to;   /* its copy that is an INPUT of `update` */
   uint32_t node;
 } neo_net_seen;
 
@@ -118,10 +118,10 @@ typedef struct {
 neo_network *neo_network_cut(const neo_module *m, uint32_t entry, const neo_net_options *o,
                              neo_arena *a);
 
-/* Adds the stash of each node, when the passes that derive gradients and merge equal definitions have
- * run on the actors' modules, in which requests for gradients are then done for good. One key still
- * gives the results of the synchronous step; several keys, other ones than without a stash, as the
- * backward pass no longer repeats the forward pass with the newest weights. (stash.c) */
+/* Adds the stash of each node, when the passes that derive gradients and merge equal definitions
+ * have run on the actors' modules, in which requests for gradients are then done for good. One key
+ * still gives the results of the synchronous step; several keys, other ones than without a stash,
+ * as the backward pass no longer repeats the forward pass with the newest weights. (stash.c) */
 void neo_network_stash(neo_network *n);
 
 /* The text form, and back; parse(print(n)) prints the same. Null: diagnostics say why. (text.c,

@@ -1,11 +1,12 @@
 /* The owners of what the step changes: actors. Classes and tensors that must be of one actor are
  * joined (a union-find over both), and the sets that hold a class are the actors:
  *
- *     a class and what it reads;  W.next and W, the gradients that it is computed of, and the states;
- *     a state and what its initial value reads
+ *     a class and the tensors that it reads
+ *     W.next and W, the gradients that W.next is computed from, and the states
+ *     a state and the tensors that its initial value reads
  *
- * An optimizer that reads the gradients of several parameters, as a limit of their common norm does,
- * thus makes one actor of their nodes: the norm is that of all. */
+ * An optimizer that reads the gradients of several parameters, as a limit of their common norm
+ * does, thus makes one actor of their nodes: the norm is that of all. */
 #include "network/parts.h"
 
 typedef struct {

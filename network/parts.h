@@ -49,7 +49,8 @@ typedef struct {
   uint32_t loss;     /* the class with the loss */
 } neo_net_classes;
 
-/* The price of a definition in additions, and the elements of a tensor, at usual sizes. (price.c) */
+/* The price of a definition in additions, and the elements of a tensor, at usual sizes.
+ * (price.c) */
 double neo_net_price(const neo_module *m, neo_def d);
 double neo_net_elements(const neo_module *m, neo_tensor t);
 

@@ -19,7 +19,7 @@ typedef struct {
   const neo_net_step *s;
   const neo_net_classes *c;
   neo_network *n;
-  NEO_VEC(flow) flows; /* those of inputs have `from` NEO_NET_NONE */
+  NEO_VEC(flow) flows; /* flows; inputs have `from` NEO_NET_NONE */
   neo_map flow_of;     /* tensor -> number in flows, plus 1 */
   bool *passes;        /* by class: a gradient flows through it */
 } connector;

@@ -15,13 +15,13 @@
  *                                                            --never--> sink, if backward reads t
  *
  * in(t) on the sink's side: backward computes t; only out(t): it is stashed. All results of a
- * definition are computed, or none. In ports, parameters
- * and states have no vertices, as the slot of an instance, or the actor, holds them; a tensor of an
- * out port costs nothing, as its message does. Reductions, lookups of random numbers and recurrences
- * are never computed again. Integers are, always: their bounds are known where they are computed.
+ * definition are computed, or none. In ports, parameters and states have no vertices, as the slot
+ * of an instance, or the actor, holds them; a tensor of an out port costs nothing, as its message
+ * does. Reductions, lookups of random numbers and recurrences are never computed again. Integers
+ * are, always: their bounds are known where they are computed.
  *
- * Definitions that only the backward entries of the node need read the inputs afterwards. Those that
- * other entries need too are copied. */
+ * Definitions that only the backward entries of the node need read the inputs afterwards. Those
+ * that other entries need too are copied. */
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "network/min_cut.h"
@@ -33,7 +33,7 @@ enum { ADDITIONS_OF_BYTE = 16, SOURCE = 0, SINK = 1, ENTRIES = 3 };
 typedef struct {
   neo_net_node *node;
   neo_net_actor *actor;
-  uint32_t number; /* of the node */
+  uint32_t number; /* number of the node */
   neo_module *m;
   neo_arena *a;
   uint32_t entry[ENTRIES], n_entries; /* the backward pass */

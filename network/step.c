@@ -1,6 +1,6 @@
-/* What a training step consists of: the forward pass, whose definitions become nodes, and the
- * optimizer. Gradients are requests still, so the optimizer is what reads the results of the
- * request for the loss, directly or through others.
+/* The parts of a training step: the forward pass, whose definitions become nodes, and the
+ * optimizer. Gradients are still requests (neo_grad_rec), so a definition is the optimizer's if
+ * it reads results of the request for the loss, directly or through others.
  *
  *     mu.next = 0.9*mu + 0.1*mean X       the model's own: reads an instance, and no gradient
  *     W.next = W - lr*W.grad*seen         the optimizer's; it needs `seen`, which is an instance's
@@ -8,7 +8,7 @@
  *                                         optimizer's, of which each actor may have a copy */
 #include "network/parts.h"
 
-typedef struct { /* by tensor: what the definitions of the updates read */
+typedef struct { /* by tensor: is it a gradient or computed from one, of an instance or from one? */
   bool *gradient, *instance;
 } origins;
 
@@ -239,10 +239,10 @@ static bool *upstream_of_loss(const neo_net_step *s) {
     more = false;
     for (size_t k = s->n_defs; k-- > 0;) {
       neo_list out = neo_def_at(s->m, s->defs[k])->out;
-      bool leads = false;
+      bool reaches = false;
       for (uint32_t j = 0; j < out.n; j++)
-        leads = leads || is[neo_list_at(s->m, out, j)];
-      neo_tensors read = leads ? neo_net_reads(s, s->defs[k]) : (neo_tensors){0};
+        reaches = reaches || is[neo_list_at(s->m, out, j)];
+      neo_tensors read = reaches ? neo_net_reads(s, s->defs[k]) : (neo_tensors){0};
       for (size_t j = 0; j < read.n; j++)
         more = note(is, true, read.at[j].i) || more;
     }

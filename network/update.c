@@ -5,11 +5,11 @@
  *     apply    W.grad = grad.W/weight
  *
  * rand() and `step` go by the instance's number in the entries of a node, and by the number of
- * updates in `update`. So in `apply` the optimizer's `step` is an input, and an optimizer that draws
- * numbers has no `apply`. */
+ * updates in `update`. So in `apply` the optimizer's `step` is an input, and an optimizer that
+ * draws numbers has no `apply`. */
 #include "network/actor.h"
 
-/* What the optimizer reads as W.grad: from[pair]/weight. */
+/* The gradient that the optimizer reads as W.grad: from[pair]/weight. */
 static void define_gradients(neo_net_maker *k, neo_import *x, const neo_tensor *from,
                              neo_tensor weight) {
   neo_module *m = k->m;

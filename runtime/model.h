@@ -32,9 +32,9 @@ typedef struct { /* the range of a buffer in a frame, rounded up */
 int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes,
                             neo_rti_place *place);
 
-/* The columns of base/steps.def: entries of the model's `args` that a step has; whether it may write
- * the k-th of these; its flags that belong to steps of another kind; the text of its kind, null if
- * there is no such kind. */
+/* The columns of base/steps.def: entries of the model's `args` that a step has; whether it may
+ * write the k-th of these; its flags that belong to steps of another kind; the text of its kind,
+ * null if there is no such kind. */
 int32_t neo_rti_step_args(const neo_rt_step *s);
 bool neo_rti_step_writes(const neo_rt_step *s, int32_t k);
 uint16_t neo_rti_step_alien_flags(const neo_rt_step *s);

@@ -1,7 +1,8 @@
 /* weights.h: parameters and states from a file of another program, or of another model.
  *
- *   file's tensors --rules--> names of the model --> moves: a tensor, or a part of one, is filled from a tensor of
- *                             the file, with dimensions permuted and elements converted
+ *   file's tensors --rules--> names of the model --> moves: a tensor, or a part of one, is filled
+ *                             from a tensor of the file, with dimensions permuted and elements
+ *                             converted
  *
  * A move fills slots, which a context (load.c) or an interpreter makes from its model; nothing here
  * knows of contexts. All memory is in an arena. */

@@ -80,7 +80,7 @@ static neo_expr canonical_node(void *ctx, neo_module *m, neo_expr e) {
 }
 
 neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e) {
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   if (!e.i || n < 2)
     return e;
   fused_axes(m, f, last, n, by);

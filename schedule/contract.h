@@ -18,8 +18,9 @@ typedef struct {
   double ops;      /* additions of an element of the factor, given its parts */
 } neo_factor;
 
-/* A sum of a product. Its operands are the factors and, after them, parts of factors (operands.c). If a factor uses
- * both the rows and the columns of a register tile, the tile reads its parts, each on its own side. */
+/* A sum of a product. Its operands are the factors and, after them, parts of factors (operands.c).
+ * If a factor uses both the rows and the columns of a register tile, the tile reads its parts, each
+ * on its own side. */
 typedef struct neo_contraction {
   uint32_t stage; /* number of the summing stage */
   uint32_t n, n_operands;
@@ -47,11 +48,12 @@ neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column
 
 /* Finds the parts of the factors. */
 void neo_contraction_split_factors(const neo_module *m, const neo_form *f, neo_contraction *c);
-/* Does a tile of these rows and columns read operand k: a factor, or a part of a factor that uses both rows and
- * columns? */
+/* Does a tile of these rows and columns read operand k: a factor, or a part of a factor that uses
+ * both rows and columns? */
 bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t row_axes,
                          uint64_t column_axes);
-/* Additions, for each element of such a tile, of the functions that compute factors from their parts. */
+/* Additions, for each element of such a tile, of the functions that compute factors from their
+ * parts. */
 double neo_contraction_functions(const neo_contraction *c, uint64_t row_axes, uint64_t column_axes);
 
 /* The range of an axis over all sizes. False: constants and bounds of sizes do not bound it. */
@@ -75,8 +77,8 @@ bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_ex
                     neo_sliding *out);
 
 /* A condition of the form of_own*(own axis) + of_shared*(shared axis) + constant >= 0
- * (schedule/tile/clip.c). neo_clips_of writes the conjuncts of `where` that have this form; `out` has room for
- * NEO_MAX_CLIPS. It returns their number; `where` 0 has none. */
+ * (schedule/tile/clip.c). neo_clips_of writes the conjuncts of `where` that have this form; `out`
+ * has room for NEO_MAX_CLIPS. It returns their number; `where` 0 has none. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {
   uint32_t own, shared; /* numbers: among the stage's own axes; of the AXIS */
@@ -84,8 +86,8 @@ typedef struct {
 } neo_clip;
 uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out);
 
-/* Is an innermost loop of `steps` steps unrolled for a register tile of `vectors` vectors? Loops of large tiles are
- * not: LLVM would hoist the loads of all copies and spill them. */
+/* Is an innermost loop of `steps` steps unrolled for a register tile of `vectors` vectors? Loops of
+ * large tiles are not: LLVM would hoist the loads of all copies and spill them. */
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
 /* ---- the packed operands of a schedule (codegen/lower/tile/pack.c lays them out) */
@@ -115,20 +117,21 @@ typedef struct {
  * packed. */
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
-/* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop runs over the elements of an
- * axis (block 0), or over blocks of `block` rows or columns. `out` has room for two more than there are axes. Returns
- * their number. */
+/* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop runs over
+ * the elements of an axis (block 0), or over blocks of `block` rows or columns. `out` has room for
+ * two more than there are axes. Returns their number. */
 typedef struct {
   int32_t axis;
   int64_t block;
 } neo_outer_loop;
 uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
-/* The number of flags, elements of a tensor of bools (fusion/form.h), that a leading loop tests at a time. */
+/* The number of flags, elements of a tensor of bools (fusion/form.h), that a leading loop tests at
+ * a time. */
 enum { NEO_FLAGS_BLOCK = 64 };
-/* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the default if operands are
- * packed or all rows of a block stay in L1. The schedule's `order` can override it: with rows outside, results are
- * written in long runs, which matters for short reductions; with columns outside, columns that are read in place stay
- * in a cache for all rows. */
+/* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the
+ * default if operands are packed or all rows of a block stay in L1. The schedule's `order` can
+ * override it: with rows outside, results are written in long runs, which matters for short
+ * reductions; with columns outside, columns that are read in place stay in a cache for all rows. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
 /* Do `elements` elements of `bytes` bytes each stay in a part of L1? */
 bool neo_elements_are_near(double elements, int64_t bytes);
@@ -138,8 +141,8 @@ double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo
 enum { NEO_COLUMNS_FIRST = 1, NEO_ROWS_FIRST = 2, NEO_STEPS_FIRST = 4 };
 /* Does blocks_first put blocks of the reduction around the loops inside of a unit? */
 bool neo_schedule_steps_first(const neo_schedule *s);
-/* Does the first own axis have the same range at all points, so that blocks of the reduction can be around those
- * loops? */
+/* Does the first own axis have the same range at all points, so that blocks of the reduction can be
+ * around those loops? */
 bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_stage *s);
 /* An upper bound of the iterations of a leading loop. */
 int64_t neo_outer_loop_most(neo_module *m, const neo_form *original, const neo_schedule *s,

@@ -3,8 +3,8 @@
 #include "schedule/extent.h"
 #include "ir/element.h"
 
-/* The largest value of an element, by the end that all elements have, or of a choice between such; -1: it is another
- * expression, or has no end. */
+/* The largest value of an element, by the end that all elements have, or of a choice between such;
+ * -1: it is another expression, or has no end. */
 static int64_t element_most(neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   int64_t x;

@@ -9,7 +9,8 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f);
 /* The largest extent of an axis, by its constant or by the upper bounds of run-time sizes; at least
  * 1. */
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
-/* The extent that prices go by: the largest, but where sizes have a usual value, and of a list the average. */
+/* The extent that prices go by: the largest, but where sizes have a usual value, and of a list the
+ * average. */
 int64_t neo_axis_usual(neo_module *m, const neo_axis_rec *x);
 /* Points of the shared axes in the bit set `axes`; steps of a stage's own axes [from, to). */
 double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes);

@@ -28,8 +28,8 @@ static double points(search *c, uint64_t axes) {
   return n;
 }
 
-/* Is e an equation `key == element` between data of the reduction's axes alone and an expression of shared axes
- * alone? */
+/* Is e an equation `key == element` between data of the reduction's axes alone and an expression of
+ * shared axes alone? */
 static void look_equation(search *c, neo_expr e, neo_keyed_form form) {
   if (neo_expr_node(c->m, e)->op != NEO_OP_EQ)
     return;
@@ -48,7 +48,8 @@ static void look_equation(search *c, neo_expr e, neo_keyed_form form) {
   }
 }
 
-/* Every equation of a condition: also below `or`, where no single key says which element is meant. */
+/* Every equation of a condition: also below `or`, where no single key says which element is
+ * meant. */
 static void look_condition(search *c, neo_expr e, neo_keyed_form form) {
   const neo_node *n = neo_expr_node(c->m, e);
   if (n->op != NEO_OP_AND && n->op != NEO_OP_OR) {

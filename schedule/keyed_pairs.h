@@ -4,7 +4,8 @@
  *   Z[v] = sum[e where key[e] == v or e == v] X[e]    V*E
  *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
- * The result is right, but the time is often a surprise, so the compiler reports the source line. */
+ * The result is right, but the time is often a surprise, so the compiler reports the source
+ * line. */
 #pragma once
 #include "schedule/schedule.h"
 
@@ -19,7 +20,7 @@ typedef struct {
   double elements, keys; /* the most of each */
 } neo_keyed_pairs;
 
-/* Does the group compare so under this schedule, and are the elements and the keys many? On CPUs: on a GPU
- * each element looks for its terms by design. */
+/* Does the group compare so under this schedule, and are the elements and the keys many? On CPUs:
+ * on a GPU each element looks for its terms by design. */
 bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
                         neo_keyed_pairs *out);

@@ -11,7 +11,8 @@ struct neo_match {
   neo_keyed_scan as_keyed_scan;
 };
 
-/* The form's cache of matches. The cast removes `const`: a cache does not change the meaning of the form. */
+/* The form's cache of matches. The cast removes `const`: a cache does not change the meaning of the
+ * form. */
 static struct neo_match *match_of(neo_module *m, const neo_form *f) {
   if (!f->match)
     ((neo_form *)f)->match = NEO_NEW(m->arena, struct neo_match);

@@ -1,7 +1,7 @@
 /* The shapes that strategies match in a form or a group. The answer is cached in the form. The
  * matching functions, neo_match_<what>, are called from match.c alone; other files call
- * neo_contraction_of, neo_segment_of, neo_scan_of and neo_keyed_scan_of, each in its own header. Private to
- * schedule. */
+ * neo_contraction_of, neo_segment_of, neo_scan_of and neo_keyed_scan_of, each in its own header.
+ * Private to schedule. */
 #pragma once
 #include "schedule/contract.h"
 #include "schedule/keyed_scan/keyed_scan.h"

@@ -3,9 +3,9 @@
  *     sum[d] (x[n, d] - c[k, d])^2      factors 0, 1: x[n, d] - c[k, d]
  *                                       parts 2, 3: x[n, d] and c[k, d]
  *
- * A factor is split at an element function if none of the function's arguments varies along all of its axes: each
- * argument may then be on a side of its own. The arguments are not split again, and a select stays whole, because its
- * condition guards its loads. */
+ * A factor is split at an element function if none of the function's arguments varies along all of
+ * its axes: each argument may then be on a side of its own. The arguments are not split again, and
+ * a select stays whole, because its condition guards its loads. */
 #include "schedule/contract.h"
 
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
   const neo_form *f;
   neo_contraction *c;
   uint32_t factor; /* number of the current factor */
-  bool full;       /* there were too many parts */
+  bool full;       /* the array of parts is full */
 } taking;
 
 static bool is_function(const taking *t, neo_expr e) {
@@ -22,8 +22,8 @@ static bool is_function(const taking *t, neo_expr e) {
          neo_type_is_float((neo_type)n->type);
 }
 
-/* Is e, or the only argument that has all axes of e, an element function with several varying arguments, none of which
- * has all axes of the function? */
+/* Is e, or the only argument that has all axes of e, an element function with several varying
+ * arguments, none of which has all axes of the function? */
 static bool is_separable(const taking *t, neo_expr e) {
   const neo_node n = *neo_expr_node(t->m, e);
   uint64_t all = neo_form_axes(t->m, t->f, e);

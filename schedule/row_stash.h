@@ -8,8 +8,9 @@
  * computes exp(X[r, i] - m) once: stage 1 writes it to a row that stays in the cache, stage 2 reads
  * it from there.
  *
- * Axes have the same positions in all stages, so that a stage of another length, or one from another
- * element on, has the same expression. It reads the row only if the row has all of its elements. */
+ * Axes have the same positions in all stages, so that a stage of another length, or one from
+ * another element on, has the same expression. It reads the row only if the row has all of its
+ * elements. */
 #pragma once
 #include "fusion/form.h"
 #include "ir/prove/prove.h"

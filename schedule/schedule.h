@@ -22,7 +22,7 @@ typedef enum {
   NEO_BODY_TILES,  /* register tiles, in blocks */
   NEO_BODY_PAIRS,  /* tiles of pairs of bf16 */
   NEO_BODY_PASS,   /* one pass over the terms of a reduction, in order, without tiles */
-  NEO_BODY_THREADS /* they have thread blocks instead */
+  NEO_BODY_THREADS /* thread blocks in place of a loop body */
 } neo_strategy_body;
 
 #define X(family, field, plain, kind, meaning) int64_t field;
@@ -83,8 +83,8 @@ bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
 /* Is the schedule legal for the group? If not, *why (may be null) gets the reason. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
-/* Does the schedule add up each sum one term after another, in the order of its axes in the group's form? Others have
- * several sums of parts, which are added up in the end. */
+/* Does the schedule add up each sum one term after another, in the order of its axes in the group's
+ * form? Others have several sums of parts, which are added up in the end. */
 bool neo_schedule_is_in_order(neo_module *m, const neo_group *g, const neo_schedule *s);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);

@@ -37,8 +37,8 @@ static inline neo_machine neo_space_machine(const neo_space *x) {
 size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most);
 /* The model's cost of a legal schedule, comparable within a group only. */
 double neo_space_cost(const neo_space *x, const neo_schedule *s);
-/* The share of the points of the form's loops, at the largest sizes, that the kernel of a legal schedule
- * visits: above 0, at most 1. */
+/* The share of the points of the form's loops, at the largest sizes, that the kernel of a legal
+ * schedule visits: above 0, at most 1. */
 double neo_space_visited(const neo_space *x, const neo_schedule *s);
 
 /* Is a schedule worth measuring? Accumulators that exceed the registers spill. */

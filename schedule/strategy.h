@@ -26,8 +26,8 @@ typedef struct {
   bool (*legal)(const neo_space *x, const neo_schedule *s, neo_str *why);
   /* The model's cost, comparable within a group. */
   double (*cost)(const neo_space *x, const neo_schedule *s);
-  /* The share of the points of the form's loops that its kernels visit, for prices at the largest sizes:
-   * at most 1. Null: they visit all points. */
+  /* The share of the points of the form's loops that its kernels visit, for prices at the largest
+   * sizes: at most 1. Null: they visit all points. */
   double (*visited)(const neo_space *x, const neo_schedule *s);
   /* Adds the promising schedules of the strategy, legal ones, with their cost. Null: only
    * neighbours of the choice are candidates. */

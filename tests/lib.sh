@@ -1,4 +1,4 @@
-# What the scripts share that use the product from outside. Each begins with
+# Helpers of the scripts that use the product from outside. Each begins with
 #
 #   set -eu
 #   . "$NEO_SOURCE_DIR/tests/lib.sh"

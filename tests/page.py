@@ -50,7 +50,7 @@ def commands(start, body):
 
 
 def pattern(lines):
-    """Of the lines that a command prints."""
+    """The pattern of the lines that a command prints."""
     parts = []
     for line in lines:
         if line.strip() == "...":

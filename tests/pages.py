@@ -40,7 +40,7 @@ def lines(path):
 
 
 def anchors(path):
-    """What links to its headings may say, as GitHub and the site name them."""
+    """The anchors of a page's headings, as GitHub and the site name them."""
     found = {}
     for _, line in lines(path):
         heading = re.match(r"^#{1,6} +(.*?) *#*$", line)
@@ -61,7 +61,7 @@ def links(path):
 
 
 def broken(path, number, target):
-    """What is wrong with a link, or None."""
+    """The mistake in a link, or None."""
     name, _, anchor = target.partition("#")
     to = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
     if to.startswith("..") or not os.path.isfile(os.path.join(ROOT, to)):
@@ -78,7 +78,7 @@ def long_lines(path):
 
 
 def out_of_order(found):
-    """What is wrong with the navigation."""
+    """The mistakes in the navigation."""
     listed = [p for of in nav.sections(ROOT).values() for p in of]
     yield from (f"{p} is not in tools/sphinx/nav.txt" for p in found if p.split("/")[0] == "docs" and p not in listed)
     yield from (f"tools/sphinx/nav.txt: there is no {p}" for _, p in nav.entries() if "*" not in p and p not in found)

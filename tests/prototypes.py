@@ -37,7 +37,7 @@ ATTRIBUTE = re.compile(r'__attribute__\s*\(\(.*?\)\)(?=\s*(?:__attribute__|$|[\w
 
 
 class Declaration:
-    """What stands between two ends of declarations: code without comments, its lines, comments before and behind it."""
+    """The text between two ends of declarations: code without comments, its lines, comments before and behind it."""
 
     def __init__(self, code, first, last, before, behind):
         self.code, self.first, self.last, self.before, self.behind = code, first, last, before, behind

@@ -40,7 +40,7 @@ def near(a, b, most):
 
 
 def run(command, shown):
-    """What is wrong with it."""
+    """The mistakes in the page."""
     done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     told = done.stdout.splitlines()
     fails = any(" error[" in line for line in shown)

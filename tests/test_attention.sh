@@ -55,7 +55,7 @@ for kernel in a_a d_a_v; do
   [ "$(lines $kernel '^    else$')" -ge 1 ] || fail "$kernel tests all of its products" kernels
 done
 
-# Where products are rounded, warps make them.
+# Warps compute products of rounded operands.
 for math in bf16 tf32; do
   "$NEOC" compile -q net.expr -D T=512 -D D=64 $gpu --math=$math --emit=ptx -o warps
   for kernel in a_a_z a_a d_a_v d_a_k d_a_q; do
@@ -64,7 +64,7 @@ for math in bf16 tf32; do
   done
 done
 
-# What others want stays, and is not made twice.
+# Values that other kernels read are stored, and not computed twice.
 cat >wanted.expr <<'END1'
 import nn
 input Q[40, 8]

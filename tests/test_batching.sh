@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a vertex needs of itself, and gradients of weights, are kernels of all vertices. --batches=kind has batches of one kind
+# Values that depend on the vertex alone, and gradients of weights, have kernels over all vertices. --batches=kind has batches of one kind
 # of vertices, with the same bits of each vertex. All compute what the interpreter does.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

@@ -129,7 +129,7 @@ done
 sed 's/^/-D/' "$NEO_SOURCE_DIR/tests/zoo/expected/mlp.txt" | awk '$1 == "-Ddefine" || $1 == "-Dsize" { print "-D" $2 "=" $3 }' >sizes
 wrong 'values of mlp' values_of_mlp "$models/mlp.expr" 's/= layer(h2)/= layer(h1)/' $(cat sizes)
 
-# What ends the bench ends one unit of work.
+# A failure ends one unit of work, and the bench goes on.
 code=0
 alone --json stop.json --rows '^gemm' --minutes 0 >out || code=$?
 [ $code = 130 ] || fail "time is over: exit code $code, expected 130" out
@@ -169,7 +169,7 @@ wait $pid || code=$?
 [ $code = 130 ] || fail "SIGTERM: exit code $code, expected 130" out
 says out '^gemm f32 40 *equal: ' "the table after SIGTERM"
 
-# What is short is timed as a graph of calls, where the driver captures them; else the row says that it is not.
+# A short entry is timed as a graph of calls if the driver captures them; else the row says that it is not.
 alone --json r.json --rows '^gemm f32' --no-peers --graph-below 1e9 >out || fail "calls that are not captured" out
 says out '^gemm f32 40 .*call by call, which may be the host.s time: the driver captures no calls' "calls that are not captured"
 cat >capture.c <<'END'
@@ -216,7 +216,7 @@ alone --json r.json --rows '^gemm f32' --no-peers --graph-below 1e9 >out || fail
 says out '^gemm f32 40 .* us in graphs of 50;' "calls that are captured"
 emulator=$emulated
 
-# What there is none of.
+# Rows that do not exist.
 torch=/bin/false
 emulator=libnone.so
 code=0
@@ -225,7 +225,7 @@ alone --json none.json >out 2>&1 || code=$?
 says out 'libnone.so: cannot open' "no driver"
 cd ..
 
-# What candidates took becomes records.
+# Measured candidates become records.
 bench --import "$work/bare/r.json.tune" --check --rows '^gemm f32' --records "none,$work/records" --target $gpu >out 2>&1 ||
   fail "no records are made" out
 says out '^gemm f32 40: ' "what was imported"

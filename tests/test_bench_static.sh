@@ -60,7 +60,7 @@ assert sum(units[k] * c.written.get("C", 0) for k, c in found.items()) == 4 * 51
 END
   done
 done
-# Of a sum within a row each element is read once, however often it is named; a bound counts its variables' middles.
+# Each element of a sum within a row is read once, however often it is named; a bound counts its variables' middles.
 cat >m.expr <<'END'
 input X[4096, 1024]
 mx[i] = max[k] X[i, k]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What describe and explain tell of memory: the peak at the largest sizes, and that of calls at others.
+# The memory that describe and explain show: the peak at the largest sizes, and that of calls at others.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" python3

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the models of cost choose: the schedule of every kernel of some models on two processors and
+# The choices of the cost models: the schedule of every kernel of some models on two processors and
 # a GPU (tests/golden/choices), as `neoc explain --schedule` says it. Values do not depend on it,
 # times do: who changes a model of cost sees here what that moves. NEO_GOLDEN_REFRESH=1 rewrites the
 # golden files.

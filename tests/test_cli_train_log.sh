@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `neoc train` tells of a training: --history, --curve and --tensorboard have a row for each epoch or for so many steps, also
+# The logs of `neoc train`: --history, --curve and --tensorboard have a row for each epoch or for so many steps, also
 # after a kill and --resume; --early-stop and --best keep the best epoch; without a terminal there are lines; a learning rate may be
 # an expression of the step.
 set -eu

@@ -92,7 +92,7 @@ output k2, k6, gx, gw
 END
 "$NEOC" explain --schedule "$work/terms.expr" >"$work/terms" 2>&1 || fail "explain of terms" "$work/terms"
 grep -q 'R0924' "$work/terms" && fail "pairs are compared" "$work/terms"
-for name in k1 k2 k3 k4 k5 k6 k7 round_k8_k9 round2_k8_k9 d2_x; do
+for name in k1 k2 k3 k4 k5 k6 k7 slice_k8_k9 slice2_k8_k9 d2_x; do
   grep -q "^ *$name: segment" "$work/terms" ||
     fail "$name does not go through its terms" "$work/terms"
 done

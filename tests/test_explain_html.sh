@@ -206,6 +206,35 @@ expect 1 "no trace" "$NEOC" explain odd.expr --html=traced.html --trace=broken.j
 expect 3 "no file" "$NEOC" explain odd.expr --html=traced.html --trace=none.json
 expect 2 "no page" "$NEOC" explain odd.expr --trace=trace.json
 
+# The network of a training entry: a box for each node, a line for each edge, as the text has them.
+cat >network.py <<'END'
+import re, sys
+import xml.etree.ElementTree as tree
+
+page, text = (open(name, encoding="utf-8").read() for name in sys.argv[1:3])
+svg = "{http://www.w3.org/2000/svg}"
+picture, = [x for x in tree.fromstring(page).iter(svg + "svg") if x.get("class") == "network"]
+nodes = re.findall(r"^node (\d+) (\w+)", text, re.M)
+edges = re.findall(r"^edge (\d+) -> (\d+) .*?( gradient)?$", text, re.M)
+boxes = {x.text.split()[0]: (x, x.text) for x in picture.iter(svg + "text") if "name" in x.get("class")}
+assert len(nodes) == len(boxes) == len(list(picture.iter(svg + "rect"))), (nodes, boxes)
+for number, kind in nodes:
+    assert kind in boxes[number][1], (number, kind)
+titles = [x.find(svg + "title").text for x in picture.iter(svg + "g") if x.find(svg + "path") is not None]
+lines = [x.get("class") for x in picture.iter(svg + "path")]
+assert len(edges) == len(lines) and len(set(titles)) == len(titles), (edges, titles)
+for k, (start, end, gradient) in enumerate(edges):
+    assert titles[k].startswith(f"edge {k}: {start} -> {end}: ") and ("empty" in lines[k]) == (not gradient), titles[k]
+    assert float(boxes[start][0].get("y")) < float(boxes[end][0].get("y")), (start, end)
+corners = [(float(x.get("x")), float(x.get("y"))) for x in picture.iter(svg + "rect")]
+assert len(set(corners)) == len(corners), "two boxes in one place"
+END
+for name in mlp recurrence odd; do
+  expect 0 "the network of $name" "$NEOC" explain "$name.expr" --network --html=network.html
+  cp out text
+  python3 network.py network.html text || fail "the picture of the network of $name"
+done
+
 # For a GPU; and a file that cannot be written.
 expect 0 "for a GPU" "$NEOC" explain odd.expr --target=nvptx:sm_90a --html=gpu.html
 "$NEOC" explain odd.expr --target=nvptx:sm_90a --groups >groups

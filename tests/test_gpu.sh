@@ -180,7 +180,7 @@ for lack in NEO_CUDA_GRAPHS NEO_CUDA_EARLY NEO_EMULATOR_GRAPHS NEO_EMULATOR_EDGE
   cmp -s trained other || fail "$lack=0: something else is computed"
 done
 
-# What is missing.
+# Missing parts.
 says() { # text, command...
   text=$1
   shift

@@ -43,7 +43,7 @@ done
 "$NEOC" explain case.expr $gpu --kernels >kernels
 [ "$(grep -c '^ *if \(not \)\{0,1\}far\[0\]$' kernels)" -ge 4 ] || fail "kernels do not ask for the condition" kernels
 
-# Where blocks are persistent the producer and the consumers of a tile ask.
+# In persistent blocks the producer and the consumers of a tile test the condition.
 cat >large.expr <<'END1'
 input A[2797, 520] : bf16
 input B[520, 3000] : bf16

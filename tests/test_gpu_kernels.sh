@@ -1,5 +1,5 @@
 #!/bin/sh
-# What ptxas makes of the main kernels for GPUs: no spills, and no more registers than
+# Machine code of ptxas for the main kernels of GPUs: no spills, and no more registers than
 # tests/gpu/kernels.txt records. NEO_REFRESH=1 writes that file anew. In the PTX, a tile of a product
 # reads shared memory by vectors, meets at one barrier a block of steps, and divides nothing of 64
 # bits; what lies contiguous in the device's memory is read and written 16 bytes at a time. From sm_80
@@ -105,7 +105,7 @@ for way in sm_75 sm_80 sm_90a sm_80.tf32; do
     esac || { echo "FAIL: $way $name: $loop copies in the loop, $order" >&2; exit 1; }
   done
 done
-# What warpgroups multiply in stages: one product is under way while the next begins, and a block of steps costs one barrier. Boxes
+# Products of warpgroups in stages: one product is under way while the next begins, and a block of steps costs one barrier. Boxes
 # come by the copy engine, which one thread asks; maps of their tensors are read where they are given. ptxas waits for no product of
 # its own accord.
 kernel sm_90a halves
@@ -115,7 +115,7 @@ order=$(sed -n 's/^[[:space:]]*\(mbarrier\.[a-z_]*\|wgmma\.[a-z_]*_group\|fence\
   [ "$(found 'cp\.async\.bulk\.tensor\.2d')" -eq 6 ] && [ "$(found 'cp\.async\.c[ag]')" -eq 0 ] &&
   [ "$(found '\.param \.align 64 \.b8')" -eq 2 ] && [ "$(found '\.local')" -eq 0 ] &&
   [ "$(found 'm64n64k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a halves: $order" >&2; exit 1; }
-# Where a producer asks for the boxes, one barrier in the beginning is all; each arm sets its registers, which together are no more
+# If a producer issues the boxes, one barrier in the beginning is all; each arm sets its registers, which together are no more
 # than what the block begins with.
 kernel sm_90a large
 order=$(sed -n 's/^[[:space:]]*\(@%*p[0-9]* \)*\(mbarrier\.[a-z_]*\|setmaxnreg\.[a-z]*\|wgmma\.[a-z_]*_group\|bar\.sync\).*/\2/p' \

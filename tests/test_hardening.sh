@@ -1,5 +1,5 @@
 #!/bin/sh
-# What attackers use: programs and libraries of the build lie anywhere in memory, have no table of functions that can be
+# Hardening against attacks: programs and libraries of the build lie anywhere in memory, have no table of functions that can be
 # written, and look for libraries in no relative folder; so do libraries that neoc writes. What is set by
 # whoever starts a program with more rights than his own is not read from the environment.
 set -eu

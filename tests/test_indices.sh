@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the compiler derives about named integers (bounds, conditions that always hold, reads that are inside) is true: models
+# Facts that the compiler derives about named integers (bounds, conditions that always hold, reads that are inside) are true: models
 # whose values were computed with exact integers are refused, or give these values (tests/indices). `--long` takes 10,000.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `cmake --install` puts down can be used: headers and libneort through pkg-config, neoc from
+# An installation by `cmake --install` can be used: headers and libneort through pkg-config, neoc from
 # its new place, and a project of its own through find_package(neo) and neoc_add_library.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

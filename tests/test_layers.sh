@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom, read from the #include lines. The picture is in CMakeLists.txt; a folder
+# Includes between folders, read from the #include lines. The picture is in CMakeLists.txt; a folder
 # may include itself, those named here, and what they may include.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

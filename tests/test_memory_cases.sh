@@ -1,5 +1,5 @@
 #!/bin/sh
-# What arms of a run-time case save of each iteration of a loop for the gradient has the memory of the largest arm, whatever
+# Values that arms of a run-time case save in each iteration of a loop for the gradient share the memory of the largest arm, whatever
 # the shapes of what the others save; so it is in loops in loops. Values are those of memories that are apart.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

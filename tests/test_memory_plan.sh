@@ -1,5 +1,5 @@
 #!/bin/sh
-# What --memory chooses by its prices is what plans have: bytes that are kept less are bytes of the plan less, inference needs no
+# The prices by which --memory chooses are those of plans: bytes that are kept less are bytes of the plan less, inference needs no
 # more than without, and a plan above the limit is told with its figure.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"

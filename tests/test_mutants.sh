@@ -54,7 +54,7 @@ if grep -E '1000|main\.c|`10`|`3`' out; then fail "there are mutants where there
 
 mutants
 grep -q 'broken fails without a mutant' err || fail "a test that fails by itself is not told" err
-# Of x < most[1] and x <= most[1] no test sees the difference: none reaches the mutant.
+# No test sees the difference between x < most[1] and x <= most[1]: none reaches the mutant.
 grep -q '^| lib | [1-9][0-9]* | [1-9][0-9]* | [1-9][0-9]* | 1 |' report || fail "no table" report
 grep -q '`lib/clamp.c`, `is_small`, line 9: `x < most\[1\]` -> `x <= most\[1\]` (no test reaches it)' report ||
   fail "what no test finds is not told" report

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a wheel of the Python package has: that it works where nothing of the build is around it, and its size.
+# A wheel of the Python package works without the build around it, and has a bounded size.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 not_sanitized

@@ -24,7 +24,7 @@ typedef struct {
 } matcher;
 
 static bool bind(matcher *c, uint32_t from, uint32_t to) {
-  if (from >= c->d->axes.n || to >= 64 || (from >= c->d->n_out) != (c->q->in >> to & 1))
+  if (from >= c->d->axes.n || to >= NEO_DEF_AXES || (from >= c->d->n_out) != (c->q->in >> to & 1))
     return false;
   for (uint32_t k = 0; k < c->d->axes.n; k++)
     if (k != from && c->to[k] == to)
@@ -90,7 +90,7 @@ static neo_expr in_range(neo_module *m, const neo_axis_rec *x, uint32_t k) {
 
 /* Can the reader's expression be written over the definition's axes? Writes it to *e. */
 static bool to_definition(const matcher *c, neo_expr *e) {
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   uint64_t known = 0;
   if (!e->i)
     return true;
@@ -100,7 +100,7 @@ static bool to_definition(const matcher *c, neo_expr *e) {
   }
   if (neo_expr_axes(c->m, *e) & ~known)
     return false;
-  *e = neo_expr_subst_axes(c->m, *e, by, 64);
+  *e = neo_expr_subst_axes(c->m, *e, by, NEO_DEF_AXES);
   return true;
 }
 

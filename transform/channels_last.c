@@ -243,7 +243,8 @@ static void add_elements(images *s, neo_tensor t, double *moved, double *given) 
   }
 }
 
-/* Keeps a class with many given or returned tensors: each would be transposed on entry and back. */
+/* Leaves classes unchanged that have many given or returned tensors: each of these would be
+ * transposed on entry and back. */
 static void leave_given(images *s) {
   double *moved = NEO_NEW_ARRAY(s->a, double, s->n + 1);
   double *given = NEO_NEW_ARRAY(s->a, double, s->n + 1);

@@ -114,7 +114,7 @@ static void find_windows(void *ctx, neo_expr e) {
 }
 
 /* Is no axis in two windows? */
-static bool are_apart(const col2im_sum *x) {
+static bool are_disjoint(const col2im_sum *x) {
   uint64_t seen = 0;
   for (uint32_t k = 0; k < x->n; k++) {
     uint64_t these = bit(x->w[k].out) | bit(x->w[k].red);
@@ -148,7 +148,7 @@ static bool match(col2im_sum *x, neo_def d) {
     return false;
   x->fits = true;
   neo_expr_visit(m, body, find_windows, x);
-  if (!x->fits || !x->n || !are_apart(x))
+  if (!x->fits || !x->n || !are_disjoint(x))
     return false;
   for (uint32_t k = 0; k < 2; k++)
     x->factor[k] = neo_expr_rewrite(m, neo_expr_arg(m, body, k), put_axes, x);

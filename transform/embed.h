@@ -2,7 +2,8 @@
  * or rewrite a condition, so that reads are no longer provably in range. Such a read keeps its
  * value at the old points and is 0 where there is no element:
  *
- *     h[t] = sum[k < l[t]] x[t, k]       ->   h[q, r] = sum[k < (l[q*K + r] else 0) where q*K + r < T] x[q*K + r, k]
+ *     h[t] = sum[k < l[t]] x[t, k]
+ *     ->   h[q, r] = sum[k < (l[q*K + r] else 0) where q*K + r < T] x[q*K + r, k]
  *     select(i[v] >= 0 and T[i[v]] == 1, .., 0)   ->   first = min[v where (T[i[v]] else 0) == 1] v
  *
  * neo_module_check_reads proves that no read lacks a guard. Private to transform. */

@@ -63,8 +63,8 @@ typedef struct {
   neo_prover *prover;
   neo_def def;
   neo_def_rec r;
-  neo_axis_rec axis[64];
-  double extent[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
+  double extent[NEO_DEF_AXES];
   uint64_t outs, reds; /* output and reduction axes */
   neo_expr term;       /* product of the factors */
   neo_expr factor[SETS_OF_FACTORS];
@@ -431,7 +431,7 @@ static neo_expr signed_product(const product *p, neo_expr first, uint32_t chosen
 }
 
 static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_expr *by) {
-  uint32_t ids[64], n = 0;
+  uint32_t ids[NEO_DEF_AXES], n = 0;
   for (int round = 0; round < 2; round++)
     for (uint32_t k = 0; k < p->r.axes.n; k++)
       if ((round ? then : first) >> k & 1) {
@@ -450,7 +450,7 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
 /* Defines the part; returns its element over the axes of the current definition. */
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
-  neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
+  neo_expr by[NEO_DEF_AXES] = {{0}}, index[NEO_DEF_AXES], body = product_of(p, x->chosen);
   if (x->at_keys)
     body = read_at_keys(p, body);
   neo_partial y = {.prefix = "partial", .of = p->def, .reducer = NEO_RED_SUM};
@@ -481,7 +481,7 @@ static void set_finish(product *p, neo_def_rec *r, neo_expr value) {
 
 /* Makes the definition the sum of the factors `left` times the part. */
 static void sum_of_part(product *p, uint32_t left, const part *x) {
-  neo_expr t = x->known.i ? x->known : define_part(p, x), by[64] = {{0}};
+  neo_expr t = x->known.i ? x->known : define_part(p, x), by[NEO_DEF_AXES] = {{0}};
   neo_def_rec r = p->r;
   uint64_t reds = p->reds & ~x->in;
   neo_expr asked;
@@ -556,7 +556,7 @@ static uint32_t outside(const product *p, bool constants) {
 /* Makes the definition elementwise over its whole sum. */
 static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   part x = {.in = p->reds, .axes = p->outs, .chosen = left};
-  neo_expr where = p->r.where, by[64] = {{0}};
+  neo_expr where = p->r.where, by[NEO_DEF_AXES] = {{0}};
   p->r.where = (neo_expr){0};
   neo_def_rec r = p->r;
   neo_expr y = signed_product(p, define_part(p, &x), out, (neo_expr){0});
@@ -596,7 +596,7 @@ static neo_expr without(const product *p, neo_expr e, uint32_t out) {
 }
 
 /* Moves constants after the sum, in place. */
-static void constants_behind(product *p, uint32_t out, uint32_t left) {
+static void constants_last(product *p, uint32_t out, uint32_t left) {
   neo_expr body = p->r.as_written ? without(p, p->term, out) : product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
   set_finish(p, &p->r, signed_product(p, acc, out, (neo_expr){0}));
@@ -615,7 +615,7 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole)
   if (!(left & ~p.inverse) || (__builtin_popcount(left) < 2 && !(out & p.inverse)))
     return;
   if (out || p.negative)
-    constants_behind(&p, out, left);
+    constants_last(&p, out, left);
   if (whole || __builtin_popcount(left) < 2)
     return;
   out = outside(&p, false);

@@ -64,7 +64,7 @@ static neo_expr first_value(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   for (int k = 0; k < MOST_COPIES; k++) {
     const neo_node n = *neo_expr_node(m, e);
-    neo_expr index[64];
+    neo_expr index[NEO_DEF_AXES];
     uint32_t id;
     const neo_def_rec *d = n.op == NEO_OP_LOAD ? plain_def(m, (neo_tensor){n.attr}, &id) : NULL;
     if (!d || c->of[n.attr])
@@ -144,7 +144,7 @@ static neo_expr forward_else(const copies *c, neo_expr e) {
   neo_module *m = c->m;
   neo_node n = *neo_expr_node(m, e);
   neo_tensor from = whole_of(c, (neo_tensor){n.attr});
-  neo_expr arg[64];
+  neo_expr arg[NEO_NODE_ARGS];
   if (!from.i)
     return e;
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -180,7 +180,7 @@ static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
 static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr value) {
   neo_module *m = c->m;
   const neo_node n = *neo_expr_node(m, read);
-  neo_expr index[64] = {{0}};
+  neo_expr index[NEO_DEF_AXES] = {{0}};
   bool otherwise = n.op == NEO_OP_LOAD_ELSE;
   neo_expr is = otherwise ? is_there(c, reader, read) : (neo_expr){0};
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -228,7 +228,7 @@ static neo_expr resolved(copies *c, neo_tensor t) {
   neo_expr value = c->value[t.i];
   c->reader = neo_tensor_piece(c->m, t, 0);
   const neo_def_rec *d = neo_def_at(c->m, c->reader);
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = {axes, d->n_out, NULL, 0};
   for (uint32_t k = 0; k < d->n_out; k++)
     axes[k] = *neo_def_axis(c->m, d, k);
@@ -240,8 +240,9 @@ static neo_expr resolved(copies *c, neo_tensor t) {
   return (neo_expr){0};
 }
 
-/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own last
- * value of the iteration before. A copy of least rank, in an outer loop, then stays a tensor. */
+/* The values of all copies. Nested loops can make a cycle of copies: a carry begins with its own
+ * last value of the iteration before. A copy of least rank, in an outer loop, then stays a
+ * tensor. */
 static neo_expr *resolve(copies *c, neo_arena *a) {
   neo_module *m = c->m;
   for (;;) {
@@ -270,11 +271,11 @@ static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
     return none;
   const neo_node n = *neo_expr_node(m, c->value[t.i]);
   neo_tensor from = {n.attr};
-  neo_expr round = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_i64(m, 1));
+  neo_expr iteration = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_i64(m, 1));
   neo_linear by;
   bool same = neo_tensor_rank(m, t) == n.arg.n - 1;
   for (uint32_t k = 0; k + 1 < n.arg.n && same; k++) {
-    neo_expr at = neo_list_expr(m, n.arg, k), own = k ? neo_axis_ref(m, k) : round;
+    neo_expr at = neo_list_expr(m, n.arg, k), own = k ? neo_axis_ref(m, k) : iteration;
     same = neo_linear_of(m, neo_op2(m, NEO_OP_SUB, at, own), &by) && !by.n && !by.constant &&
            neo_tensor_extent(m, t, k).i == neo_tensor_extent(m, from, k).i;
   }

@@ -223,12 +223,12 @@ static uint32_t place_of(merger *q, const neo_def_rec *r, const neo_structure *f
       d++;
     if (d == rank)
       continue;
-    uint64_t before = 0, behind = 0;
+    uint64_t before = 0, after = 0;
     for (uint32_t i = 0; i < rank; i++)
-      *(i < d ? &before : &behind) |= neo_expr_axes(q->m, neo_list_expr(q->m, arg, i)) & out;
+      *(i < d ? &before : &after) |= neo_expr_axes(q->m, neo_list_expr(q->m, arg, i)) & out;
     if (before)
       return 64 - (uint32_t)__builtin_clzll(before);
-    return behind ? (uint32_t)__builtin_ctzll(behind) : r->n_out;
+    return after ? (uint32_t)__builtin_ctzll(after) : r->n_out;
   }
   return 0;
 }
@@ -244,7 +244,7 @@ static neo_list member_list(const neo_structure_family *f, neo_arena *a, neo_lis
 /* The axes of r with an axis of n iterations before axis `dim`; bounds follow. */
 static neo_list axes_with(merger *q, const neo_def_rec *r, const neo_expr *by, uint32_t dim,
                           size_t n) {
-  uint32_t ids[64];
+  uint32_t ids[NEO_DEF_AXES];
   for (uint32_t k = 0; k <= r->axes.n; k++) {
     neo_axis_rec x = {.name = neo_name_of(q->m->names, "t"),
                       .lo = neo_const_i64(q->m, 0),
@@ -265,7 +265,7 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
                              uint32_t dim, neo_structure_part part) {
   neo_module *m = q->m;
   neo_def_rec r = *neo_def_at(m, c->def);
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   for (uint32_t k = 0; k < r.axes.n; k++)
     by[k] = neo_axis_ref(m, k + (k >= dim));
   neo_structure_family f = {m, &c->form, by, r.axes.n, step, neo_axis_ref(m, dim)};
@@ -444,8 +444,8 @@ static void merge_pieces(merger *q, neo_tensor t) {
   if (run_length(q, all.at, all.n, &step) != all.n)
     return;
   neo_def_rec r = *neo_def_at(m, all.at[0].def);
-  neo_expr by[64] = {{0}};
-  uint32_t ids[64];
+  neo_expr by[NEO_DEF_AXES] = {{0}};
+  uint32_t ids[NEO_DEF_AXES];
   by[dim] = neo_const_i64(m, 0);
   for (uint32_t k = 0; k < r.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &r, k);

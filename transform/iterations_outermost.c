@@ -12,10 +12,10 @@ typedef struct {
   bool *named;
   bool *made;     /* by tensor: result of a member */
   uint32_t *axis; /* by tensor: the dimension that becomes the first; 0: none */
-} rounds;
+} moving;
 
 /* Can the results of the definition be permuted? */
-static bool moves(const rounds *s, const neo_order_member *x) {
+static bool moves(const moving *s, const neo_order_member *x) {
   const neo_module *m = s->m;
   const neo_def_rec *d = neo_def_at(m, x->def);
   bool all = x->axis && !d->out_map.n && d->axes.n <= 64;
@@ -38,19 +38,19 @@ static neo_expr read_renamed(void *ctx, neo_module *m, neo_expr e) {
   uint64_t to;
   if (!neo_node_is_load(&n) || !neo_map_get(r->to, n.attr, &to))
     return e;
-  neo_expr arg[65];
+  neo_expr arg[NEO_NODE_ARGS];
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = neo_list_expr(m, n.arg, k);
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, (uint32_t)to, arg, n.arg.n, n.span);
 }
 
 /* Replaces t as the definition's result; t becomes a copy of the new tensor. */
-static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
+static neo_tensor replace(moving *s, neo_def d, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_def_rec def = *neo_def_at(m, d);
-  uint32_t id[64];
-  r.name = neo_tensor_fresh_name(m, "rounds", neo_name_text(m->names, r.name));
+  uint32_t id[NEO_DEF_AXES];
+  r.name = neo_tensor_fresh_name(m, "outermost", neo_name_text(m->names, r.name));
   r.pieces = neo_list_one(m, d.i);
   neo_tensor own = neo_tensor_add(m, r);
   for (uint32_t k = 0; k < def.out.n; k++) {
@@ -64,7 +64,7 @@ static neo_tensor replace(rounds *s, neo_def d, neo_tensor t) {
   return own;
 }
 
-static void replace_named(rounds *s) {
+static void replace_named(moving *s) {
   neo_module *m = s->m;
   uint32_t n_defs = (uint32_t)m->defs.n; /* copies read their source */
   neo_map to = neo_map_in(s->a);
@@ -83,7 +83,7 @@ static void replace_named(rounds *s) {
 /* ---- temporaries with the same layout */
 
 typedef struct {
-  rounds *s;
+  moving *s;
   const neo_order_member *x;
   bool *other; /* by tensor: read with another layout */
 } row_look;
@@ -115,7 +115,7 @@ static void look_row(void *ctx, neo_expr e) {
     l->s->axis[n->attr] = rank - 1;
 }
 
-static void find_tensors(rounds *s) {
+static void find_tensors(moving *s) {
   neo_module *m = s->m;
   bool *other = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
   for (size_t k = 0; k < s->n; k++)
@@ -140,7 +140,7 @@ static uint32_t source(uint32_t first, uint32_t k) {
   return k == 0 ? first : k <= first ? k - 1 : k;
 }
 
-static void move(rounds *s) {
+static void move(moving *s) {
   neo_module *m = s->m;
   const uint32_t **order = NEO_NEW_ARRAY(s->a, const uint32_t *, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++) {
@@ -153,7 +153,7 @@ static void move(rounds *s) {
   neo_layout_tensors(m, order);
   for (uint32_t d = 1; d < m->defs.n; d++) {
     neo_def_rec r = *neo_def_at(m, (neo_def){d});
-    uint32_t at[64], first = r.out.n ? s->axis[neo_list_at(m, r.out, 0)] : 0;
+    uint32_t at[NEO_DEF_AXES], first = r.out.n ? s->axis[neo_list_at(m, r.out, 0)] : 0;
     for (uint32_t k = 0; first && k < r.axes.n; k++)
       at[k] = k < r.n_out ? source(first, k) : k;
     if (first)
@@ -163,7 +163,7 @@ static void move(rounds *s) {
 
 void neo_iterations_outermost(neo_module *m, neo_arena *a, const neo_order_member *member,
                               size_t n) {
-  rounds s = {.m = m, .a = a, .member = member, .n = n};
+  moving s = {.m = m, .a = a, .member = member, .n = n};
   s.named = neo_named_tensors(m, a);
   replace_named(&s);
   s.named = neo_named_tensors(m, a); /* tensors were added */

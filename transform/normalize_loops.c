@@ -84,7 +84,7 @@ typedef struct {
   neo_module *m;
   neo_prover *prover;
   neo_def_rec r;
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   neo_expr edges, where; /* edges of moved axes; own condition, which may rely on them */
 } job;
 
@@ -104,7 +104,7 @@ static void subst_conditions(job *j, const neo_expr *by) {
 /* Replaces AXIS k by `value` everywhere. */
 static void substitute(job *j, uint32_t k, neo_expr value) {
   neo_module *m = j->m;
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   uint32_t n = j->r.axes.n;
   by[k] = value;
   for (uint32_t i = k + 1; i < n; i++) {
@@ -185,7 +185,7 @@ static bool drop_unit_axis(job *j, uint32_t k) {
       !neo_expr_is_int(m, j->axis[k].hi, &hi) || hi - lo != 1)
     return false;
   substitute(j, k, neo_const_i64(m, lo));
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   for (uint32_t i = k + 1; i < n; i++)
     by[i] = neo_axis_ref(m, i - 1);
   uint32_t ids[8];
@@ -203,7 +203,7 @@ static bool drop_unit_axis(job *j, uint32_t k) {
 }
 
 static void write(job *j, neo_def d) {
-  uint32_t ids[64];
+  uint32_t ids[NEO_DEF_AXES];
   for (uint32_t k = 0; k < j->r.axes.n; k++)
     ids[k] = neo_axis_add(j->m, j->axis[k]).i;
   j->r.axes = neo_list_new(j->m, ids, j->r.axes.n);

@@ -28,7 +28,7 @@ typedef struct {
   neo_module *m;
   neo_prover *prover;
   neo_def_rec r;
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   neo_expr where;
   int64_t period[16]; /* periods of output axes */
 } split;
@@ -196,7 +196,7 @@ static void step_reductions(split *s) {
       s->where = neo_const_bool(s->m, false);
       return;
     }
-    neo_expr by[64] = {{0}};
+    neo_expr by[NEO_DEF_AXES] = {{0}};
     by[axis] =
         neo_op2(s->m, NEO_OP_ADD, times(s, neo_axis_ref(s->m, axis), modulus), int_of(s, from));
     s->axis[axis].lo = quotient_up(s, s->axis[axis].lo, -from, modulus);
@@ -232,7 +232,7 @@ static void drop_empty(split *s) {
 }
 
 static void add_piece(split *s) {
-  uint32_t ids[64];
+  uint32_t ids[NEO_DEF_AXES];
   for (uint32_t k = 0; k < s->r.axes.n; k++)
     ids[k] = neo_axis_add(s->m, s->axis[k]).i;
   s->r.axes = neo_list_new(s->m, ids, s->r.axes.n);
@@ -242,7 +242,7 @@ static void add_piece(split *s) {
 
 /* The piece z = period*y + at of each output axis. */
 static void piece(split s, const int64_t *at) {
-  neo_expr by[64] = {{0}};
+  neo_expr by[NEO_DEF_AXES] = {{0}};
   neo_out_dim map[32];
   for (uint32_t z = 0; z < s.r.n_out; z++) {
     int64_t m = s.period[z];
@@ -264,7 +264,7 @@ static void piece(split s, const int64_t *at) {
 
 static void remove_piece(neo_module *m, neo_tensor t, neo_def d) {
   neo_tensor_rec *r = neo_tensor_at(m, t);
-  uint32_t ids[64], n = 0;
+  uint32_t ids[NEO_DEF_AXES], n = 0;
   for (uint32_t k = 0; k < r->pieces.n; k++)
     if (neo_list_at(m, r->pieces, k) != d.i)
       ids[n++] = neo_list_at(m, r->pieces, k);

@@ -27,10 +27,10 @@
  * reduction, if another factor is free of that axis: many rows use each element. Dimensions indexed
  * by the reduction go inside, in the order of its axes; others stay outside.
  *
- * Recurrences in blocks of rows (transform/levels/levels.c) have few rows in most blocks and read the
- * weights in each: they are packed for any number of rows, in training steps too. A training step
- * packs again, however small the batch: it does not where W[k, j] is small and contiguous along j,
- * so that blocks read it as well from the second-level cache.
+ * Recurrences in blocks of rows (transform/levels/levels.c) have few rows in most blocks and read
+ * the weights in each: they are packed for any number of rows, in training steps too. A training
+ * step packs again, however small the batch: it does not where W[k, j] is small and contiguous
+ * along j, so that blocks read it as well from the second-level cache.
  *
  * Which entries: those that do not change parameters (forward entries), where one reader is enough.
  * A training step writes its weights and packs them again: that pays if several products of the
@@ -370,29 +370,30 @@ static void read_packed(prepacking *s, neo_def d, const placing *p) {
 
 typedef struct {
   const neo_module *m;
-  bool apart;
-} apart_look;
+  bool in_blocks;
+} block_look;
 
-static void look_apart(void *ctx, neo_expr e) {
-  apart_look *l = ctx;
+static void look_blocks(void *ctx, neo_expr e) {
+  block_look *l = ctx;
   const neo_node *n = neo_expr_node(l->m, e);
-  l->apart = l->apart || (n->op == NEO_OP_LOAD && neo_tensor_blocks(l->m, (neo_tensor){n->attr}).i);
+  l->in_blocks =
+      l->in_blocks || (n->op == NEO_OP_LOAD && neo_tensor_blocks(l->m, (neo_tensor){n->attr}).i);
 }
 
 static void find_blocks(prepacking *s) {
   neo_module *m = s->m;
   size_t n = m->defs.n;
   uint32_t *number, n_found = neo_all_recurrences(m, s->a, &number);
-  bool *apart = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
+  bool *in_blocks = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
   s->in_blocks = NEO_NEW_ARRAY(s->a, bool, n + 1);
   for (uint32_t d = 1; d < n; d++) {
-    apart_look l = {m, false};
+    block_look l = {m, false};
     if (number[d])
-      neo_def_visit(m, (neo_def){d}, look_apart, &l);
-    apart[number[d]] = apart[number[d]] || l.apart;
+      neo_def_visit(m, (neo_def){d}, look_blocks, &l);
+    in_blocks[number[d]] = in_blocks[number[d]] || l.in_blocks;
   }
   for (uint32_t d = 1; d < n; d++)
-    s->in_blocks[d] = number[d] && apart[number[d]];
+    s->in_blocks[d] = number[d] && in_blocks[number[d]];
 }
 
 static bool rests(const neo_entry_rec *e) {

@@ -1,7 +1,7 @@
 /* Block-parallel linear recurrences (`--reassociate`): blocks of iterations run side by side.
  *
  *     h[t, d] = a[t, d]*(h[t-1, d] else 0) + x[t, d]                          iterations along t
- *     ->                                                         t = B*q + r, blocks of B iterations
+ *     ->                                                                      t = B*q + r
  *     sums.u[r, q, d]    = a[t, d]*(sums.u[r-1, q, d] else 0) + x[t, d]       from a start of 0
  *     factors.u[r, q, d] = a[t, d]*(factors.u[r-1, q, d] else 1)              of the start
  *     starts.u[q, d]     = sums.u[B-1, q-1, d] + factors.u[B-1, q-1, d]*starts.u[q-1, d]
@@ -27,8 +27,8 @@
 
 enum {
   MOST_REACH = 4,
-  ROUND_RANK = NEO_TENSOR_RANK - 1, /* blocks have an axis of their own */
-  LEAST_ROUNDS = 256,
+  RECURRENCE_RANK = NEO_TENSOR_RANK - 1, /* blocks have an axis of their own */
+  LEAST_ITERATIONS = 256,
   FULL = 128 /* elements of an iteration that fill the lanes of a core */
 };
 
@@ -42,9 +42,9 @@ typedef struct {
   uint32_t axis, reach; /* axis of the iterations; iterations back that are read, at most */
   bool down;
   int64_t block;
-  neo_expr rounds, blocks; /* number of each */
-  neo_expr round, at;      /* iteration and position of an element, over AXIS 0 and AXIS 1 */
-  neo_expr value;          /* the definition's value at an element of a block */
+  neo_expr iterations, blocks; /* number of each */
+  neo_expr iteration, at;      /* iteration and position of an element, over AXIS 0 and AXIS 1 */
+  neo_expr value;              /* the definition's value at an element of a block */
 } recurrence;
 
 static neo_expr number_of(const recurrence *x, int64_t n) {
@@ -82,8 +82,9 @@ static void look_read(void *ctx, neo_expr e) {
   l->found = true;
   for (uint32_t k = 0; k < x->d.n_out && l->good; k++) {
     neo_linear by;
-    neo_expr own = neo_axis_ref(m, k), apart = neo_op2(m, NEO_OP_SUB, own, neo_expr_arg(m, e, k));
-    l->good = neo_linear_of(m, apart, &by) && !by.n;
+    neo_expr own = neo_axis_ref(m, k),
+             distance = neo_op2(m, NEO_OP_SUB, own, neo_expr_arg(m, e, k));
+    l->good = neo_linear_of(m, distance, &by) && !by.n;
     int64_t back = l->good ? (x->down ? -by.constant : by.constant) : 0;
     if (k != x->axis)
       l->good = l->good && back == 0;
@@ -120,7 +121,7 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
   x->axis = own->axis;
   x->down = loop->down;
   if (x->d.reducer != NEO_RED_NONE || x->d.out.n != 1 || x->d.out_map.n ||
-      x->d.n_out > ROUND_RANK || x->d.n_out != x->d.axes.n)
+      x->d.n_out > RECURRENCE_RANK || x->d.n_out != x->d.axes.n)
     return false;
   x->whole.i = neo_list_at(m, x->d.out, 0);
   const neo_tensor_rec *t = neo_tensor_at(m, x->whole);
@@ -132,13 +133,13 @@ static bool is_plain(recurrence *x, const neo_order_step *loop) {
 
 /* Iterations of a block, a power of two near the square root of all; 0: it does not pay. */
 static int64_t block_of(const recurrence *x, const neo_pass_target *target) {
-  int64_t rounds, full = target->gpu_threads ? target->gpu_threads / 8 : FULL;
+  int64_t iterations, full = target->gpu_threads ? target->gpu_threads / 8 : FULL;
   if (target->tile_iterations)
     return target->tile_iterations > x->reach ? target->tile_iterations : x->reach;
-  if (!most_of(x, neo_def_axis(x->m, &x->d, x->axis)->hi, &rounds) || rounds < LEAST_ROUNDS ||
-      width_of(x) >= full)
+  if (!most_of(x, neo_def_axis(x->m, &x->d, x->axis)->hi, &iterations) ||
+      iterations < LEAST_ITERATIONS || width_of(x) >= full)
     return 0;
-  int64_t blocks = full / width_of(x), block = (rounds + blocks - 1) / blocks;
+  int64_t blocks = full / width_of(x), block = (iterations + blocks - 1) / blocks;
   int64_t line = neo_profile_or_usual(target->profile)->line_bytes / neo_type_bytes(NEO_F32_T);
   return (block / line | 1) * line;
 }
@@ -171,11 +172,11 @@ static bool reads_itself(const recurrence *x, neo_expr e) {
 }
 
 /* Iterations back of the read in an element of a block. */
-static int64_t rounds_back(const recurrence *x, neo_expr read) {
+static int64_t iterations_back(const recurrence *x, neo_expr read) {
   neo_linear by;
   neo_expr index = neo_expr_arg(x->m, read, x->axis);
-  neo_expr apart = neo_op2(x->m, NEO_OP_SUB, x->at, index);
-  return neo_linear_of(x->m, apart, &by) && !by.n ? (x->down ? -by.constant : by.constant) : 0;
+  neo_expr distance = neo_op2(x->m, NEO_OP_SUB, x->at, index);
+  return neo_linear_of(x->m, distance, &by) && !by.n ? (x->down ? -by.constant : by.constant) : 0;
 }
 
 static bool linear_of(const recurrence *x, neo_expr e, linear *out);
@@ -213,7 +214,7 @@ static bool linear_of(const recurrence *x, neo_expr e, linear *out) {
   if (!reads_itself(x, e))
     return true;
   if (is_read(&n, x->whole)) {
-    int64_t back = rounds_back(x, e);
+    int64_t back = iterations_back(x, e);
     if (back < 1 || (n.op == NEO_OP_LOAD_ELSE && reads_itself(x, neo_expr_arg(m, e, x->d.n_out))))
       return false;
     out->factor[back - 1] = neo_const_float(m, x->type, 1);
@@ -260,14 +261,16 @@ static uint32_t index_of(const recurrence *x, int64_t back, neo_expr *at) {
 /* Sets the value at AXIS 0 of block AXIS 1; other axes keep their order. */
 static void place(recurrence *x) {
   neo_module *m = x->m;
-  neo_expr by[ROUND_RANK], q = neo_axis_ref(m, 1);
-  x->rounds = neo_def_axis(m, &x->d, x->axis)->hi;
-  x->blocks = neo_op2(m, NEO_OP_DIV, plus(x, x->rounds, x->block - 1), number_of(x, x->block));
-  x->round = neo_linear_form(x->m, neo_op2(m, NEO_OP_ADD,
-                                           neo_op2(m, NEO_OP_MUL, q, number_of(x, x->block)),
-                                           neo_axis_ref(m, 0)));
-  x->at = x->down ? neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), x->round))
-                  : x->round;
+  neo_expr by[RECURRENCE_RANK], q = neo_axis_ref(m, 1);
+  x->iterations = neo_def_axis(m, &x->d, x->axis)->hi;
+  x->blocks = neo_op2(m, NEO_OP_DIV, plus(x, x->iterations, x->block - 1), number_of(x, x->block));
+  x->iteration = neo_linear_form(x->m, neo_op2(m, NEO_OP_ADD,
+                                               neo_op2(m, NEO_OP_MUL, q, number_of(x, x->block)),
+                                               neo_axis_ref(m, 0)));
+  x->at =
+      x->down
+          ? neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->iterations, -1), x->iteration))
+          : x->iteration;
   for (uint32_t k = 0, next = 2; k < x->d.n_out; k++)
     by[k] = k == x->axis ? x->at : neo_axis_ref(m, next++);
   x->value = neo_expr_subst_axes(m, neo_list_expr(m, x->d.finish, 0), by, x->d.n_out);
@@ -277,7 +280,7 @@ static void place(recurrence *x) {
 static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi,
                             uint32_t n) {
   neo_module *m = x->m;
-  uint32_t id[ROUND_RANK + 1];
+  uint32_t id[RECURRENCE_RANK + 1];
   neo_def_rec r = {.n_out = n, .span = x->d.span, .origin = x->d.origin ? x->d.origin : x->id.i};
   for (uint32_t k = 0; k < n; k++)
     id[k] = neo_axis_add(m, (neo_axis_rec){.lo = number_of(x, 0), .hi = hi[k]}).i;
@@ -315,10 +318,10 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
   const replacement *s = ctx;
   const recurrence *x = s->x;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr at[ROUND_RANK + 1], before = zero(x);
+  neo_expr at[RECURRENCE_RANK + 1], before = zero(x);
   if (!is_read(&n, x->whole))
     return e;
-  int64_t back = rounds_back(x, e);
+  int64_t back = iterations_back(x, e);
   if (s->starts.i) { /* [q, k, others]: the element k + 1 iterations before the block */
     uint32_t rank = index_of(x, 0, at);
     at[0] = neo_axis_ref(m, 1);
@@ -335,12 +338,12 @@ static neo_expr read_block(void *ctx, neo_module *m, neo_expr e) {
   neo_expr value = neo_load_else(m, s->own, at, rank, before, n.span);
   if (n.op == NEO_OP_LOAD)
     return value;
-  neo_expr is = neo_op2(m, NEO_OP_LE, number_of(x, back), x->round);
+  neo_expr is = neo_op2(m, NEO_OP_LE, number_of(x, back), x->iteration);
   return neo_op3(m, NEO_OP_SELECT, is, value, neo_list_expr(m, n.arg, x->d.n_out));
 }
 
 static neo_tensor define_sums(const recurrence *x) {
-  neo_expr hi[ROUND_RANK + 1];
+  neo_expr hi[RECURRENCE_RANK + 1];
   uint32_t n = ends_of(x, plus(x, x->blocks, -1), hi);
   replacement s = {.x = x, .own = tensor_of(x, "sums", hi, n)};
   define(x, s.own, neo_expr_rewrite(x->m, x->value, read_block, &s));
@@ -349,14 +352,14 @@ static neo_tensor define_sums(const recurrence *x) {
 
 typedef struct { /* factors[r, k, those of q and others that the coefficients depend on] */
   neo_tensor tensor;
-  uint32_t n, axis[ROUND_RANK + 1]; /* axes of elements of a block, from 1 on */
+  uint32_t n, axis[RECURRENCE_RANK + 1]; /* axes of elements of a block, from 1 on */
 } factors;
 
 /* The factor of the element k + 1 iterations before the block, `back` iterations ago; before the
  * block it is 1 for the element itself, else 0. */
 static neo_expr earlier_factor(const recurrence *x, const factors *f, int64_t back) {
   neo_module *m = x->m;
-  neo_expr at[ROUND_RANK + 2], one = neo_const_float(m, x->type, 1), first;
+  neo_expr at[RECURRENCE_RANK + 2], one = neo_const_float(m, x->type, 1), first;
   for (uint32_t k = 0; k < f->n + 2; k++)
     at[k] = neo_axis_ref(m, k);
   at[0] = plus(x, at[0], -back);
@@ -368,7 +371,7 @@ static neo_expr earlier_factor(const recurrence *x, const factors *f, int64_t ba
 static factors define_factors(const recurrence *x, const linear *l) {
   neo_module *m = x->m;
   factors f = {.n = 0};
-  neo_expr all[ROUND_RANK + 1], hi[ROUND_RANK + 2], by[ROUND_RANK + 1], value = {0};
+  neo_expr all[RECURRENCE_RANK + 1], hi[RECURRENCE_RANK + 2], by[RECURRENCE_RANK + 1], value = {0};
   uint32_t rank = ends_of(x, plus(x, x->blocks, -1), all);
   uint64_t used = 0;
   for (uint32_t k = 0; k < x->reach; k++)
@@ -400,7 +403,7 @@ static factors define_factors(const recurrence *x, const linear *l) {
 static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
   neo_module *m = x->m;
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr hi[ROUND_RANK + 2], from[ROUND_RANK + 2], chosen = {0};
+  neo_expr hi[RECURRENCE_RANK + 2], from[RECURRENCE_RANK + 2], chosen = {0};
   for (uint32_t k = 1; k < rank; k++) {
     hi[k - 1] = neo_tensor_extent(m, t, k);
     from[k] = neo_axis_ref(m, k - 1);
@@ -420,8 +423,8 @@ static neo_expr at_end(const recurrence *x, neo_tensor t, neo_expr *at) {
  * j, others]; 0 before the first block. */
 static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const factors *f) {
   neo_module *m = x->m;
-  neo_expr hi[ROUND_RANK + 1], at[ROUND_RANK + 2], own[ROUND_RANK + 1];
-  uint32_t rank = ends_of(x, x->blocks, hi), n = rank + 1, id[ROUND_RANK + 2];
+  neo_expr hi[RECURRENCE_RANK + 1], at[RECURRENCE_RANK + 2], own[RECURRENCE_RANK + 1];
+  uint32_t rank = ends_of(x, x->blocks, hi), n = rank + 1, id[RECURRENCE_RANK + 2];
   hi[0] = hi[1];
   hi[1] = number_of(x, x->reach);
   neo_tensor starts = tensor_of(x, "starts", hi, rank);
@@ -456,14 +459,14 @@ static neo_tensor define_starts(const recurrence *x, neo_tensor sums, const fact
 /* Defines the elements of all blocks; nobody reads those after the last iteration. */
 static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
   neo_module *m = x->m;
-  neo_expr hi[ROUND_RANK + 1];
+  neo_expr hi[RECURRENCE_RANK + 1];
   neo_expr by[2] = {neo_axis_ref(m, 1), neo_axis_ref(m, 0)};
   uint32_t n = ends_of(x, x->blocks, hi);
   hi[1] = hi[0];
   hi[0] = x->blocks;
   replacement s = {.x = x, .own = tensor_of(x, "blocks", hi, n), .starts = starts};
   neo_expr value = neo_expr_rewrite(m, x->value, read_block, &s);
-  neo_expr is = neo_op2(m, NEO_OP_LT, x->round, x->rounds);
+  neo_expr is = neo_op2(m, NEO_OP_LT, x->iteration, x->iterations);
   value = neo_op3(m, NEO_OP_SELECT, is, value, zero(x));
   define(x, s.own, neo_expr_subst_axes(m, value, by, 2));
   neo_tensor_at(m, s.own)->partial = true;
@@ -473,12 +476,14 @@ static neo_tensor define_blocks(const recurrence *x, neo_tensor starts) {
 /* Makes the definition a copy of its blocks. */
 static void define_whole(const recurrence *x, neo_tensor blocks) {
   neo_module *m = x->m;
-  neo_expr at[ROUND_RANK + 1], round = neo_axis_ref(m, x->axis), block = number_of(x, x->block);
+  neo_expr at[RECURRENCE_RANK + 1], iteration = neo_axis_ref(m, x->axis),
+                                    block = number_of(x, x->block);
   uint32_t n = 2;
   if (x->down)
-    round = neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->rounds, -1), round));
-  at[0] = neo_op2(m, NEO_OP_DIV, round, block);
-  at[1] = neo_op2(m, NEO_OP_MOD, round, block);
+    iteration =
+        neo_linear_form(x->m, neo_op2(m, NEO_OP_SUB, plus(x, x->iterations, -1), iteration));
+  at[0] = neo_op2(m, NEO_OP_DIV, iteration, block);
+  at[1] = neo_op2(m, NEO_OP_MOD, iteration, block);
   for (uint32_t k = 0; k < x->d.n_out; k++)
     if (k != x->axis)
       at[n++] = neo_axis_ref(m, k);

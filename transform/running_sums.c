@@ -102,8 +102,8 @@ static bool has_first(sum_look *s) {
 static bool is_plain_range(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_axis_rec *x = neo_def_axis(m, &s->d, s->axis);
-  int64_t rounds;
-  if (neo_expr_is_int(m, neo_op2(m, NEO_OP_SUB, x->hi, x->lo), &rounds) && rounds <= 1)
+  int64_t iterations;
+  if (neo_expr_is_int(m, neo_op2(m, NEO_OP_SUB, x->hi, x->lo), &iterations) && iterations <= 1)
     return false;
   uint64_t used = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
   for (uint32_t k = s->d.n_out; k < s->d.axes.n; k++) {
@@ -151,24 +151,24 @@ static neo_expr element_of(const sum_look *s, neo_expr point) {
 }
 
 /* Defines running.G; its axes are the iteration, G's, and the remaining reduction's. */
-static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
+static neo_tensor running_sum(const sum_look *s, neo_axis_rec iteration) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
-  neo_expr by[64], at[64], where = {0}, body = neo_list_expr(m, d->body, 0);
+  neo_expr by[NEO_DEF_AXES], at[NEO_DEF_AXES], where = {0}, body = neo_list_expr(m, d->body, 0);
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = d->n_out + 1, .span = d->span};
-  uint32_t id[64], n = 0;
+  uint32_t id[NEO_DEF_AXES], n = 0;
   by[s->axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, 0), neo_const_i64(m, s->first));
   for (uint32_t k = 0, next = 1; k < d->axes.n; k++)
     if (k != s->axis)
       by[k] = neo_axis_ref(m, next++);
-  neo_expr first = element_of(s, round.lo);
+  neo_expr first = element_of(s, iteration.lo);
   int64_t lo;
-  round.lo = neo_const_i64(m, 0);
-  round.hi = element_of(s, round.hi);
+  iteration.lo = neo_const_i64(m, 0);
+  iteration.hi = element_of(s, iteration.hi);
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     where = neo_op2(m, NEO_OP_LE, first, neo_axis_ref(m, 0));
-  id[n++] = neo_axis_add(m, round).i;
+  id[n++] = neo_axis_add(m, iteration).i;
   for (uint32_t k = 0; k < d->axes.n; k++)
     if (k != s->axis)
       id[n++] = neo_axis_add(m, placed_axis(s, k, by)).i;
@@ -199,11 +199,12 @@ static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
 static void write(const sum_look *s) {
   neo_module *m = s->r->m;
   const neo_def_rec *d = &s->d;
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
-  neo_axis_rec round = *neo_def_axis(m, d, s->axis);
-  neo_tensor sum = running_sum(s, round);
-  at[0] = s->r->loop.down ? round.lo : neo_op2(m, NEO_OP_SUB, round.hi, neo_const_i64(m, 1));
+  neo_axis_rec iteration = *neo_def_axis(m, d, s->axis);
+  neo_tensor sum = running_sum(s, iteration);
+  at[0] =
+      s->r->loop.down ? iteration.lo : neo_op2(m, NEO_OP_SUB, iteration.hi, neo_const_i64(m, 1));
   at[0] = element_of(s, at[0]);
   for (uint32_t k = 0; k < d->n_out; k++)
     at[k + 1] = neo_axis_ref(m, k);
@@ -235,7 +236,7 @@ static void look_once(void *ctx, neo_expr e) {
 }
 
 /* Does the definition run along the iterations, and use each element once? */
-static bool follows_rounds(runner *r, neo_def d) {
+static bool follows_iterations(runner *r, neo_def d) {
   sum_look s = {.r = r, .d = *neo_def_at(r->m, d), .good = true};
   s.good = s.d.axes.n < 64 && neo_order_iteration_axis(r->m, &r->loop, d) >= 0;
   if (s.good)
@@ -265,7 +266,7 @@ static void run_readers(runner *r, neo_tensor t) {
       continue;
     if (is_sum(r, (neo_def){k}, &s))
       n++;
-    else if (r->gpu || !follows_rounds(r, (neo_def){k}) || !(r->large || is_large(r, t)))
+    else if (r->gpu || !follows_iterations(r, (neo_def){k}) || !(r->large || is_large(r, t)))
       return;
   }
   for (uint32_t k = 1; k < r->n_defs && n; k++)

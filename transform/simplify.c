@@ -86,7 +86,7 @@ static void read_constants(neo_module *m, neo_arena *a) {
 
 static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   for (uint32_t k = 0; k < r.axes.n; k++)
     axis[k] = *neo_def_axis(m, &r, k);
   neo_prover_at(p, r.span);

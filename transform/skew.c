@@ -74,7 +74,7 @@ static const neo_order_member *member_of(const neo_order_step *loop, uint32_t de
 
 /* Iterations of the loop between the read and its reader; false: not a constant. */
 static bool distance(const loops *l, const neo_order_step *loop, const neo_order_member *made,
-                     neo_expr read, int64_t *rounds) {
+                     neo_expr read, int64_t *iterations) {
   neo_module *m = l->s->m;
   neo_linear x;
   const neo_order_member *own = member_of(loop, l->reader->def.i),
@@ -83,8 +83,8 @@ static bool distance(const loops *l, const neo_order_step *loop, const neo_order
       neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, own->axis), neo_expr_arg(m, read, from->axis));
   if (!neo_linear_of(m, at, &x) || x.n)
     return false;
-  *rounds = x.constant + own->delay - from->delay;
-  *rounds = loop->down ? -*rounds : *rounds;
+  *iterations = x.constant + own->delay - from->delay;
+  *iterations = loop->down ? -*iterations : *iterations;
   return true;
 }
 
@@ -196,26 +196,26 @@ static skew skew_of(const loops *l, neo_def d) {
 }
 
 /* The iteration of an element. */
-static neo_expr round_of(const skewing *s, const skew *x, neo_expr lane, neo_expr dropped) {
+static neo_expr iteration_of(const skewing *s, const skew *x, neo_expr lane, neo_expr dropped) {
   neo_expr e = plus(s, times(s, x->lane_by, lane), times(s, x->dropped_by, dropped));
   return neo_linear_form(s->m, plus(s, e, x->shift));
 }
 
 /* The number of iterations: the last element's, and one. */
-static neo_expr rounds_of(const skewing *s, const skew *x, neo_expr lanes, neo_expr dropped) {
+static neo_expr iterations_of(const skewing *s, const skew *x, neo_expr lanes, neo_expr dropped) {
   neo_module *m = s->m;
   neo_expr one = number_of(s, 1), zero = number_of(s, 0);
   neo_expr lane = x->lane_by > 0 ? neo_op2(m, NEO_OP_SUB, lanes, one) : zero;
   neo_expr other = x->dropped_by > 0 ? neo_op2(m, NEO_OP_SUB, dropped, one) : zero;
-  return neo_linear_form(m, plus(s, round_of(s, x, lane, other), one));
+  return neo_linear_form(m, plus(s, iteration_of(s, x, lane, other), one));
 }
 
 /* ---- skewed definitions */
 
 typedef struct {
   const skew *x;
-  neo_expr by[64]; /* axis -> its expression in the skewed definition */
-  neo_expr is;     /* the element exists */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in the skewed definition */
+  neo_expr is;               /* the element exists */
 } placement;
 
 static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
@@ -232,9 +232,9 @@ static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
 
 static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   neo_axis_rec first = *neo_def_axis(m, d, p->x->dropped);
-  first.hi = rounds_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, first.hi);
+  first.hi = iterations_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, first.hi);
   id[0] = neo_axis_add(m, first).i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != p->x->dropped)
@@ -251,7 +251,7 @@ static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_
 /* The definition's values, and 0 where the element does not exist. */
 static neo_list placed_finish(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < d->finish.n; k++) {
     neo_expr e = neo_expr_subst_axes(s->m, neo_list_expr(m, d->finish, k), p->by, d->axes.n);
     neo_type t = neo_expr_type(m, e);
@@ -265,11 +265,11 @@ static neo_list placed_finish(const skewing *s, const placement *p, const neo_de
 static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, neo_tensor t) {
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_axis_ref(m, k);
-  at[0] = round_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
+  at[0] = iteration_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
   neo_equation_define(m, origin, t, neo_list_first(d->axes, d->n_out),
                       neo_load(m, x->to, at, d->n_out, d->span));
 }
@@ -279,9 +279,9 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   neo_module *m = s->m;
   const skew *x = &s->of[t.i];
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  uint32_t extent[64];
+  uint32_t extent[NEO_DEF_AXES];
   extent[0] =
-      rounds_of(s, x, neo_tensor_extent(m, t, x->lane), neo_tensor_extent(m, t, x->dropped)).i;
+      iterations_of(s, x, neo_tensor_extent(m, t, x->lane), neo_tensor_extent(m, t, x->dropped)).i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
       extent[x->place[k]] = neo_list_at(m, r.extent, k);
@@ -336,11 +336,11 @@ static neo_expr read_skewed(void *ctx, neo_module *m, neo_expr e) {
     return e;
   neo_tensor t = {n.attr};
   uint32_t rank = neo_tensor_rank(m, t);
-  neo_expr at[65], dropped = neo_list_expr(m, n.arg, x->dropped);
+  neo_expr at[NEO_NODE_ARGS], dropped = neo_list_expr(m, n.arg, x->dropped);
   for (uint32_t k = 0; k < rank; k++)
     if (k != x->dropped)
       at[x->place[k]] = neo_list_expr(m, n.arg, k);
-  at[0] = round_of(s, x, neo_list_expr(m, n.arg, x->lane), dropped);
+  at[0] = iteration_of(s, x, neo_list_expr(m, n.arg, x->lane), dropped);
   if (n.op == NEO_OP_LOAD)
     return neo_load(m, x->to, at, rank, n.span);
   neo_expr other = neo_list_expr(m, n.arg, rank);

@@ -12,8 +12,10 @@
  * tested:
  *
  *     touched[n] = any[e where key[e] == n] true
- *     S[n, d]    = sum[e where key[e] == n] x[e, d]         partial: G is select(touched[n], S[n, d], 0)
- *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)          partial, read[n] is touched[n] and R[n]
+ *     S[n, d]    = sum[e where key[e] == n] x[e, d]
+ *                  partial: G is select(touched[n], S[n, d], 0)
+ *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)
+ *                  partial: read[n] is touched[n] and R[n]
  *     m.next[n, d] = select(touched[n] and R[n], f(S[n, d]), m[n, d])
  *
  * G and read stay for entries that return them. A step then costs as much as the rows
@@ -26,7 +28,9 @@
  * The same holds for a sum that a recurrence only adds, such as adjoints of rows that
  * are read outside of it. It moves before the recurrence:
  *
- *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])   ->   h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
+ *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])
+ *     ->
+ *     h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
@@ -272,7 +276,7 @@ static void look_own(void *ctx, neo_expr e) {
 }
 
 /* Is it a sum over an equation of data, free of the recurrence? */
-static bool is_apart(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
+static bool is_outside(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
   neo_def_rec d = *neo_def_at(m, id);
   own_reads x = {of, number, m, false};
   if (!number || d.reducer != NEO_RED_SUM || d.n_out < 2 || d.out.n != 1 || d.out_map.n ||
@@ -311,7 +315,7 @@ static void leave_recurrences(const rows *x) {
       of[neo_list_at(m, out, i)] = number[x->defs[k].i];
   }
   for (size_t k = 0; k < x->n; k++)
-    if (is_apart(m, x->defs[k], of, number[x->defs[k].i]))
+    if (is_outside(m, x->defs[k], of, number[x->defs[k].i]))
       make_before(x, x->defs[k]);
 }
 

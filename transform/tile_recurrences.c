@@ -27,14 +27,14 @@
 #include "transform/iterations_outermost.h"
 #include "transform/transform.h"
 
-enum { ROUNDS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_CONDITIONS = 32 };
+enum { BLOCK_ITERATIONS = 32, LEAST_BLOCKS = 4, MOST_ORDERS = 4, MOST_CONDITIONS = 32 };
 
 typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
   const uint32_t *number;        /* recurrences, by definition */
-  int64_t rounds, least;         /* iterations of a block; of a loop worth tiling */
+  int64_t iterations, least;     /* iterations of a block; of a loop worth tiling */
   neo_order_step loop;           /* outermost loop */
   NEO_VEC(neo_order_member) all; /* members, with added definitions */
 } tiling;
@@ -44,8 +44,8 @@ typedef struct {
   neo_def id;
   neo_def_rec d;
   const neo_order_member *own;
-  neo_expr round; /* iteration that the terms read; 0: not seen yet */
-  neo_expr first; /* first iteration of the block */
+  neo_expr iteration; /* iteration that the terms read; 0: not seen yet */
+  neo_expr first;     /* first iteration of the block */
   bool good, reads;
 } candidate;
 
@@ -78,10 +78,10 @@ static void look_read(void *ctx, neo_expr e) {
     const neo_order_member *made = member_of(t, neo_list_at(t->m, pieces, k));
     if (!made)
       continue;
-    neo_expr round = sum(t, neo_list_expr(t->m, n.arg, made->axis), made->delay);
+    neo_expr iteration = sum(t, neo_list_expr(t->m, n.arg, made->axis), made->delay);
     bool whole = pieces.n == 1 && !neo_def_at(t->m, made->def)->out_map.n && n.op == NEO_OP_LOAD;
-    c->good = c->good && whole && (!c->round.i || c->round.i == round.i);
-    c->round = round;
+    c->good = c->good && whole && (!c->iteration.i || c->iteration.i == iteration.i);
+    c->iteration = iteration;
   }
 }
 
@@ -99,18 +99,19 @@ static bool is_product(candidate *c) {
     neo_expr_visit(m, factor[k], look_read, c);
     reads += c->reads;
   }
-  bool round = c->good && c->round.i;
-  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) { /* none of it in ranges, conditions */
+  bool iteration = c->good && c->iteration.i;
+  /* ranges and conditions may not read the recurrence */
+  for (uint32_t k = c->d.n_out; k < c->d.axes.n; k++) {
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->lo, look_read, c);
     neo_expr_visit(m, neo_def_axis(m, &c->d, k)->hi, look_read, c);
   }
-  neo_expr read = c->round;
-  c->round = (neo_expr){0};
+  neo_expr read = c->iteration;
+  c->iteration = (neo_expr){0};
   if (c->d.where.i)
     neo_expr_visit(m, c->d.where, look_read, c);
-  round = round && !c->round.i;
-  c->round = read;
-  return round && reads > 1;
+  iteration = iteration && !c->iteration.i;
+  c->iteration = read;
+  return iteration && reads > 1;
 }
 
 /* ---- proofs */
@@ -124,7 +125,7 @@ static bool is_proved(const candidate *c, const neo_axis_rec *axes, uint32_t n, 
 /* The minimum or maximum. */
 static neo_expr extreme(const candidate *c, uint32_t n_axes, neo_expr a, neo_expr b, bool min) {
   neo_module *m = c->t->m;
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   for (uint32_t k = 0; k < n_axes; k++)
     axes[k] = *neo_def_axis(m, &c->d, k);
   if (is_proved(c, axes, n_axes, (neo_expr){0}, neo_op2(m, NEO_OP_LE, a, b)))
@@ -166,11 +167,11 @@ static bool widen(const candidate *c, neo_expr *e) {
     *e = (neo_expr){0};
     return true;
   }
-  /* the axis is at round - delay, round in [first, first + rounds) */
+  /* the axis is at iteration - delay, iteration in [first, first + iterations) */
   if (r != NEO_AT_LEAST_0 || !s || !neo_linear_of(m, own, &axis) ||
       !neo_linear_add(&f, -s, &axis, &rest) ||
       uses_axis(m, neo_linear_expr(m, &rest), c->own->axis) ||
-      !neo_linear_of(m, sum(c->t, c->first, (s > 0 ? c->t->rounds - 1 : 0) - c->own->delay),
+      !neo_linear_of(m, sum(c->t, c->first, (s > 0 ? c->t->iterations - 1 : 0) - c->own->delay),
                      &first) ||
       !neo_linear_add(&rest, s, &first, &out) || !neo_linear_is_modest(m, &f))
     return false;
@@ -208,7 +209,7 @@ static void drop_ends(candidate *c, conditions *where, uint32_t k, neo_axis_rec 
 /* ---- the two sums */
 
 typedef struct {
-  neo_axis_rec axis[64];
+  neo_axis_rec axis[NEO_DEF_AXES];
   conditions where;
 } half;
 
@@ -217,13 +218,13 @@ static bool divide(candidate *c, half *before, half *within) {
   tiling *t = c->t;
   neo_module *m = t->m;
   neo_linear l;
-  if (!neo_linear_of(m, c->round, &l) || l.n != 1 || l.term[0].coef != 1 ||
+  if (!neo_linear_of(m, c->iteration, &l) || l.n != 1 || l.term[0].coef != 1 ||
       neo_expr_node(m, l.term[0].atom)->op != NEO_OP_AXIS)
     return false;
   uint32_t v = neo_expr_node(m, l.term[0].atom)->attr;
   if (v == c->own->axis)
     return false;
-  neo_expr end = sum(t, c->first, (t->loop.down ? t->rounds : 0) - l.constant);
+  neo_expr end = sum(t, c->first, (t->loop.down ? t->iterations : 0) - l.constant);
   neo_expr at = neo_axis_ref(m, v);
   if (v < c->d.n_out) {
     neo_expr is = t->loop.down ? neo_op2(m, NEO_OP_LE, end, at) : neo_op2(m, NEO_OP_LT, at, end);
@@ -316,9 +317,9 @@ static bool tile(tiling *t, const neo_order_member *own, bool written) {
   half before, within;
   if (c.d.axes.n > 64 || c.d.axes.n == c.d.n_out || !is_product(&c))
     return false;
-  neo_expr rounds = number_of(t, t->rounds);
-  neo_expr round = sum(t, neo_axis_ref(m, own->axis), own->delay);
-  c.first = neo_op2(m, NEO_OP_MUL, neo_op2(m, NEO_OP_DIV, round, rounds), rounds);
+  neo_expr iterations = number_of(t, t->iterations);
+  neo_expr iteration = sum(t, neo_axis_ref(m, own->axis), own->delay);
+  c.first = neo_op2(m, NEO_OP_MUL, neo_op2(m, NEO_OP_DIV, iteration, iterations), iterations);
   within.where.n = 0;
   if (!neo_conjuncts_of(m, c.d.where, within.where.at, &within.where.n, MOST_CONDITIONS))
     return false;
@@ -382,8 +383,8 @@ static void tile_recurrence(tiling *t, const neo_def *own, size_t n) {
 neo_status neo_pass_tile_recurrences(const neo_pass_context *pass) {
   neo_module *m = pass->m;
   tiling t = {.m = m, .a = pass->a, .number = pass->number};
-  t.rounds = pass->target->tile_iterations ? pass->target->tile_iterations : ROUNDS;
-  t.least = pass->target->tile_iterations ? 0 : ROUNDS * LEAST_BLOCKS;
+  t.iterations = pass->target->tile_iterations ? pass->target->tile_iterations : BLOCK_ITERATIONS;
+  t.least = pass->target->tile_iterations ? 0 : BLOCK_ITERATIONS * LEAST_BLOCKS;
   t.p = pass->p;
   for (uint32_t r = 1; r <= pass->n_recurrences; r++) {
     size_t n;

@@ -70,7 +70,8 @@ neo_pass_fn neo_pass_sparse_rows;
  * computed for these, and one over concatenated operands becomes one over each
  * (split_sums.c):
  *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]
- *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i],  G[i, j] = select(i < 128, split.G[i, j], 0) */
+ *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i]
+ *         G[i, j] = select(i < 128, split.G[i, j], 0) */
 neo_pass_fn neo_pass_split_sums;
 
 /* Bounds inference: a tensor shrinks to the box that is read of it (infer_bounds.c):
@@ -111,13 +112,15 @@ neo_pass_fn neo_pass_skew;
  *     u[t: T] = f((u[t-1] else 0)),  d[t: T] = g(u[t], (d[t+1] else 0))
  *     ->  chunk.u[q, r: k], edge.u[q] = chunk.u[q, k-1],
  *         again.u[q, r: k] = f(select(r >= 1, again.u[q, r-1], (edge.u[q-1] else 0))),
- *         chunk.d[q, r: k] = g(again.u[q, r], select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
+ *         chunk.d[q, r: k] = g(again.u[q, r],
+ *                              select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
 neo_pass_fn neo_pass_checkpoint;
 
 /* Running sums: sums over the iterations of a recurrence become recurrences, if nobody
  * else needs their terms (running_sums.c):
  *     G[i] = sum[t: T] d[t, i]*x[t, i]
- *     ->  running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i]*x[t, i],  G[i] = running.G[T-1, i] */
+ *     ->  running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i]*x[t, i]
+ *         G[i] = running.G[T-1, i] */
 neo_pass_fn neo_pass_running_sums;
 
 /* Trip counts: sums over the iterations of a loop that exits early have the terms of those that ran

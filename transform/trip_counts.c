@@ -1,9 +1,9 @@
 /* Trip counts: sums over the iterations of a loop with an early exit end where the loop did.
  *
- *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r],      rounds[t]: the trip count
+ *     alive[t, r] = (alive[t, r - 1] else true) and c[t, r],      trip_count[t]: the trip count
  *     G[i, j] = sum[t: T, r: L] select(alive[t, r], d[t, r, i], 0)*h[t, r, j]
  *     ->
- *     G[i, j] = sum[t: T, r: 0 .. rounds[t]] d[t, r, i]*h[t, r, j]
+ *     G[i, j] = sum[t: T, r: 0 .. trip_count[t]] d[t, r, i]*h[t, r, j]
  *
  * Terms of iterations that did not run are zero by a factor and are dropped, whatever the other
  * factor is. The pass runs after running_sums.c, whose sums end with their loop. A sum that alive
@@ -20,22 +20,22 @@ typedef struct {
   const uint32_t *number; /* recurrences, by definition */
   neo_def id;
   neo_def_rec d;
-  uint32_t axis;   /* reduction axis */
-  neo_expr alive;  /* element that is true where the iteration at the axis ran; 0: not found */
-  neo_expr rounds; /* number of iterations that ran */
+  uint32_t axis;       /* reduction axis */
+  neo_expr alive;      /* element that is true where the iteration at the axis ran; 0: not found */
+  neo_expr trip_count; /* number of iterations that ran */
 } sum;
 
 /* ---- finding the trip count */
 
-/* Is rounds[index] in range wherever the axis has a position? */
-static bool is_in_range(const sum *s, neo_tensor rounds, const neo_expr *index) {
+/* Is trip_count[index] in range wherever the axis has a position? */
+static bool is_in_range(const sum *s, neo_tensor trip_count, const neo_expr *index) {
   neo_axis_rec axes[NEO_DEF_AXES];
   neo_facts facts = {axes, s->axis, NULL, 0};
   bool is = true;
   for (uint32_t k = 0; k < s->axis; k++)
     axes[k] = *neo_def_axis(s->m, &s->d, k);
-  for (uint32_t k = 0; k < neo_tensor_rank(s->m, rounds) && is; k++)
-    is = neo_prove_index(s->p, &facts, index[k], neo_tensor_extent(s->m, rounds, k), NULL) ==
+  for (uint32_t k = 0; k < neo_tensor_rank(s->m, trip_count) && is; k++)
+    is = neo_prove_index(s->p, &facts, index[k], neo_tensor_extent(s->m, trip_count, k), NULL) ==
          NEO_PROVED;
   return is;
 }
@@ -65,11 +65,11 @@ static void look_alive(void *ctx, neo_expr e) {
     }
   if (along == n.arg.n || !neo_stays_false(m, alive, along) || is_together(s, alive))
     return;
-  neo_tensor rounds = neo_trip_count(m, alive, along);
-  if (!rounds.i || !is_in_range(s, rounds, index))
+  neo_tensor trip_count = neo_trip_count(m, alive, along);
+  if (!trip_count.i || !is_in_range(s, trip_count, index))
     return;
   s->alive = e;
-  s->rounds = neo_cast(m, NEO_I64_T, neo_load(m, rounds, index, n.arg.n - 1, n.span));
+  s->trip_count = neo_cast(m, NEO_I64_T, neo_load(m, trip_count, index, n.arg.n - 1, n.span));
 }
 
 /* Does the condition fail where the iteration did not run? */
@@ -126,7 +126,7 @@ static void bound(sum *s) {
   for (uint32_t k = 0; k < alive->arg.n; k++)
     whole = whole || (neo_list_at(m, alive->arg, k) == neo_axis_ref(m, s->axis).i &&
                       neo_tensor_extent(m, (neo_tensor){alive->attr}, k).i == axis.hi.i);
-  axis.hi = whole ? s->rounds : neo_op2(m, NEO_OP_MIN, axis.hi, s->rounds);
+  axis.hi = whole ? s->trip_count : neo_op2(m, NEO_OP_MIN, axis.hi, s->trip_count);
   for (uint32_t k = 0; k < d.axes.n; k++)
     id[k] = k == s->axis ? neo_axis_add(m, axis).i : neo_list_at(m, d.axes, k);
   d.axes = neo_list_new(m, id, d.axes.n);

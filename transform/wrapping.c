@@ -2,7 +2,7 @@
  * digits, strides, equations, signs) compute with exact integers. So a sum or product that may
  * leave i64, by the ranges of its operands (ir/reach.h), is put under an opaque `stop`.
  *
- *     z[b] = (x[(b*b*b*b*b) % 7] else 0)   ->   (x[stop(stop(b*b*b*b)*b) % 7] else 0),   with b < 10^6
+ *     z[b] = (x[(b*b*b*b*b) % 7] else 0)   ->   (x[stop(stop(b*b*b*b)*b) % 7] else 0)    b < 10^6
  *
  * Values that are only added, multiplied and stored are in no index and stay, so that sums of
  * products of i64 are still matched. A tensor used otherwise (in a subscript, bound, comparison,

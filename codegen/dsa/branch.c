@@ -1,11 +1,13 @@
 /* The decisions of the search.
  *
- * A valley is a run of columns with the same floor between higher ones. A buffer on the floor of a valley is within
- * the valley's columns, because the neighbouring floors are higher. Consider a plan in which every buffer rests on
- * another or on the ground, and any column of a valley. The column's lowest free buffer either
+ * A valley is a run of columns with the same floor between higher ones. A buffer on the floor of a
+ * valley is within the valley's columns, because the neighbouring floors are higher. Consider a
+ * plan in which every buffer rests on another or on the ground, and any column of a valley. The
+ * column's lowest free buffer either
  *   - is one of the few buffers within the valley, and is on the floor; or
- *   - rests on a buffer that is still free and is not in this column: the floor rises to the lowest offset at which
- *     such a pair ends. The bytes below are lost, which a column without slack cannot afford. */
+ *   - rests on a buffer that is still free and is not in this column: the floor rises to the lowest
+ *     offset at which such a pair ends. The bytes below are lost, which a column without slack
+ *     cannot afford. */
 #include "codegen/dsa/branch.h"
 
 static bool counts(dsa_pick pick) {

@@ -73,7 +73,8 @@ static int compare_wide(const void *a, const void *b) {
   return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 
-/* Lists the buffers of each column, narrow ones first: they can be on the floor more often than wide ones. */
+/* Lists the buffers of each column, narrow ones first: they can be on the floor more often than
+ * wide ones. */
 static void list_covers(dsa_instance *in, const int64_t *covers) {
   in->cover_at = NEO_NEW_ARRAY(in->arena, int32_t, in->n_columns + 1);
   for (int32_t c = 0; c < in->n_columns; c++)

@@ -28,19 +28,20 @@ typedef struct {
   int64_t nodes; /* visited nodes of the search */
 } neo_dsa_result;
 
-/* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the machine, and not
- * on the order of lifetimes. Fixed items that overlap one another are the caller's mistake, and keep their offsets.
- * Working memory comes from `scratch`. */
+/* Plans `n` items; sums of sizes must not overflow. The plan depends on the items alone: not on the
+ * machine, and not on the order of lifetimes. Fixed items that overlap one another are the caller's
+ * mistake, and keep their offsets. Working memory comes from `scratch`. */
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
                             neo_arena *scratch);
 
-/* The plan at smaller sizes than the bounds, as a relation. A place is a buffer of the plan, or, without a buffer, a
- * height of no bytes; `below` of a place are earlier places, none of which ends above its beginning. The offsets
+/* The plan at smaller sizes than the bounds, as a relation. A place is a buffer of the plan, or,
+ * without a buffer, a height of no bytes; `below` of a place are earlier places, none of which ends
+ * above its beginning. The offsets
  *
- *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in its `below`; 0: none
+ *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in `below`; 0: none
  *
- * have two properties: buffers that live at the same time share no bytes, for any sizes; and if no size is above that
- * of the plan, no offset is. A buffer of no bytes has no place. */
+ * have two properties: buffers that live at the same time share no bytes, for any sizes; and if no
+ * size is above that of the plan, no offset is. A buffer of no bytes has no place. */
 typedef struct {
   int64_t offset; /* in the plan */
   size_t item;    /* NEO_DSA_NO_ITEM: a height */

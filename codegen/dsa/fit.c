@@ -1,6 +1,7 @@
-/* Greedy plans: buffers in some order, each at the lowest offset that overlaps no placed buffer (first fit) or in the
- * tightest such gap (best fit). Fixed buffers come first. Orders: by size, by size times life, by life, by start, by
- * end. Each plan takes O(n^2), so large instances try few orders. */
+/* Greedy plans: buffers in some order, each at the lowest offset that overlaps no placed buffer
+ * (first fit) or in the tightest such gap (best fit). Fixed buffers come first. Orders: by size, by
+ * size times life, by life, by start, by end. Each plan takes O(n^2), so large instances try few
+ * orders. */
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 #include <string.h>

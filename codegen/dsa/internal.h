@@ -1,8 +1,9 @@
 /* Private to codegen/dsa: an instance in columns, and functions of its files.
  *
- * Two buffers conflict if their lives overlap. The moments at which no further buffer can be added to those alive, the
- * maximal cliques of the interval graph, determine all conflicts. These moments, in order, are the columns; a buffer is
- * in columns begin to end - 1. Sizes, alignments and offsets are in units, the greatest common divisor of them all. */
+ * Two buffers conflict if their lives overlap. The moments at which no further buffer can be added
+ * to those alive, the maximal cliques of the interval graph, determine all conflicts. These
+ * moments, in order, are the columns; a buffer is in columns begin to end - 1. Sizes, alignments
+ * and offsets are in units, the greatest common divisor of them all. */
 #pragma once
 #include "base/vec.h"
 #include "codegen/dsa/dsa.h"
@@ -33,8 +34,9 @@ int64_t dsa_fit(const dsa_instance *in, int64_t *offset);
 int64_t dsa_align_up(int64_t n, int64_t align);
 
 /* ---- search.c */
-/* The rule for the next column to decide: a single choice, else the least slack; the fewest choices; the least slack,
- * then the fewest choices; the least floor; the least slack, then the least floor. */
+/* The rule for the next column to decide: a single choice, else the least slack; the fewest
+ * choices; the least slack, then the fewest choices; the least floor; the least slack, then the
+ * least floor. */
 typedef enum {
   DSA_PICK_FORCED,
   DSA_PICK_CHOICES,
@@ -54,8 +56,8 @@ typedef enum { DSA_FOUND, DSA_NONE, DSA_LIMIT } dsa_answer;
 typedef struct {
   int64_t nodes, charge;
 } dsa_effort;
-/* The charge of a node that visits the columns begin to end - 1; if `pick` counts choices, it visits their buffers,
- * too. */
+/* The charge of a node that visits the columns begin to end - 1; if `pick` counts choices, it
+ * visits their buffers, too. */
 int64_t dsa_charge(const dsa_instance *in, dsa_pick pick, int32_t begin, int32_t end);
 typedef struct dsa_searcher dsa_searcher;
 /* Room for searches that are charged `limit` at most, in the instance's arena. */

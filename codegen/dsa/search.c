@@ -1,12 +1,13 @@
 /* Depth-first search for a plan within a capacity, without recursion.
  *
- * A goal is a range of columns whose ends no free buffer crosses; goals are independent. A node takes one goal and
- * decides one of its columns (branch.c). The rest of the goal splits into new goals at the columns that no free buffer
- * crosses. If a goal fails, the fault is in the decision that made it, and not in decisions of other goals: the
- * search returns to the node that made the goal.
+ * A goal is a range of columns whose ends no free buffer crosses; goals are independent. A node
+ * takes one goal and decides one of its columns (branch.c). The rest of the goal splits into new
+ * goals at the columns that no free buffer crosses. If a goal fails, the fault is in the decision
+ * that made it, and not in decisions of other goals: the search returns to the node that made the
+ * goal.
  *
- * The search stores failed goals as hashes of their free buffers and floors: the same buffers in another order often
- * result in the same floors. */
+ * The search stores failed goals as hashes of their free buffers and floors: the same buffers in
+ * another order often result in the same floors. */
 #include "base/hash.h"
 #include "codegen/dsa/branch.h"
 #include <string.h>
@@ -23,7 +24,7 @@ typedef struct {
   size_t goals; /* number of goals, and the first one left when this node took its own */
   int32_t column, pending;
   size_t choice, last; /* in `choices`: those that remain to be tried */
-  bool risen;          /* so is the floor */
+  bool risen;          /* the branch that raises the floor was tried, too */
 } node;
 
 struct dsa_searcher {

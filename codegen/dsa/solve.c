@@ -1,37 +1,38 @@
 /* Dynamic storage allocation: the whole of a plan.
  *
- * The problem is to stack rectangles with given positions in time, so that the stack is lowest. It is
- * NP-hard, and the stack can be higher than the bound, the largest sum alive at one time (Buchsbaum,
- * Karloff, Kenyon, Reingold, Thorup, "OPT versus LOAD in dynamic storage allocation"). Networks nearly
- * always reach the bound by some greedy order (Pisarchyk, Lee, "Efficient memory management for
- * deep neural net inference"); packed instances do not, and are searched.
+ * The problem is to stack rectangles with given positions in time, so that the stack is lowest. It
+ * is NP-hard, and the stack can be higher than the bound, the largest sum alive at one time
+ * (Buchsbaum, Karloff, Kenyon, Reingold, Thorup, "OPT versus LOAD in dynamic storage allocation").
+ * Networks nearly always reach the bound by some greedy order (Pisarchyk, Lee, "Efficient memory
+ * management for deep neural net inference"); packed instances do not, and are searched.
  *
- * 1. Time is cut at the steps that no lifetime crosses, and each part has a plan of its own. The time
- *    of a part is the list of maximal cliques of its interval graph, the columns (columns.c).
+ * 1. Time is cut at the steps that no lifetime crosses, and each part has a plan of its own. The
+ *    time of a part is the list of maximal cliques of its interval graph, the columns (columns.c).
  * 2. Greedy orders give a first plan (fit.c). A part whose plan reaches its bound is done.
  * 3. "Is there a plan within this capacity?" is searched (search.c) for the bound first, then by
- *    bisection between the bound and the best plan. Strategies alternate, each with a limit that grows
- *    fourfold from one restart to the next until the budget is used: an instance that is hard for one is
- *    often easy for another, and a search that begins badly rarely recovers (Gomes, Selman, Kautz,
- *    "Boosting combinatorial search through randomization"). A search that ends without a plan
- *    raises the bound, so that a plan can be proved optimal.
+ *    bisection between the bound and the best plan. Strategies alternate, each with a limit that
+ *    grows fourfold from one restart to the next until the budget is used: an instance that is hard
+ *    for one is often easy for another, and a search that begins badly rarely recovers (Gomes,
+ *    Selman, Kautz, "Boosting combinatorial search through randomization"). A search that ends
+ *    without a plan raises the bound, so that a plan can be proved optimal.
  *
- * The search places buffers upwards, and needs to visit only plans in which each rests on
- * another or on the ground (Moffitt, "MiniMalloc: a lightweight memory allocator for
- * hardware-accelerated machine learning"; Martello, Monaci, Vigo, "An exact approach to the
- * strip-packing problem"). It decides a column of a valley of the skyline (branch.c), where few
- * buffers fit, as the best-fit heuristic does (Burke, Kendall, Whitwell, "A new placement heuristic
- * for the orthogonal stock-cutting problem"). Bytes that no buffer can use any more are counted
- * against the column's slack, capacity less load; without slack the next buffer of a column is often
- * forced. The rest splits into goals that are independent in time, and a goal that failed before, with
- * the same floors and buffers, is not searched again.
+ * The search places buffers upwards, and needs to visit only plans in which each rests on another
+ * or on the ground (Moffitt, "MiniMalloc: a lightweight memory allocator for hardware-accelerated
+ * machine learning"; Martello, Monaci, Vigo, "An exact approach to the strip-packing problem"). It
+ * decides a column of a valley of the skyline (branch.c), where few buffers fit, as the best-fit
+ * heuristic does (Burke, Kendall, Whitwell, "A new placement heuristic for the orthogonal
+ * stock-cutting problem"). Bytes that no buffer can use any more are counted against the column's
+ * slack, capacity less load; without slack the next buffer of a column is often forced. The rest
+ * splits into goals that are independent in time, and a goal that failed before, with the same
+ * floors and buffers, is not searched again.
  *
  * An instance whose columns have too many buffers to list them has a greedy plan alone.
  *
  * Budgets count visited nodes, never time: the same input has the same plan on every machine. The
- * planner does not support buffers that move during their life, and lives with gaps. Buffers that share an
- * address (a loop's carried values) are one item with the union of their lives. Buffers of exclusive
- * branches have steps of their own for each branch, so that they never live at the same time. */
+ * planner does not support buffers that move during their life, and lives with gaps. Buffers that
+ * share an address (a loop's carried values) are one item with the union of their lives. Buffers of
+ * exclusive branches have steps of their own for each branch, so that they never live at the same
+ * time. */
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 
@@ -235,8 +236,9 @@ static dsa_answer ask(improver *v, int64_t capacity) {
   return answer;
 }
 
-/* Searches for a plan at the bound, then by bisection between the bound and the best plan. A search that reaches its
- * limit counts as a failure here; the next call searches again with a higher limit. */
+/* Searches for a plan at the bound, then by bisection between the bound and the best plan. A search
+ * that reaches its limit counts as a failure here; the next call searches again with a higher
+ * limit. */
 static void bisect(improver *v, int64_t enough) {
   int64_t low = v->p->lower > enough ? v->p->lower : enough, capacity = low;
   for (; low < v->p->peak && left(v) > 0; capacity = low + (v->p->peak - low) / 2)
@@ -276,7 +278,8 @@ static part_vec parts_of(const work *w) {
   return parts;
 }
 
-/* The plan of all parts. A part's plan is good enough if it is no larger than another part's lower bound. */
+/* The plan of all parts. A part's plan is good enough if it is no larger than another part's lower
+ * bound. */
 neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget, neo_arena *scratch) {
   neo_dsa_result r = {.bound_bytes = most_alive(items, n, scratch)};
   work w = sorted(items, n, scratch);

@@ -1,18 +1,20 @@
 /* The order of a plan's buffers in memory, from which their offsets at smaller sizes follow.
  *
- * The buffers alive at a step are a stack: in the order of offsets, each rests on the one before it. If two buffers
- * are alive together, they are so at the first step of the later one, where a chain of such pairs leads from the
- * upper one to the lower one. So pairs at first steps are enough:
+ * The buffers alive at a step are a stack: in the order of offsets, each rests on the one before
+ * it. If two buffers are alive together, they are so at the first step of the later one, where a
+ * chain of such pairs leads from the upper one to the lower one. So pairs at first steps are
+ * enough:
  *
  *   steps 0..9: A at 0 of 100     at 0: A            pairs: B on A (step 2), C on A (step 5)
  *   steps 2..4: B at 100 of 50    at 2: A, B         at smaller sizes of A, B and C begin lower
  *   steps 5..9: C at 100 of 20    at 5: A, C
  *
- * The begin of a buffer adds two pairs, the end one, so that there are fewer than three pairs for each buffer.
+ * The begin of a buffer adds two pairs, the end one, so that there are fewer than three pairs for
+ * each buffer.
  *
- * Buffers that are separate at all times, as on a GPU, would be pairs of any two of them. Heights reduce their
- * number: a height is above the previous height and above all buffers that end at it or below, and a buffer rests
- * on the highest height that is not above its beginning. */
+ * Buffers that are separate at all times, as on a GPU, would be pairs of any two of them. Heights
+ * reduce their number: a height is above the previous height and above all buffers that end at it
+ * or below, and a buffer rests on the highest height that is not above its beginning. */
 #include "base/vec.h"
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>

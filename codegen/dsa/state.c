@@ -1,10 +1,11 @@
 /* The state of the search: the placed buffers, and the offset from which on each column is free.
  *
- * Buffers are placed upwards: a buffer that is placed later is above all others of its columns. `floor` of a column
- * is the lowest offset at which one of its free buffers can begin. `low` of a free buffer is the lowest offset at which
- * the buffer can begin: the largest floor of its columns, aligned. Each of the two depends on the other; `watch` finds
- * the columns whose floor must be computed again, as the watched literals of a SAT solver do. In every column
- * floor + left <= capacity. */
+ * Buffers are placed upwards: a buffer that is placed later is above all others of its columns.
+ * `floor` of a column is the lowest offset at which one of its free buffers can begin. `low` of a
+ * free buffer is the lowest offset at which the buffer can begin: the largest floor of its columns,
+ * aligned. Each of the two depends on the other; `watch` finds the columns whose floor must be
+ * computed again, as the watched literals of a SAT solver do. In every column floor + left <=
+ * capacity. */
 #include "codegen/dsa/state.h"
 
 void dsa_state_init(dsa_state *s, const dsa_instance *in) {
@@ -130,8 +131,8 @@ static void pop(dsa_state *s) {
   s->heap[k] = i;
 }
 
-/* The buffer with the least `low` of those that are free in the column; -1: none. The heap has those
- * of the column before it. */
+/* The buffer with the least `low` of those that are free in the column; -1: none. The heap has
+ * those of the column before it. */
 static int32_t lowest(dsa_state *s, int32_t c) {
   for (int32_t i = s->in->start_at[c]; i < s->in->start_at[c + 1]; i++)
     if (!s->placed[i])

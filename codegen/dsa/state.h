@@ -37,7 +37,8 @@ void dsa_state_init(dsa_state *s, const dsa_instance *in);
 bool dsa_state_settle(dsa_state *s);
 /* Puts a free buffer at its lowest offset; false: the rest does not fit. */
 bool dsa_state_place(dsa_state *s, int32_t buffer);
-/* Raises the floor of a column: no free buffer of it begins below `floor`. False: the rest does not fit. */
+/* Raises the floor of a column: no free buffer of it begins below `floor`. False: the rest does not
+ * fit. */
 bool dsa_state_raise(dsa_state *s, int32_t column, int64_t floor);
 /* Takes changes back until the trail is as long as it was. */
 void dsa_state_undo(dsa_state *s, size_t mark);

@@ -12,20 +12,22 @@
 
 typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
 
-/* Sets the handler for the end of memory in LLVM or C++, in any thread. The handler must not return: locks may be
- * held, and data incomplete, so that it can only end the process. Call this once, before all else; without it LLVM
- * aborts. (core/memory.c) */
+/* Sets the handler for the end of memory in LLVM or C++, in any thread. The handler must not
+ * return: locks may be held, and data incomplete, so that it can only end the process. Call this
+ * once, before all else; without it LLVM aborts. (core/memory.c) */
 void neo_llvm_on_no_memory(void (*handler)(void));
 
-/* enter and leave enclose a thread's calls of LLVM while other threads may fork, as in neo_jit_load. fork_begin and
- * fork_end enclose a fork whose child uses LLVM, so that no other thread is inside of LLVM then; only the parent calls
- * fork_end. The forking thread must not have entered. (core/users.c) */
+/* enter and leave enclose a thread's calls of LLVM while other threads may fork, as in
+ * neo_jit_load. fork_begin and fork_end enclose a fork whose child uses LLVM, so that no other
+ * thread is inside of LLVM then; only the parent calls fork_end. The forking thread must not have
+ * entered. (core/users.c) */
 void neo_llvm_enter(void);
 void neo_llvm_leave(void);
 void neo_llvm_fork_begin(void);
 void neo_llvm_fork_end(void);
 
-/* A module for the target; `name` is the prefix of its shared functions. *why has the reason of a failure. */
+/* A module for the target; `name` is the prefix of its shared functions. *why has the reason of a
+ * failure. */
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) NEO_MUST_CHECK;
 /* Frees the module with its code and constants; null is allowed. */
@@ -33,14 +35,15 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
-/* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its blocks have at least as
- * many threads as those of each kernel. Phases are numbered from 0 among the parts of one loop, or outside of loops. A
- * loop that is not lone is the only part of its phase. */
+/* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its blocks
+ * have at least as many threads as those of each kernel. Phases are numbered from 0 among the parts
+ * of one loop, or outside of loops. A loop that is not lone is the only part of its phase. */
 typedef struct {
   const neo_kernel *kernel; /* null: a loop around the next n parts */
   int32_t phase;
   bool
-      lone; /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
+      /* a kernel of one block at most, or a loop around such; lone parts of a phase run in order */
+      lone;
   /* Programs (neo_rt.h) over the model's sizes, and the indices of loops around the part. */
   const int64_t
       *units; /* units of a kernel in the current iteration of its loop; null: a parameter */
@@ -51,7 +54,7 @@ typedef struct {
       end;
   bool down;
   bool whole; /* loop over blocks of rows: one iteration, with the rows of all of them */
-  bool meets; /* there is a grid barrier between two iterations */
+  bool meets; /* a grid barrier is between two iterations */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) NEO_MUST_CHECK;
@@ -90,21 +93,24 @@ typedef struct {
 void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *params,
                     const char *callee, const neo_entry_arg *arg, size_t n_args);
 
-/* Puts each function that kernels share into a module of its own. The linker gets its object once for all kernels of
- * the same name (neo_llvm_new) that call it. Call this before the first kernel; not for GPUs. */
+/* Puts each function that kernels share into a module of its own. The linker gets its object once
+ * for all kernels of the same name (neo_llvm_new) that call it. Call this before the first kernel;
+ * not for GPUs. */
 void neo_llvm_outline_shared(neo_llvm *l);
-/* The number of these functions, and their names, including functions that only other shared ones call. */
+/* The number of these functions, and their names, including functions that only other shared ones
+ * call. */
 size_t neo_llvm_n_outlined(const neo_llvm *l);
 const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
-/* The object of one of them, in the arena; it depends on the name and the target alone. Once for each, after the
- * kernels. */
+/* The object of one of them, in the arena; it depends on the name and the target alone. Once for
+ * each, after the kernels. */
 neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
                                   const char **why) NEO_MUST_CHECK;
 
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
 neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
-/* The object in the arena. Code generation changes the module without a copy, so only neo_llvm_free may follow. */
+/* The object in the arena. Code generation changes the module without a copy, so only neo_llvm_free
+ * may follow. */
 neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
                                 const char **why) NEO_MUST_CHECK;
 /* The texts of .ll and .s in the arena, NUL-terminated. */

@@ -62,8 +62,9 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
-/* A workaround for masks that LLVM drops (llvm/core/masks.c). Can it drop masks in code for the target? Did it, in this
- * object? Then the module's functions that lost masks are marked, and the next object is right. */
+/* A workaround for masks that LLVM drops (llvm/core/masks.c). Can it drop masks in code for the
+ * target? Did it, in this object? Then the module's functions that lost masks are marked, and the
+ * next object is right. */
 bool neo_ll_has_short_masks(const neo_target *t);
 bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
 /* A constant in memory; align 0: the alignment of its type. llvm/core/const.c */
@@ -91,8 +92,8 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function "<prefix>.<what>" that several places of a model call. If it is new, the caller writes its body:
- * the builder is in `body` until neo_ll_shared_end. */
+/* A pure function "<prefix>.<what>" that several places of a model call. If it is new, the caller
+ * writes its body: the builder is in `body` until neo_ll_shared_end. */
 typedef struct {
   LLVMValueRef fn;   /* the function for calls */
   LLVMValueRef body; /* the function to write; null: it has a body */
@@ -180,7 +181,7 @@ typedef struct {
   uint32_t stamp;
   NEO_VEC(uint32_t) trail;
   bool tiles;              /* the kernel uses tile registers */
-  bool dots;               /* it multiplies pairs by instructions */
+  bool dots;               /* the kernel multiplies pairs by instructions of the processor */
   LLVMValueRef tile_state; /* the content of tile registers, if the target has none */
 } neo_ll_gen;
 
@@ -205,17 +206,20 @@ typedef struct {
 
 neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);  /* llvm/core/expr.c */
 LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x); /* with lanes if width > 1 */
-/* Arguments of the kernel (llvm/core/args.c), loaded in its entry block at first use: a field of neo_rt_args; a size; a
- * part of the key; the address of a buffer. And the alias scopes of its buffers. */
+/* Arguments of the kernel (llvm/core/args.c), loaded in its entry block at first use: a field of
+ * neo_rt_args; a size; a part of the key; the address of a buffer. And the alias scopes of its
+ * buffers. */
 LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes);
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
-void neo_ll_origins(neo_ll_gen *g); /* at the builder's position, after all other arguments */
+/* Emits the buffers' origins at the builder's position, after all other arguments are loaded. */
+void neo_ll_origins(neo_ll_gen *g);
 /* A stack slot of the entry block; align 0: the alignment of its type. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
-/* Registers (llvm/core/reg.c): makes all registers of a kernel; the place of an element; the statement REG. */
+/* Registers (llvm/core/reg.c): makes all registers of a kernel; the place of an element; the
+ * statement REG. */
 void neo_ll_registers(neo_ll_gen *g);
 typedef struct {
   int64_t at;   /* number in neo_ll_reg.at */
@@ -224,7 +228,8 @@ typedef struct {
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
 void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s);
-/* llvm/core/tree.c. Reduces all lanes of a register by vector operations, if e is a tree over them. */
+/* llvm/core/tree.c. Reduces all lanes of a register by vector operations, if e is a tree over
+ * them. */
 bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
 /* llvm/core/linear.c: x becomes x + coef*v; out = x + k*y, x * y; x = d*q + r, with q a sum and r a
  * constant in [0, d) for each lane. False: that is no sum of this form. */
@@ -248,28 +253,29 @@ int64_t neo_ll_most(neo_ll_gen *g,
                     const neo_lx *e); /* if it is not negative; INT64_MAX: no bound */
 /* llvm/core/mem.c */
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
-/* Two loads of adjacent bf16 as a pair; false: they are not adjacent, or their lanes are no run of pairs. */
+/* Two loads of adjacent bf16 as a pair; false: they are not adjacent, or their lanes are no run of
+ * pairs. */
 bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 /* An atomic addition of an integer. */
 void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value);
-/* Stores the first n elements of v contiguously at an address, only if that lane of the guard holds (v null:
- * always). */
+/* Stores the first n elements of v contiguously at an address, only if that lane of the guard holds
+ * (v null: always). */
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
                         neo_ll_val guard, uint32_t lane);
 void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
-/* The address of the element at an offset without lanes; guarded: the offset may be outside of the buffer.
- * *align: the known alignment of the address in bytes, at most 64. */
+/* The address of the element at an offset without lanes; guarded: the offset may be outside of the
+ * buffer. *align: the known alignment of the address in bytes, at most 64. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
-/* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the rest of the iteration.
- * llvm/core/control.c */
+/* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the
+ * rest of the iteration. llvm/core/control.c */
 void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after);
-/* The end of a loop's body: a branch back to it with x as `next` while x is below hi, else to the block after it, where
- * the builder is then. llvm/core/control.c */
+/* The end of a loop's body: a branch back to it with x as `next` while x is below hi, else to the
+ * block after it, where the builder is then. llvm/core/control.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
                      LLVMBasicBlockRef body, LLVMBasicBlockRef after);
 /* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
@@ -278,13 +284,14 @@ bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
 /* llvm/core/transpose.c. Emits an UNROLL loop of stores with strided lanes and contiguous rows by
  * transposing it in registers. False: the loop is none such, and nothing was emitted. */
 bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/amx.c: tile registers. `declare` runs once for a kernel; begin and end enclose each unit of work. */
+/* llvm/x86/amx.c: tile registers. `declare` runs once for a kernel; begin and end enclose each unit
+ * of work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/dot.c: pairs of bf16, and products of them lane by lane. `declare` runs once for a kernel that multiplies
- * pairs. */
+/* llvm/x86/dot.c: pairs of bf16, and products of them lane by lane. `declare` runs once for a
+ * kernel that multiplies pairs. */
 void neo_ll_dots_declare(neo_ll_gen *g);
 LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 /* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
@@ -296,11 +303,11 @@ uint32_t neo_ll_enter(
     neo_ll_gen *g); /* values that are made before the matching leave are forgotten there */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
-/* Makes the state of a kernel, after its function; emits the kernel's body at the builder's position.
- * llvm/core/kernel.c */
+/* Makes the state of a kernel, after its function; emits the kernel's body at the builder's
+ * position. llvm/core/kernel.c */
 void neo_ll_state(neo_ll_gen *g, const char *symbol);
 void neo_ll_body(neo_ll_gen *g);
-/* Statements (llvm/core/emit.c); the statements of a unit that is thread x of the grid, in loop s if it is not
- * null. */
+/* Statements (llvm/core/emit.c); the statements of a unit that is thread x of the grid, in loop s
+ * if it is not null. */
 void neo_ll_block(neo_ll_gen *g, const neo_block *b);
 void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);

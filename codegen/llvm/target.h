@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The way a target multiplies pairs of bf16 (codegen/loop/tile.h). AMX: tiles by instructions of x86. DOTS: vectors by
- * VDPBF16PS, on processors where that is quicker than f32. PLAIN and PLAIN_DOTS: the same as plain code, for tests
- * of everything else. */
+/* The way a target multiplies pairs of bf16 (codegen/loop/tile.h). AMX: tiles by instructions of
+ * x86. DOTS: vectors by VDPBF16PS, on processors where that is quicker than f32. PLAIN and
+ * PLAIN_DOTS: the same as plain code, for tests of everything else. */
 typedef enum {
   NEO_MATRIX_NONE,
   NEO_MATRIX_AMX,
@@ -43,11 +43,12 @@ typedef struct neo_target {
   bool own_math; /* our functions of f64 even with a libm, for tests */
   neo_matrix matrix;
   const char *
-      matrix_needs; /* features that kernels with the matrix unit need beyond rt_features; "": none */
+      /* features that kernels with the matrix unit need beyond rt_features; "": none */
+      matrix_needs;
 } neo_target;
 
-/* Replaces the target's row by a profile of the machine. False: the profile's machine has other instructions than
- * the target; *why gets a message. */
+/* Replaces the target's row by a profile of the machine. False: the profile's machine has other
+ * instructions than the target; *why gets a message. */
 bool neo_target_take(neo_arena *a, neo_target *t, const neo_machine *profile, const char **why);
 
 /* The machine that schedules are made for: the row, with the features of the target. */
@@ -57,17 +58,18 @@ neo_machine neo_target_machine(const neo_target *t);
  * (schedule/schedule.h); 0: neither. */
 int neo_target_pairs(const neo_target *t);
 
-/* Do its kernels begin with a wait for earlier kernels (programmatic dependent launch, llvm/nvptx/kernel.c)? */
+/* Do its kernels begin with a wait for earlier kernels (programmatic dependent launch,
+ * llvm/nvptx/kernel.c)? */
 bool neo_target_waits(const neo_target *t);
 
 /* Are the kernels of the target that neo_target_choose finds by this name (null: a CPU) PTX? */
 bool neo_target_has_ptx(const char *target);
 
-/* Finds a target by its names. mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3",
- * "x86-64-v4", "generic" (aarch64 neon), or an LLVM CPU name that llvm/core/target.c lists. target: null or "cpu":
- * this machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", or another name of base/gpu.def, emulated with
- * "+host" after it.
- * "+tiles" after a level of x86_64 gives it a matrix unit in plain code, "+dots" dots of vectors.
- * NEO_UNSUPPORTED with a message in *why. */
+/* Finds a target by its names. mcpu: null or "native": this machine's features; "x86-64-v2",
+ * "x86-64-v3", "x86-64-v4", "generic" (aarch64 neon), or an LLVM CPU name that llvm/core/target.c
+ * lists. target: null or "cpu": this machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a",
+ * or another name of base/gpu.def, emulated with "+host" after it. "+tiles" after a level of x86_64
+ * gives it a matrix unit in plain code, "+dots" dots of vectors. NEO_UNSUPPORTED with a message in
+ * *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;

@@ -81,8 +81,8 @@ const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset) {
   return node(k, NEO_LX_LOAD, (neo_type)k->bufs.at[buf].type, buf, &offset, 1);
 }
 
-/* The number of arguments of e that are always evaluated: the first one alone, or all of them. The first one of LOADIF
- * is its condition. */
+/* The number of arguments of e that are always evaluated: the first one alone, or all of them. The
+ * first one of LOADIF is its condition. */
 static uint32_t sure_args(const neo_lx *e) {
   switch (e->kind) {
   case NEO_LX_LOAD:

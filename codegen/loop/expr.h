@@ -2,10 +2,11 @@
  * node. Building folds integer constants as ir/build.c does; integer sums gather their constants on
  * the right (loop/expr.c).
  *
- * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the offset or the other
- * value: an expression that is not evaluated accesses no memory. Elementwise operators are the
- * rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose arithmetic must not
- * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says).
+ * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
+ * offset or the other value: an expression that is not evaluated accesses no memory. Elementwise
+ * operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose
+ * arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
+ * ops.def says).
  *
  * Nodes are in the kernel's arena and are never null. */
 #pragma once
@@ -78,5 +79,6 @@ bool neo_lx_always_loads(const neo_lx *e, uint32_t buf, const neo_lx *offset);
 bool neo_lx_is_int(const neo_lx *e, int64_t *x);
 /* Whether a loop's variable occurs in e. */
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
-/* *step: how much e grows when the variable grows by one. False: e is not linear in the variable. */
+/* *step: how much e grows when the variable grows by one. False: e is not linear in the
+ * variable. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);

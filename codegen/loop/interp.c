@@ -123,7 +123,8 @@ static void run_unit(interp *p, const neo_ls *s) {
   clear_scratch(p);
   run_block(p, &s->loop.body);
   neo_li_end_products(p);
-  if (!p->k->persistent) /* in a persistent kernel, mbarriers and copies continue in the next unit */
+  /* in a persistent kernel, mbarriers and copies continue in the next unit */
+  if (!p->k->persistent)
     neo_li_end_copies(p);
 }
 
@@ -254,7 +255,8 @@ static void make_scratch(interp *p) {
       p->written[b] = NEO_NEW_ARRAY(&p->arena, uint8_t, p->run->n_elems[b] + 1);
 }
 
-/* The run with buffers that begin at their origins. The origin of an empty tensor may be after its end. */
+/* The run with buffers that begin at their origins. The origin of an empty tensor may be after its
+ * end. */
 static neo_kernel_run placed(interp *p, const neo_kernel_run *run) {
   neo_kernel_run y = *run;
   size_t n = p->k->bufs.n;

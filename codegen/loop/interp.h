@@ -1,16 +1,13 @@
-/* The state of the loop IR's interpreter, for its files. loop/interp.c runs statements, loop/interp_block.c those
- * that a block's threads execute together, loop/interp_box.c boxes, mbarriers and producers;
- * loop/interp_expr.c evaluates expressions. */
+/* The state of the loop IR's interpreter, for its files. loop/interp.c runs statements,
+ * loop/interp_block.c those that a block's threads execute together, loop/interp_box.c boxes,
+ * mbarriers and producers; loop/interp_expr.c evaluates expressions. */
 #pragma once
 #include "codegen/loop/loop.h"
 
-enum {
-  UNDEFINED,
-  DEFINED,
-  ON_ITS_WAY,
-  POISON
-}; /* the state of an element. ON_ITS_WAY: a product of a warpgroup still adds to it. POISON: it was computed from
-      memory without a value; arithmetic may use it, but it may not be stored or decide a condition */
+/* The state of an element. ON_ITS_WAY: a product of a warpgroup still adds to it. POISON: it was
+ * computed from memory without a value; arithmetic may use it, but it may not be stored or decide a
+ * condition. */
+enum { UNDEFINED, DEFINED, ON_ITS_WAY, POISON };
 typedef struct {
   neo_value *at;
   uint8_t *defined;
@@ -33,8 +30,9 @@ typedef struct {
   int64_t lo, hi;
 } reading;
 
-/* An mbarrier: the number of phases that have begun, and of those that have been waited for; the bytes that the last
- * phase expects, and those that it has received. A phase that consumers arrive at is complete when it begins. */
+/* An mbarrier: the number of phases that have begun, and of those that have been waited for; the
+ * bytes that the last phase expects, and those that it has received. A phase that consumers arrive
+ * at is complete when it begins. */
 typedef struct {
   int64_t begun, waited, expected, copied;
   bool arrived;
@@ -52,13 +50,13 @@ typedef struct {
   const neo_ls *s;
   neo_element mbarrier;
   int64_t at, parity, to; /* at: the mbarrier's element */
-  int64_t first
-      [2 *
-       NEO_BOX_RANK]; /* TMA_COPY: the first element of the box by axis, then the tensor's extents */
+  int64_t first[2 *
+                /* TMA_COPY: the first element of the box by axis, then the tensor's extents */
+                NEO_BOX_RANK];
 } deed;
 
-/* Flaws of a value, which are an error where it is used: it was computed from memory without a value; its arithmetic
- * left i64, and no STOP hides that. */
+/* Flaws of a value, which are an error where it is used: it was computed from memory without a
+ * value; its arithmetic left i64, and no STOP hides that. */
 enum { POISONED = 1, WRAPPED = 2 };
 typedef struct { /* the value of an expression in the statement with this stamp */
   uint64_t stamp;
@@ -82,7 +80,8 @@ typedef struct {
   uint64_t epoch, seed;
   int64_t unit; /* the iteration of the UNIT loop; 0 without one */
   uint8_t **
-      written; /* [buffer][element] of scratch: it was written in this unit; null for other buffers */
+      /* [buffer][element] of scratch: it was written in this unit; null for other buffers */
+      written;
   int64_t *origin;     /* [buffer]: number of elements before the kernel's element 0 */
   uint32_t poison_buf; /* the last element that was read and had no value */
   int64_t poison_at;
@@ -90,8 +89,8 @@ typedef struct {
   /* Groups of copies, counted from 1: the open one, the last complete one, the last one that has
    * copies. */
   int64_t group, there, started;
-  /* [buffer][element]: the group that writes it; -1 - k: awaiting.at[k]; null: the buffer is not scratch, or the
-   * kernel has no THREAD loops */
+  /* [buffer][element]: the group that writes it; -1 - k: awaiting.at[k]; null: the buffer is not
+   * scratch, or the kernel has no THREAD loops */
   int64_t **copied;
   mbarrier **mbarriers; /* [buffer][element] of scratch of i64 */
   NEO_VEC(awaited) awaiting;
@@ -124,8 +123,8 @@ int64_t neo_li_index(interp *p, const neo_lx *e);
 bool neo_li_holds(interp *p, const neo_lx *e);
 /* Fails if the value is poison. */
 void neo_li_refuse_poison(interp *p, uint8_t taint);
-/* Reads an element inside of its buffer; false: it has no value. adds: the read is a part of an atomic addition, which
- * other units may make, too. */
+/* Reads an element inside of its buffer; false: it has no value. adds: the read is a part of an
+ * atomic addition, which other units may make, too. */
 bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
 /* Writes an element inside of its buffer, and notes the write for the checks of races. */
 void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
@@ -133,10 +132,11 @@ void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
 /* Checks that no product in flight reads the element. */
 void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at);
-/* Records the access of this thread to the element. Accesses of two threads of a loop, one of which writes, are a data
- * race, which is a failure. */
+/* Records the access of this thread to the element. Accesses of two threads of a loop, one of which
+ * writes, are a data race, which is a failure. */
 void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write);
-/* The same for an addition: other threads may add to the element as well, but neither read nor store it. */
+/* The same for an addition: other threads may add to the element as well, but neither read nor
+ * store it. */
 void neo_li_meet_adding(interp *p, uint32_t buf, int64_t at);
 /* A number of 4 bytes as its bits, and back. */
 uint32_t neo_li_bits(neo_type t, neo_value v);
@@ -144,15 +144,15 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A random number in [0, n), drawn from the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
-/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT; and the
- * checks at the end of a unit that no product and no copy is in flight */
+/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT,
+ * COPY_WAIT; and the checks at the end of a unit that no product and no copy is in flight */
 void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);
 void neo_li_end_copies(interp *p);
 
-/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE; some of the producer's recorded
- * statements, before a statement of consumers; the rest of them, after the consumers; the checks at the end of a
- * unit */
+/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE; some of the
+ * producer's recorded statements, before a statement of consumers; the rest of them, after the
+ * consumers; the checks at the end of a unit */
 void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
 void neo_li_end_producer(interp *p);

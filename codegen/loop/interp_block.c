@@ -1,8 +1,9 @@
-/* Statements that the threads of a block execute together, in the interpreter: asynchronous copies, products of
- * warps and warpgroups, shuffles. Products do not propagate poison: their results count as values.
+/* Statements that the threads of a block execute together, in the interpreter: asynchronous copies,
+ * products of warps and warpgroups, shuffles. Products do not propagate poison: their results count
+ * as values.
  *
- * A copy happens at once, and marks its elements with the number of its group: a read or write of one of them
- * before a COPY_WAIT for that group is an error. */
+ * A copy happens at once, and marks its elements with the number of its group: a read or write of
+ * one of them before a COPY_WAIT for that group is an error. */
 #include "codegen/loop/interp.h"
 #include <assert.h>
 #include <string.h>
@@ -154,8 +155,8 @@ static double factor_at(void *ctx, int i, uint32_t address) {
   return t == NEO_F32_T ? neo_wgmma_number(x->s->wgmma.op, neo_li_bits(t, v)) : v.f;
 }
 
-/* One instruction of the warpgroup whose first thread is `first`, for 64 rows; their sums are the elements of the
- * register from `e` on. */
+/* One instruction of the warpgroup whose first thread is `first`, for 64 rows; their sums are the
+ * elements of the register from `e` on. */
 static void multiply_rows(product *x, const neo_wgmma_product *now, int64_t first, int64_t e) {
   const neo_reg *r = &x->p->k->regs.at[x->s->wgmma.acc];
   reg_store *all = &x->p->reg[x->s->wgmma.acc];
@@ -233,7 +234,8 @@ void neo_li_end_products(interp *p) {
     neo_li_fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
 }
 
-/* A shuffle of all threads at once: if a register is shuffled into itself, each thread reads the old values. */
+/* A shuffle of all threads at once: if a register is shuffled into itself, each thread reads the
+ * old values. */
 static void shuffle(interp *p, const neo_ls *s) {
   const reg_store *from = &p->reg[s->shuffle.from], *to = &p->reg[s->shuffle.to];
   neo_value *was = NEO_NEW_ARRAY(&p->arena, neo_value, from->n);

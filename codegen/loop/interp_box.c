@@ -1,11 +1,13 @@
-/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once, and its elements are
- * marked with their phase: a read or write of one of them before a wait for that phase is an error.
+/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once,
+ * and its elements are marked with their phase: a read or write of one of them before a wait for
+ * that phase is an error.
  *
- * The producer depends on the consumers only in time. So its arm runs first, and its statements are recorded with the
- * values of their operands. The interpreter then executes the recorded statements while the consumers run, as far as
- * the producer's waits allow: without a seed as late as possible, when consumers wait for a phase; with a seed also
- * earlier, at random between two of the consumers' statements. A wait for a phase that can never complete is a
- * deadlock. All consumers are one thread of control here and arrive together; the emulated device tests how far one
+ * The producer depends on the consumers only in time. So its arm runs first, and its statements are
+ * recorded with the values of their operands. The interpreter then executes the recorded statements
+ * while the consumers run, as far as the producer's waits allow: without a seed as late as
+ * possible, when consumers wait for a phase; with a seed also earlier, at random between two of the
+ * consumers' statements. A wait for a phase that can never complete is a deadlock. All consumers
+ * are one thread of control here and arrive together; the emulated device tests how far one
  * warpgroup may run ahead of another. */
 #include "codegen/loop/interp.h"
 
@@ -143,7 +145,8 @@ static void act(interp *p, const deed *x) {
 
 /* ---- producer and consumers */
 
-/* Carries out the producer's next statement; false: there is none, or it waits for the consumers. */
+/* Carries out the producer's next statement; false: there is none, or it waits for the
+ * consumers. */
 static bool advance(interp *p) {
   if (p->producer.done == p->producer.all.n || p->failed)
     return false;

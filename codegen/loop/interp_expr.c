@@ -1,10 +1,10 @@
-/* Values in the reference interpreter: buffers, registers and expressions. It stops at an access outside of a buffer,
- * and at a read of an undefined register element. A read of memory without a value, which the last lanes of a vector
- * may make, gives poison; the interpreter stops if poison is stored outside of scratch, is an index or decides a
- * condition.
+/* Values in the reference interpreter: buffers, registers and expressions. It stops at an access
+ * outside of a buffer, and at a read of an undefined register element. A read of memory without a
+ * value, which the last lanes of a vector may make, gives poison; the interpreter stops if poison
+ * is stored outside of scratch, is an index or decides a condition.
  *
- * A statement's expression is a graph: each node is evaluated once in a statement, and only if its value is needed
- * (SELECT, LOADIF and conditional stores do not evaluate unused values). */
+ * A statement's expression is a graph: each node is evaluated once in a statement, and only if its
+ * value is needed (SELECT, LOADIF and conditional stores do not evaluate unused values). */
 #include "base/random.h"
 #include "codegen/loop/interp.h"
 #include <math.h>
@@ -197,8 +197,8 @@ void neo_li_refuse_poison(interp *p, uint8_t taint) {
   refuse(p, taint & POISONED);
 }
 
-/* Nothing is known of a STOP's value, nor of an element's. What a plan's kernels divide may be known not to be
- * negative. */
+/* Nothing is known of a STOP's value, nor of an element's. What a plan's kernels divide may be
+ * known not to be negative. */
 static uint8_t wraps(interp *p, const neo_lx *e, const neo_value *x, uint8_t taint) {
   if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
     return 0;

@@ -1,8 +1,7 @@
 /* A kernel as a whole: its tables, its scratch, and properties of all its statements. */
 #include "base/whole.h"
 #include "codegen/loop/loop.h"
-
-enum { SCRATCH_ALIGN = 64 };
+#include "include/neo/neo_rt.h"
 
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name) {
   neo_kernel *k = NEO_NEW(a, neo_kernel);
@@ -16,6 +15,15 @@ neo_kernel *neo_kernel_new(neo_arena *a, const char *name) {
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf) {
   NEO_PUSH(k->arena, &k->bufs, buf);
   return (uint32_t)k->bufs.n - 1;
+}
+
+uint32_t neo_kernel_scratch(neo_kernel *k, const char *name, neo_type type, int64_t elements) {
+  return neo_kernel_buf(k, (neo_kbuf){.name = name,
+                                      .type = (uint8_t)type,
+                                      .use = NEO_BUF_SCRATCH,
+                                      .scratch_elems = elements,
+                                      .no_alias = true,
+                                      .align = NEO_RT_ALIGN_BYTES});
 }
 
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg) {
@@ -50,7 +58,7 @@ static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
     if (!(buf->use & NEO_BUF_SCRATCH))
       continue;
     int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
-    at = neo_round_up(at, buf->align) + neo_round_up(bytes, SCRATCH_ALIGN);
+    at = neo_round_up(at, buf->align) + neo_round_up(bytes, NEO_RT_ALIGN_BYTES);
   }
   return at;
 }

@@ -1,6 +1,6 @@
-/* The loop IR: a kernel as loops and statements, independent of LLVM. This folder prints, verifies and interprets
- * it, llvm/core/emit.c emits code, and tests parse its text (tests/codegen/loop_parse.h). Single definitions and fused
- * groups have the same path.
+/* The loop IR: a kernel as loops and statements, independent of LLVM. This folder prints, verifies
+ * and interprets it, llvm/core/emit.c emits code, and tests parse its text
+ * (tests/codegen/loop_parse.h). Single definitions and fused groups have the same path.
  *
  * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
  * only promise something to the emitter, and the verifier checks what can be checked:
@@ -12,14 +12,15 @@
  *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
  *             SET, STORE (no loops, no IF); a SET in it has the lane as last index
- *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent; the threads
- *             of a GPU's block run them. Statements outside of these loops are the same for all threads,
- *             and store nothing. A register with threads has a set of elements for each iteration, which
- *             lives from one THREAD loop to the next
+ *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent; the
+ *             threads of a GPU's block run them. Statements outside of these loops are the same for
+ *             all threads, and store nothing. A register with threads has a set of elements for
+ *             each iteration, which lives from one THREAD loop to the next
  *
- * On a GPU, a block of threads runs a unit of a kernel with THREAD loops, with scratch in shared memory; in a kernel
- * without them a single thread runs a unit, and there is no scratch. One THREAD loop ends before the next begins:
- * the emitter puts a barrier between them if they share memory (llvm/nvptx/sync.c).
+ * On a GPU, a block of threads runs a unit of a kernel with THREAD loops, with scratch in shared
+ * memory; in a kernel without them a single thread runs a unit, and there is no scratch. One THREAD
+ * loop ends before the next begins: the emitter puts a barrier between them if they share memory
+ * (llvm/nvptx/sync.c).
  *
  * Registers are small arrays with constant extents, private to one iteration of the loop they stand
  * in. Their indices must be constants, UNROLL variables or, in the last place, the VECTOR variable:
@@ -42,10 +43,11 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
- * In a kernel that is `persistent n`, a block runs several units, and a multiprocessor has at most n blocks: block b
- * runs the units b, b + blocks, b + 2*blocks ... The body is a SPECIALIZE. Each arm begins with registers that live as
- * long as the block, and with arrivals, and ends with a UNIT loop over the same units. Phases of mbarriers continue
- * from unit to unit, and the producer may be a unit ahead.
+ * In a kernel that is `persistent n`, a block runs several units, and a multiprocessor has at most
+ * n blocks: block b runs the units b, b + blocks, b + 2*blocks ... The body is a SPECIALIZE. Each
+ * arm begins with registers that live as long as the block, and with arrivals, and ends with a UNIT
+ * loop over the same units. Phases of mbarriers continue from unit to unit, and the producer may be
+ * a unit ahead.
  *
  * Everything lives in the kernel's arena. */
 #pragma once
@@ -100,6 +102,9 @@ struct neo_kernel {
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
 /* Add a buffer or a register; return its number. */
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
+/* Adds a buffer of `elements` elements in a worker's scratch memory (in a block's shared memory on
+ * a GPU), with that memory's alignment; returns its number. `name` is kept. */
+uint32_t neo_kernel_scratch(neo_kernel *k, const char *name, neo_type type, int64_t elements);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
 /* A new variable. The printer makes equal names distinct. */
 uint32_t neo_kernel_var(neo_kernel *k, const char *name);
@@ -120,7 +125,8 @@ bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind);
 bool neo_kernel_has_dots(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
-/* May the work of units depend on data? True if loops or branches in units read elements of buffers. */
+/* May the work of units depend on data? True if loops or branches in units read elements of
+ * buffers. */
 bool neo_kernel_uneven(const neo_kernel *k);
 /* Has it a loop that may end before its last iteration? */
 bool neo_kernel_ends_early(const neo_kernel *k);
@@ -128,13 +134,13 @@ bool neo_kernel_ends_early(const neo_kernel *k);
 int64_t neo_kernel_threads(const neo_kernel *k);
 /* Threads of a GPU's block: those of THREAD loops, and one more warpgroup with a producer. */
 int64_t neo_kernel_block_threads(const neo_kernel *k);
-/* The scratch of one worker: its bytes, and the offsets of its buffers, in order at multiples of 64 from
- * neo_rt_args.scratch. If scratch moves, it begins at an address within a page after that.
+/* The scratch of one worker: its bytes, and the offsets of its buffers, in order at multiples of 64
+ * from neo_rt_args.scratch. If scratch moves, it begins at an address within a page after that.
  *
- * Scratch moves because of 4K aliasing: if the addresses of a load and an earlier store agree in the bits below the
- * page, a processor assumes a dependence and waits for the store. A nontemporal store takes long, so reads of a row
- * in scratch one line after the lines being written would wait at each line. Therefore scratch begins half a
- * page after the first nontemporal buffer. */
+ * Scratch moves because of 4K aliasing: if the addresses of a load and an earlier store agree in
+ * the bits below the page, a processor assumes a dependence and waits for the store. A nontemporal
+ * store takes long, so reads of a row in scratch one line after the lines being written would wait
+ * at each line. Therefore scratch begins half a page after the first nontemporal buffer. */
 enum { NEO_PAGE_BYTES = 4096 };
 /* Whether calls shift the scratch memory by a part of a page: kernels of CPUs with nontemporal
  * buffers and scratch. */
@@ -149,8 +155,8 @@ int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 int64_t neo_box_elements(const neo_box *b);
 /* Whether two boxes have equal ranks, extents, strides and counts. */
 bool neo_box_same(const neo_box *a, const neo_box *b);
-/* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only in the beginnings
- * of their boxes share a map. Returns their number. */
+/* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only in
+ * the beginnings of their boxes share a map. Returns their number. */
 enum { NEO_KERNEL_MAPS = 4 };
 typedef struct {
   uint32_t buf;
@@ -165,14 +171,15 @@ void neo_kernel_print(const neo_kernel *k,
                       neo_str *out); /* loop/print.c has the form of the text */
 /* A hash of that text without names and tensors: kernels with equal keys compute the same. */
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
-/* A hash of everything that code depends on, except symbol and target: kernels with equal hashes have the same code.
- * Several threads may call it at once, each with a scratch of its own. */
+/* A hash of everything that code depends on, except symbol and target: kernels with equal hashes
+ * have the same code. Several threads may call it at once, each with a scratch of its own. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]);
 /* NEO_INTERNAL with the first violation in *why. (loop/verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
-/* A model of the memory of all buffers but scratch, which sees each access: the unit, and element `at` of the buffer
- * that the run got. It returns BROKEN (false) after it has reported a race of units. adds: an atomic addition. */
+/* A model of the memory of all buffers but scratch, which sees each access: the unit, and element
+ * `at` of the buffer that the run got. It returns BROKEN (false) after it has reported a race of
+ * units. adds: an atomic addition. */
 typedef enum { NEO_MEMORY_HELD, NEO_MEMORY_EMPTY, NEO_MEMORY_BROKEN } neo_memory_state;
 typedef struct {
   void *ctx;
@@ -180,11 +187,12 @@ typedef struct {
   bool (*write)(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds);
 } neo_kernel_memory;
 
-/* The interpreter (loop/interp.c): runs units [lo, hi), those of a persistent kernel as one block. bufs[k]: elements of
- * the k-th buffer (scratch too); n_elems[k]: their number. It returns NEO_INTERNAL with *why for an access outside of a
- * buffer, a read of an undefined register element, a use of an element that was never written, a store to a READ
- * buffer, an index whose arithmetic leaves i64, a race of two iterations of one THREAD loop, and an access to
- * elements that an asynchronous copy in flight writes. */
+/* The interpreter (loop/interp.c): runs units [lo, hi), those of a persistent kernel as one block.
+ * bufs[k]: elements of the k-th buffer (scratch too); n_elems[k]: their number. It returns
+ * NEO_INTERNAL with *why for an access outside of a buffer, a read of an undefined register
+ * element, a use of an element that was never written, a store to a READ buffer, an index whose
+ * arithmetic leaves i64, a race of two iterations of one THREAD loop, and an access to elements
+ * that an asynchronous copy in flight writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
@@ -199,5 +207,6 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;
 /* The number of units of work, which threads divide among themselves, for these run-time sizes. */
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
-/* The value of an expression over sizes and constants, such as the units of a kernel or the extents of a box. */
+/* The value of an expression over sizes and constants, such as the units of a kernel or the extents
+ * of a box. */
 int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);

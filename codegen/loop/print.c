@@ -8,10 +8,11 @@
  *       acc[0, l] = X[b*8 + l if l < 4 else 0.0]
  *       X[b*8 + l] = acc[0, l] if b < 3
  *
- * Constants show their type: 5 is i64, 5:i32; 0.5 is f32, 0.5:f64; true. A cast is a call of the type's name. @seed,
- * @step, @call are the key; rand@3(e), rand@3:f64(e) random numbers of a site. Names that are equal, or not words,
- * become distinct words. If a statement's expressions are large, shared and deeply nested nodes are printed once, in
- * lines `let %0 = e` before the statement: the text is no longer than the graph, and a parser needs no deep stack. */
+ * Constants show their type: 5 is i64, 5:i32; 0.5 is f32, 0.5:f64; true. A cast is a call of the
+ * type's name. @seed, @step, @call are the key; rand@3(e), rand@3:f64(e) random numbers of a site.
+ * Names that are equal, or not words, become distinct words. If a statement's expressions are
+ * large, shared and deeply nested nodes are printed once, in lines `let %0 = e` before the
+ * statement: the text is no longer than the graph, and a parser needs no deep stack. */
 #include "codegen/loop/print.h"
 #include "base/hash.h"
 
@@ -387,8 +388,9 @@ static void put_node(neo_str *out, const neo_lx *e) {
     put_number(out, e->arg[a]->id);
 }
 
-/* Hashes the text, which is the meaning of a kernel, and two orders on which code depends as well: registers are on the
- * stack in the order of their declaration, and a shared node is evaluated once. */
+/* Hashes the text, which is the meaning of a kernel, and two orders on which code depends as well:
+ * registers are on the stack in the order of their declaration, and a shared node is evaluated
+ * once. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]) {
   neo_str s = neo_str_in(scratch);
   print_nameless(k, &s);

@@ -1,5 +1,5 @@
-/* The state of the loop IR's printer, for its files. loop/print_expr.c prints names and expressions, loop/print.c
- * statements and the head. */
+/* The state of the loop IR's printer, for its files. loop/print_expr.c prints names and
+ * expressions, loop/print.c statements and the head. */
 #pragma once
 #include "base/map.h"
 #include "codegen/loop/loop.h"
@@ -24,7 +24,8 @@ typedef struct {
 
 /* Names all buffers, registers and sizes. */
 void neo_lo_name_all(printer *p);
-/* A name like `name` that no other object has at this place; it stays reserved until it is released. */
+/* A name like `name` that no other object has at this place; it stays reserved until it is
+ * released. */
 const char *neo_lo_distinct(printer *p, const char *name);
 void neo_lo_release(printer *p, const char *word);
 void neo_lo_take(printer *p, const char *word); /* reserves a released word again */
@@ -36,5 +37,6 @@ void neo_lo_expr(printer *p, const neo_lx *e, int prec);
 void neo_lo_list(printer *p, const neo_lx *const *e, size_t n);
 /* Prints the indentation of a line at this depth. */
 void neo_lo_indent(printer *p, int depth);
-/* Prints the lets that the expressions of a statement need: names of nodes that occur in several places. */
+/* Prints the lets that the expressions of a statement need: names of nodes that occur in several
+ * places. */
 void neo_lo_lets(printer *p, const neo_lx *const *e, size_t n, int depth);

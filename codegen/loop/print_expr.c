@@ -78,8 +78,8 @@ static bool is_word(const char *s) {
   return neo_op_of_text(s, &op) || neo_type_of_text(s, &t);
 }
 
-/* The hash of a name, by which names are found, because a kernel may have thousands. Two names with the same hash count
- * as equal, and one of them gets a number that it would not need. */
+/* The hash of a name, by which names are found, because a kernel may have thousands. Two names with
+ * the same hash count as equal, and one of them gets a number that it would not need. */
 static uint64_t hash_of(const char *s) {
   return neo_hash(s, strlen(s), 0);
 }

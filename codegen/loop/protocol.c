@@ -1,7 +1,8 @@
-/* Checks of the protocols of copies, mbarriers and products (loop/protocol.h). One walk in the order of the text
- * tracks the state at each statement: the mbarriers that blocks around it have waited for, the groups of copies
- * and the products in flight. The walk visits a loop twice, because the second iteration begins with the state
- * that the first one leaves. It checks arithmetic of stages and parities by trying all of their values. */
+/* Checks of the protocols of copies, mbarriers and products (loop/protocol.h). One walk in the
+ * order of the text tracks the state at each statement: the mbarriers that blocks around it have
+ * waited for, the groups of copies and the products in flight. The walk visits a loop twice,
+ * because the second iteration begins with the state that the first one leaves. It checks
+ * arithmetic of stages and parities by trying all of their values. */
 #include "codegen/loop/protocol.h"
 #include <stdarg.h>
 
@@ -128,7 +129,8 @@ typedef struct {
   size_t at_stage, at_parity;   /* in their block */
 } advance;
 
-/* The stage and parity after one iteration that begins with these values; false: they depend on something else. */
+/* The stage and parity after one iteration that begins with these values; false: they depend on
+ * something else. */
 static bool advanced(const advance *to, values v, int64_t *stage, int64_t *parity) {
   if (!value_of(to->parity->set.value, &v, parity))
     return false;
@@ -136,7 +138,8 @@ static bool advanced(const advance *to, values v, int64_t *stage, int64_t *parit
   return value_of(to->stage->set.value, &v, stage);
 }
 
-/* Checks one step from these values of stage and parity to the next; false: they depend on something else. */
+/* Checks one step from these values of stage and parity to the next; false: they depend on
+ * something else. */
 static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, const values *v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems, stage, parity, wanted;
@@ -155,9 +158,9 @@ static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, co
   return true;
 }
 
-/* Checks one iteration of a loop over stages. The loop sets the parity, which depends on the stage, before the
- * stage. */
-static void check_round(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
+/* Checks one iteration of a loop over stages. The loop sets the parity, which depends on the stage,
+ * before the stage. */
+static void check_stage_loop(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
   uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
   int64_t stages = p->k->bufs.at[buf].scratch_elems;
   advance to;
@@ -189,13 +192,13 @@ static bool waits_for_stage(const neo_ls *s, values *v) {
 }
 
 /* `in` is a loop's body, or the body of a condition inside of it. */
-static void check_rounds(protocol *p, const neo_block *body, const neo_block *in) {
+static void check_stage_loops(protocol *p, const neo_block *body, const neo_block *in) {
   for (size_t i = 0; i < in->n; i++) {
     values v = {0};
     if (in->at[i]->kind == NEO_LS_IF)
-      check_rounds(p, body, &in->at[i]->branch.then);
+      check_stage_loops(p, body, &in->at[i]->branch.then);
     if (waits_for_stage(in->at[i], &v))
-      check_round(p, body, in->at[i], v);
+      check_stage_loop(p, body, in->at[i], v);
   }
 }
 
@@ -208,8 +211,8 @@ static bool contains(const neo_lx *e, const neo_lx *part) {
   return found;
 }
 
-/* Has a block around waited for the mbarrier of this stage? Constant offsets are folded, so that a wait for a constant
- * stage counts for all. */
+/* Has a block around waited for the mbarrier of this stage? Constant offsets are folded, so that a
+ * wait for a constant stage counts for all. */
 static bool is_waited_for(const protocol *p, uint32_t mbarriers, const neo_lx *offset) {
   int64_t at;
   for (uint32_t i = 0; i < p->n_waits; i++) {
@@ -291,7 +294,7 @@ static void walk(protocol *p, const neo_block *b);
 
 static void walk_loop(protocol *p, const neo_ls *s) {
   const neo_block *body = &s->loop.body;
-  check_rounds(p, body, body);
+  check_stage_loops(p, body, body);
   check_arrivals(p, body);
   for (int i = 0; i < TWICE && !p->failed; i++)
     walk(p, body);

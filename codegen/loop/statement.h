@@ -1,8 +1,8 @@
-/* Statements of the loop IR: a tagged union, with the fields and the meaning of each kind under its name.
- * loop/loop.h says what a kernel is.
+/* Statements of the loop IR: a tagged union, with the fields and the meaning of each kind under its
+ * name. loop/loop.h says what a kernel is.
  *
- * Kinds from SHUFFLE on are for GPUs: all threads of a block execute them together. They are outside of THREAD
- * loops, except COPY. */
+ * Kinds from SHUFFLE on are for GPUs: all threads of a block execute them together. They are
+ * outside of THREAD loops, except COPY. */
 #pragma once
 #include "base/vec.h"
 #include "codegen/loop/expr.h"
@@ -48,15 +48,17 @@ typedef struct {
   const neo_lx *offset; /* i64, in elements */
 } neo_element;
 
-/* A fragment, of which each thread has its part: row `at` of a register with threads and two dimensions. */
+/* A fragment, of which each thread has its part: row `at` of a register with threads and two
+ * dimensions. */
 typedef struct {
   uint32_t reg;
   const neo_lx *at; /* constant after unrolling */
 } neo_fragment;
 
 enum { NEO_BOX_RANK = 5, NEO_BOX_LINE_BYTES = 128, NEO_BOX_MOST = 256 };
-/* The box of a tensor that a TMA copy reads. For each axis: the first index of the box, the tensor's extent (over
- * sizes and constants), the stride in elements (1 along the first axis), and the number of elements. */
+/* The box of a tensor that a TMA copy reads. For each axis: the first index of the box, the
+ * tensor's extent (over sizes and constants), the stride in elements (1 along the first axis), and
+ * the number of elements. */
 typedef struct {
   uint32_t rank;
   const neo_lx *at[NEO_BOX_RANK], *extent[NEO_BOX_RANK];
@@ -85,8 +87,8 @@ struct neo_ls {
       uint32_t var;
       const neo_lx *lo, *hi; /* [lo, hi) */
       int64_t step;          /* > 0 */
-      /* SERIAL: an early exit. The condition is evaluated before each iteration; the loop ends where it is false.
-       * Null: all iterations run. */
+      /* SERIAL: an early exit. The condition is evaluated before each iteration; the loop ends
+       * where it is false. Null: all iterations run. */
       const neo_lx *more;
       neo_block body;
     } loop;
@@ -113,8 +115,8 @@ struct neo_ls {
       const neo_lx *value;
       const neo_lx
           *cond; /* null: always. It is evaluated first; where it is false, nothing else is */
-      /* An atomic addition of the value to the element, an integer: several iterations of a THREAD loop may add to the
-       * same element. Without a condition, in a THREAD loop.
+      /* An atomic addition of the value to the element, an integer: several iterations of a THREAD
+       * loop may add to the same element. Without a condition, in a THREAD loop.
        *
        *   count[i64(key[t])] += 1:i32 */
       bool adds;
@@ -126,8 +128,8 @@ struct neo_ls {
       bool l2; /* into the second cache, for data that are not needed next */
     } prefetch;
 
-    /* An operation of a matrix unit on its tile registers: a row of loop/tile.def. Their content is lost at the end
-     * of a unit of work. */
+    /* An operation of a matrix unit on its tile registers: a row of loop/tile.def. Their content is
+     * lost at the end of a unit of work. */
     struct {
       neo_tile_op op;
       uint8_t reg[3];      /* as many as the row has */
@@ -135,10 +137,10 @@ struct neo_ls {
       int64_t pitch;       /* elements between two rows in memory */
     } tile;
 
-    /* A warp shuffle: each thread reads the register of another one, without shared memory. `down 4 of 32`: in each
-     * group of 32 threads, which begins at a multiple of 32, thread t reads the value of thread t + 4, or its own if
-     * thread t + 4 is outside of the group. `first 2 of 32`: even threads read the value of thread 0 of the group,
-     * odd ones that of thread 1.
+    /* A warp shuffle: each thread reads the register of another one, without shared memory. `down 4
+     * of 32`: in each group of 32 threads, which begins at a multiple of 32, thread t reads the
+     * value of thread t + 4, or its own if thread t + 4 is outside of the group. `first 2 of 32`:
+     * even threads read the value of thread 0 of the group, odd ones that of thread 1.
      *
      *   shuffle other, sum down 4 of 32             other[1, 1], sum[1, 1]: f32 for 256 threads */
     struct {
@@ -147,24 +149,24 @@ struct neo_ls {
       uint32_t n, of;    /* DOWN: the distance, FIRST: the number of sources; the size of a group */
     } shuffle;
 
-    /* A vote of the block's threads (barrier.red.or): is a register of bool true in any of them? The vote is a
-     * barrier as well, so all threads must execute it.
+    /* A vote of the block's threads (barrier.red.or): is a register of bool true in any of them?
+     * The vote is a barrier as well, so all threads must execute it.
      *
-     *   vote again, differs                         again[1]: bool, differs[1]: bool for 256 threads */
+     *   vote again, differs                  again[1]: bool, differs[1]: bool for 256 threads */
     struct {
       uint32_t any, of;
     } vote;
 
     /* A product of matrices in each warp (mma.sync): a row of loop/mma.def.
      *
-     *   mma tf32 acc[i*4 + j], a[i], b[j]        acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads */
+     *   mma tf32 acc[i*4 + j], a[i], b[j]    acc[.., 4], a[.., 4], b[.., 2]: f32, 256 threads */
     struct {
       neo_mma_op op;
       neo_fragment part[3]; /* the sum, a, b */
     } mma;
 
-    /* A load of matrices from scratch into one or more fragments, the first of which is named: a row of
-     * loop/ldmatrix.def. Each thread has an offset of its own, by registers with threads.
+    /* A load of matrices from scratch into one or more fragments, the first of which is named: a
+     * row of loop/ldmatrix.def. Each thread has an offset of its own, by registers with threads.
      *
      *   ldmatrix x4 b[j], columns[at[0] + j*320]     fills b[j] and b[j + 1] */
     struct {
@@ -173,10 +175,11 @@ struct neo_ls {
       neo_element from;
     } ldmatrix;
 
-    /* An asynchronous product in each warpgroup of 128 threads: a row of loop/wgmma.def. The sums are a register
-     * with threads, [F, N/2] for F times 64 rows of N columns. The statement begins to add the products of two
-     * buffers in scratch, of which it reads 128 bytes of steps for each row and column, from the named elements on.
-     * Warpgroup w has the rows from w/across * 64*F on, and the columns from w%across * N on.
+    /* An asynchronous product in each warpgroup of 128 threads: a row of loop/wgmma.def. The sums
+     * are a register with threads, [F, N/2] for F times 64 rows of N columns. The statement begins
+     * to add the products of two buffers in scratch, of which it reads 128 bytes of steps for each
+     * row and column, from the named elements on. Warpgroup w has the rows from w/across * 64*F on,
+     * and the columns from w%across * N on.
      *
      *   wgmma bf16 acc, rows[0], transposed columns[0] across 2
      *   wgmma_wait 0, acc */
@@ -188,18 +191,19 @@ struct neo_ls {
       uint32_t across; /* warpgroups along the columns */
     } wgmma;
 
-    /* Waits for all but the last `pending` products. The register has no value until all products that add to it have
-     * ended, and their factors may not be written before that. */
+    /* Waits for all but the last `pending` products. The register has no value until all products
+     * that add to it have ended, and their factors may not be written before that. */
     struct {
       uint32_t acc;
       int64_t pending; /* products that may still be in flight */
     } wgmma_wait;
 
-    /* An asynchronous copy of 4, 8 or 16 bytes from a buffer that is only read to scratch (cp.async). If its condition
-     * does not hold, it reads nothing and writes zeros. The copied values are those at the statement, but the
-     * elements of scratch may be read or written again only after a COPY_WAIT for the copy's group. All copies of all
-     * threads belong to the group that the next COPY_COMMIT closes. A copy is in a THREAD loop; at the end of a unit
-     * no copy is in flight.
+    /* An asynchronous copy of 4, 8 or 16 bytes from a buffer that is only read to scratch
+     * (cp.async). If its condition does not hold, it reads nothing and writes zeros. The copied
+     * values are those at the statement, but the elements of scratch may be read or written again
+     * only after a COPY_WAIT for the copy's group. All copies of all threads belong to the group
+     * that the next COPY_COMMIT closes. A copy is in a THREAD loop; at the end of a unit no copy is
+     * in flight.
      *
      *   for t in 0..64 thread
      *     copy 4 rows[t*4] = X[b*256 + t*4] if t < n
@@ -213,15 +217,17 @@ struct neo_ls {
 
     struct {
       int64_t
-          pending; /* the last groups, which may be in flight; all threads see the data of the others */
+          /* the last groups, which may be in flight; all threads see the data of the others */
+          pending;
     } copy_wait;
 
-    /* An asynchronous copy of a box of a tensor to scratch, at a multiple of 1024 bytes. The 128 bytes of the first
-     * axis are a line, swizzled for wgmma (loop/wgmma.h). Elements outside of the tensor's extents are zero and are
-     * not read. One thread of the block starts the copy, and an mbarrier, an element of scratch of i64, counts its
-     * bytes. EXPECT_TX begins the next phase of the mbarrier and announces its bytes; MBARRIER_WAIT lets all threads
-     * continue when these have arrived. Phases have parity 0, 1, 0, ... from the first on, and a wait names the
-     * parity of its phase. A phase is waited for before the next begins, and before the end of a unit.
+    /* An asynchronous copy of a box of a tensor to scratch, at a multiple of 1024 bytes. The 128
+     * bytes of the first axis are a line, swizzled for wgmma (loop/wgmma.h). Elements outside of
+     * the tensor's extents are zero and are not read. One thread of the block starts the copy, and
+     * an mbarrier, an element of scratch of i64, counts its bytes. EXPECT_TX begins the next phase
+     * of the mbarrier and announces its bytes; MBARRIER_WAIT lets all threads continue when these
+     * have arrived. Phases have parity 0, 1, 0, ... from the first on, and a wait names the parity
+     * of its phase. A phase is waited for before the next begins, and before the end of a unit.
      *
      *   expect_tx 16384 on full[0]
      *   tma_copy rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0]
@@ -247,12 +253,13 @@ struct neo_ls {
       neo_element mbarrier;
     } mbarrier_arrive;
 
-    /* Warp specialization: the block has the kernel's threads, the consumers, and one more warpgroup, of which one
-     * thread is the producer. Both run their arms at the same time. The statement is the whole body of a unit. Only
-     * the producer has EXPECT_TX and TMA_COPY; it does nothing else with memory, and has no THREAD loops, registers
-     * with threads or products. MBARRIER_WAIT is in both arms, and each waits for the other. MBARRIER_ARRIVE is in the
-     * consumers' arm: its mbarrier has no EXPECT_TX, a phase completes when all consumers have arrived, and the
-     * producer waits for it before they arrive again.
+    /* Warp specialization: the block has the kernel's threads, the consumers, and one more
+     * warpgroup, of which one thread is the producer. Both run their arms at the same time. The
+     * statement is the whole body of a unit. Only the producer has EXPECT_TX and TMA_COPY; it does
+     * nothing else with memory, and has no THREAD loops, registers with threads or products.
+     * MBARRIER_WAIT is in both arms, and each waits for the other. MBARRIER_ARRIVE is in the
+     * consumers' arm: its mbarrier has no EXPECT_TX, a phase completes when all consumers have
+     * arrived, and the producer waits for it before they arrive again.
      *
      *   producer registers 40, 232
      *     mbarrier_wait empty[0] parity 0
@@ -277,8 +284,8 @@ struct neo_ls {
  * there are no more. */
 const neo_block *neo_ls_block(const neo_ls *s, uint32_t k);
 enum { NEO_LS_EXPRS = 3 + 2 * NEO_BOX_RANK };
-/* Pointers to the fields of its own expressions, so that passes can replace them; without expressions of inner
- * blocks and without null ones. Returns their number. */
+/* Pointers to the fields of its own expressions, so that passes can replace them; without
+ * expressions of inner blocks and without null ones. Returns their number. */
 uint32_t neo_ls_places(neo_ls *s, const neo_lx **place[NEO_LS_EXPRS]);
 /* Its own expressions. Returns their number. */
 uint32_t neo_ls_exprs(const neo_ls *s, const neo_lx *expr[NEO_LS_EXPRS]);
@@ -294,8 +301,8 @@ bool neo_ls_is_loop(const neo_ls *s, neo_loop_kind kind);
 /* The number of iterations of a loop with constant bounds. */
 int64_t neo_ls_trips(const neo_ls *s);
 
-/* ---- builders (loop/statement.c): each appends a statement to `in`. A builder with inner blocks returns the
- * statement, and the caller fills the blocks. */
+/* ---- builders (loop/statement.c): each appends a statement to `in`. A builder with inner blocks
+ * returns the statement, and the caller fills the blocks. */
 
 /* Appends a loop over [lo, hi). A UNIT loop sets the kernel's units to hi. The statement is in the
  * kernel's arena; its block is empty. */
@@ -312,7 +319,8 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
 void neo_ls_add(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                 const neo_lx *value);
 void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool l2);
-/* reg: as many tile registers as the row has. buf, offset and pitch count if it reads or writes memory. */
+/* reg: as many tile registers as the row has. buf, offset and pitch count if it reads or writes
+ * memory. */
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
 /* Append statements on registers of a warp, with the fields of their kinds (see above). */
@@ -329,7 +337,8 @@ void neo_ls_wgmma(neo_kernel *k, neo_block *in, neo_wgmma_op op, uint32_t acc, c
                   const neo_lx *const *offset, const bool *transposed, int64_t across);
 /* Appends a wait for all but the last `pending` products. */
 void neo_ls_wgmma_wait(neo_kernel *k, neo_block *in, uint32_t acc, int64_t pending);
-/* Copies n elements of `from` at `start`, or zeros, to `to` at `offset`. cond: may be null, always. */
+/* Copies n elements of `from` at `start`, or zeros, to `to` at `offset`. cond: may be null,
+ * always. */
 void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,
                  uint32_t from, const neo_lx *start, const neo_lx *cond);
 /* Append other statements of copies and mbarriers, with the fields of their kinds (see above). */

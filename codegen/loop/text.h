@@ -1,4 +1,5 @@
-/* Declarations that the printer shares with the parser of the tests (tests/codegen/loop_parse.h). */
+/* Declarations that the printer shares with the parser of the tests
+ * (tests/codegen/loop_parse.h). */
 #pragma once
 
 /* Reserved words, besides those of operators and types; the last is null. */

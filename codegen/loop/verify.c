@@ -1,5 +1,5 @@
-/* The verifier: checks the rules of loop.h, and describes the first violation in *why. One walk over the statements
- * tracks the enclosing loops. */
+/* The verifier: checks the rules of loop.h, and describes the first violation in *why. One walk
+ * over the statements tracks the enclosing loops. */
 #include "codegen/loop/verify.h"
 
 enum { MAX_THREADS = 1024, MAX_LANES = 64, MAX_UNROLL = 4096, MAX_ELEMENTS = 1 << 16 };
@@ -41,7 +41,8 @@ static void check_vector_body(verifier *v, const neo_ls *s) {
   }
 }
 
-/* May s be a UNIT loop at its place? It is the kernel's only statement; in a persistent kernel, the last of an arm. */
+/* May s be a UNIT loop at its place? It is the kernel's only statement; in a persistent kernel, the
+ * last of an arm. */
 static bool takes_units(const verifier *v, const neo_ls *s) {
   const neo_block *b = &v->k->body;
   if (v->k->persistent && v->role)
@@ -233,7 +234,8 @@ static void check_specialize(verifier *v, const neo_ls *s) {
   v->role = NO_ROLE;
 }
 
-/* May the statement be in a producer's arm? A producer waits only at mbarriers, and has no memory of its own. */
+/* May the statement be in a producer's arm? A producer waits only at mbarriers, and has no memory
+ * of its own. */
 static bool is_producers(const neo_ls *s) {
   switch (s->kind) {
   case NEO_LS_FOR:

@@ -1,6 +1,6 @@
 /* The state of the loop IR's verifier, for its files. loop/verify.c walks over the statements,
- * loop/verify_device.c checks statements of warps, matrix units and asynchronous copies, loop/verify_expr.c
- * expressions. */
+ * loop/verify_device.c checks statements of warps, matrix units and asynchronous copies,
+ * loop/verify_expr.c expressions. */
 #pragma once
 #include "codegen/loop/loop.h"
 
@@ -32,11 +32,13 @@ typedef struct {
 void neo_lv_fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The enclosing loop of that variable; null: there is none. */
 const scope *neo_lv_find(const verifier *v, uint32_t var);
-/* Checks an element of a register: the register is declared at this place, and the indices are right. */
+/* Checks an element of a register: the register is declared at this place, and the indices are
+ * right. */
 void neo_lv_check_place(verifier *v, uint32_t reg, const neo_lx *const *index, size_t n);
 /* Checks an expression, and that it has that type; null is a violation. */
 void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what);
-/* Checks index `dim` of a register: after unrolling it is a constant, or a lane in the last dimension. */
+/* Checks index `dim` of a register: after unrolling it is a constant, or a lane in the last
+ * dimension. */
 void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
 /* Checks a statement of a kind for GPUs. */
 void neo_lv_check_device(verifier *v, const neo_ls *s);

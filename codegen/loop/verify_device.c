@@ -1,5 +1,5 @@
-/* The rules of statements for warps, matrix units and asynchronous copies (loop/verify.c has all others, and the roles
- * of threads). */
+/* The rules of statements for warps, matrix units and asynchronous copies (loop/verify.c has all
+ * others, and the roles of threads). */
 #include "codegen/loop/verify.h"
 #include <string.h>
 
@@ -263,8 +263,8 @@ static void check_expect_tx(verifier *v, const neo_ls *s) {
     neo_lv_fail(v, "a phase of an mbarrier has bytes to come");
 }
 
-/* Checks a wait: the producer waits for arrivals of consumers, and consumers wait for bytes that the producer
- * issued. */
+/* Checks a wait: the producer waits for arrivals of consumers, and consumers wait for bytes that
+ * the producer issued. */
 static void check_mbarrier_wait(verifier *v, const neo_ls *s) {
   const neo_element *mbarrier = &s->mbarrier_wait.mbarrier;
   check_mbarrier(v, mbarrier);

@@ -1,6 +1,6 @@
-/* The rules of the loop IR's expressions, checked against the loops around them. Register indices are
- * small and constant after unrolling, so their range is checked by trying all values of the variables
- * in them. */
+/* The rules of the loop IR's expressions, checked against the loops around them. Register indices
+ * are small and constant after unrolling, so their range is checked by trying all values of the
+ * variables in them. */
 #include "codegen/loop/verify.h"
 #include <stdarg.h>
 

@@ -1,4 +1,5 @@
-/* The inner blocks and the expressions of a statement of any kind, and walks over all statements. */
+/* The inner blocks and the expressions of a statement of any kind, and walks over all
+ * statements. */
 #include "codegen/loop/statement.h"
 
 const neo_block *neo_ls_block(const neo_ls *s, uint32_t k) {

@@ -1,5 +1,6 @@
-/* The reference of the products of a warpgroup (wgmma.h defines them). It finds factors by their descriptors, as the
- * instruction does, so that the code which wrote the factors has to agree with the descriptors. */
+/* The reference of the products of a warpgroup (wgmma.h defines them). It finds factors by their
+ * descriptors, as the instruction does, so that the code which wrote the factors has to agree with
+ * the descriptors. */
 #include "codegen/loop/wgmma.h"
 #include <math.h>
 #include <string.h>

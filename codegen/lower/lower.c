@@ -1,4 +1,5 @@
-/* Lowers a group and its schedule to a kernel: its buffers, then the code of the schedule's strategy. */
+/* Lowers a group and its schedule to a kernel: its buffers, then the code of the schedule's
+ * strategy. */
 #include "codegen/lower/gpu_nested/gpu_nested.h"
 #include "codegen/lower/gpu_rows/gpu_rows.h"
 #include "codegen/lower/gpu_scatter/gpu_scatter.h"

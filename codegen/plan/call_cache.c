@@ -6,6 +6,7 @@
  * and settings from which the group's results follow, also by way of other cached groups. The
  * memory of a root is its own for as long as the context lives; groups that write pieces of the
  * same tensor write to the same memory. */
+#include "base/whole.h"
 #include "codegen/plan/internal.h"
 #include <assert.h>
 
@@ -55,7 +56,6 @@ static void add_sources_of(const plan_entry_env *env, const neo_group *reader, n
 }
 
 static void place_roots(const plan_entry_env *env, const neo_group *g) {
-  enum { ALIGN = 64 };
   plan_store *s = env->store;
   for (size_t k = 0; k < g->roots.n; k++) {
     int32_t buf;
@@ -63,15 +63,15 @@ static void place_roots(const plan_entry_env *env, const neo_group *g) {
     int64_t bytes = plan_store_max_bytes(s, t), at = s->p->cached_bytes;
     if (plan_cached_buf(s, g->entry, t, &buf))
       continue;
-    s->p->cached_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    s->p->cached_bytes += neo_round_up(bytes, NEO_RT_ALIGN_BYTES);
     neo_type type = neo_tensor_type(s->p->m, t);
     buf = plan_store_buf(s, NEO_RT_MEM_CACHED, type, at, bytes);
     neo_map_set(&s->cached_bufs, key_of(g->entry, t), (uint64_t)buf);
   }
 }
 
-/* The rows of the cached groups that it reads are complete before its own begins, so that the sources
- * of each are one slice. */
+/* The rows of the cached groups that it reads are complete before its own begins, so that the
+ * sources of each are one slice. */
 static void make_producers(const plan_entry_env *env, const neo_group *g) {
   const neo_grouping *all = env->in->grouping;
   for (size_t k = 0; k < g->reads.n; k++)

@@ -1,6 +1,6 @@
-/* Memory of alternatives: tensors of which a definition chooses one (ir/choice.h), such as the results of a `case`'s
- * branches. If at most one of them is computed in a call, all share the memory of the result, and the choice needs no
- * step:
+/* Memory of alternatives: tensors of which a definition chooses one (ir/choice.h), such as the
+ * results of a `case`'s branches. If at most one of them is computed in a call, all share the
+ * memory of the result, and the choice needs no step:
  *
  *   a = f(x)  when c            a, b and y are one buffer
  *   b = g(x)  when not c   ->
@@ -26,7 +26,8 @@ static bool written_where(const planner *q, neo_tensor t, neo_conditions *when) 
   return found;
 }
 
-/* Does the group only choose one of several tensors, each of which may share the memory of the result? */
+/* Does the group only choose one of several tensors, each of which may share the memory of the
+ * result? */
 static bool is_choice(planner *q, size_t at, neo_choice *c) {
   const neo_group *g = group_at(q, at);
   neo_conditions *when = NEO_NEW_ARRAY(q->scratch, neo_conditions, NEO_MOST_CHOICES);

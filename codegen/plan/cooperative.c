@@ -1,19 +1,20 @@
 /* The choice of the steps that a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
  *
- * A step depends on an earlier one if one of them writes data that the other reads or writes; two steps that write
- * different pieces of a tensor are independent. A step's phase is the one after the phases of the steps that it
- * depends on (plan/phases.h). Kernels of one block need no phase for each other: the same block runs them one after
- * another. Steps whose results are cached between calls, kernels of warpgroups, and long kernels have launches of
- * their own, and so has a loop around any of these; the steps in such a loop are a problem of their own. Among the
+ * A step depends on an earlier one if one of them writes data that the other reads or writes; two
+ * steps that write different pieces of a tensor are independent. A step's phase is the one after
+ * the phases of the steps that it depends on (plan/phases.h). Kernels of one block need no phase
+ * for each other: the same block runs them one after another. Steps whose results are cached
+ * between calls, kernels of warpgroups, and long kernels have launches of their own, and so has a
+ * loop around any of these; the steps in such a loop are a problem of their own. Among the
  * remaining steps, the choice is the set of runs that saves most by the prices of grid.def:
  *
  *   separate  an edge of the graph for each level, a node for each further kernel of a level
  *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
- * In a loop both prices are multiplied by the number of iterations; as one kernel, an iteration that needs it pays
- * one more barrier. Data determine the number of iterations of a loop over blocks of rows: as one kernel the blocks
- * read it, otherwise the host waits for each iteration. So a kernel in such a loop may be long, and may have all of
- * a multiprocessor's memory.
+ * In a loop both prices are multiplied by the number of iterations; as one kernel, an iteration
+ * that needs it pays one more barrier. Data determine the number of iterations of a loop over
+ * blocks of rows: as one kernel the blocks read it, otherwise the host waits for each iteration. So
+ * a kernel in such a loop may be long, and may have all of a multiprocessor's memory.
  *
  * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
  * grid at the same time runs them one by one, and a trace shows them one by one. */
@@ -60,8 +61,9 @@ static double price_of(const chooser *c, neo_grid_price of) {
   return neo_grid_seconds(c->in->machine, of);
 }
 
-/* Seconds that the step takes by itself, without its launch: the longer time of memory and arithmetic. In a loop memory
- * does not count: the part that one iteration accesses is unknown, and much of it is in caches. */
+/* Seconds that the step takes by itself, without its launch: the longer time of memory and
+ * arithmetic. In a loop memory does not count: the part that one iteration accesses is unknown, and
+ * much of it is in caches. */
 static double seconds_of(const chooser *c, int32_t i) {
   const neo_profile *x = &c->in->machine->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
@@ -79,7 +81,7 @@ static bool has_blocks(const chooser *c, int32_t i) {
 }
 
 /* The number of a loop's iterations; a condition has one. */
-static double rounds_of(const chooser *c, int32_t i) {
+static double iterations_of(const chooser *c, int32_t i) {
   const neo_rt_loop *l = &c->p->loops.at[plan_step(&c->s, i)->arg];
   if (l->index < 0)
     return 1;
@@ -128,10 +130,10 @@ static bool may_stay(chooser *c, int32_t i);
 /* All that is in a loop as a run; null: it may not be one. */
 static plan_run *look_inside(chooser *c, int32_t i) {
   plan_run *r = NEO_NEW(c->scratch, plan_run);
-  int32_t end = plan_behind(&c->s, i);
+  int32_t end = plan_item_end(&c->s, i);
   if (plan_step(&c->s, i)->cached)
     return NULL;
-  for (int32_t k = i + 1; k < end; k = plan_behind(&c->s, k)) {
+  for (int32_t k = i + 1; k < end; k = plan_item_end(&c->s, k)) {
     if (r->n == PLAN_MOST_ITEMS || r->words > MOST_WORDS || !may_stay(c, k))
       return NULL;
     add_item(c, r, k);
@@ -163,9 +165,11 @@ static void add_item(chooser *c, plan_run *r, int32_t i) {
   plan_run_add(&c->s, r, i, inner);
   if (!inner)
     return;
-  double rounds = rounds_of(c, i), asking = has_blocks(c, i) ? price_of(c, NEO_GRID_ASKING) : 0;
-  r->loops_separate_s += rounds * (separate(c, inner) + asking);
-  r->loops_joined_s += rounds * (barriers(c, inner) + meets(c, i) * price_of(c, NEO_GRID_BARRIER));
+  double iterations = iterations_of(c, i),
+         asking = has_blocks(c, i) ? price_of(c, NEO_GRID_ASKING) : 0;
+  r->loops_separate_s += iterations * (separate(c, inner) + asking);
+  r->loops_joined_s +=
+      iterations * (barriers(c, inner) + meets(c, i) * price_of(c, NEO_GRID_BARRIER));
 }
 
 static plan_run new_run(const chooser *c) {
@@ -185,25 +189,25 @@ static double saved_by(const chooser *c, const plan_run *r) {
 /* The best run that begins at item i, of items up to `end`. */
 static void choose_at(chooser *c, int32_t i, int32_t end) {
   plan_run r = new_run(c);
-  c->best[i] = c->best[plan_behind(&c->s, i)];
+  c->best[i] = c->best[plan_item_end(&c->s, i)];
   c->end[i] = 0;
-  for (int32_t k = i; k < end && r.n < PLAN_MOST_ITEMS; k = plan_behind(&c->s, k)) {
-    int32_t behind = plan_behind(&c->s, k);
+  for (int32_t k = i; k < end && r.n < PLAN_MOST_ITEMS; k = plan_item_end(&c->s, k)) {
+    int32_t after = plan_item_end(&c->s, k);
     add_item(c, &r, k);
     double saved = saved_by(c, &r);
-    if (saved <= 0 || saved + c->best[behind] <= c->best[i])
+    if (saved <= 0 || saved + c->best[after] <= c->best[i])
       continue;
-    c->best[i] = saved + c->best[behind];
-    c->end[i] = behind;
+    c->best[i] = saved + c->best[after];
+    c->end[i] = after;
   }
 }
 
 /* Chooses the runs of the items from step `first` to before `last`, the last item first. */
 static void choose(chooser *c, int32_t first, int32_t last) {
   int32_t n = 0, end = last, *item = NEO_NEW_ARRAY(c->scratch, int32_t, last - first + 1);
-  for (int32_t i = first; i < last; i = plan_behind(&c->s, i))
+  for (int32_t i = first; i < last; i = plan_item_end(&c->s, i))
     item[n++] = i;
-  double behind = c->best[last]; /* the loop around continues with this */
+  double after = c->best[last]; /* the loop around continues with this */
   c->best[last] = 0;
   while (n-- > 0) {
     int32_t i = item[n];
@@ -211,12 +215,12 @@ static void choose(chooser *c, int32_t first, int32_t last) {
       choose_at(c, i, end);
       continue;
     }
-    c->best[i] = c->best[plan_behind(&c->s, i)];
+    c->best[i] = c->best[plan_item_end(&c->s, i)];
     end = i;
     if (plan_is_loop(&c->s, i))
-      choose(c, i + 1, plan_behind(&c->s, i));
+      choose(c, i + 1, plan_item_end(&c->s, i));
   }
-  c->best[last] = behind;
+  c->best[last] = after;
 }
 
 /* ---- the plan's part */
@@ -244,7 +248,7 @@ static void add_grid(chooser *c, int32_t first, int32_t end) {
   neo_plan *p = c->p;
   const neo_rt_entry *e = c->s.e;
   plan_run r = new_run(c);
-  for (int32_t i = first; i < end; i = plan_behind(&c->s, i))
+  for (int32_t i = first; i < end; i = plan_item_end(&c->s, i))
     add_item(c, &r, i);
   neo_plan_grid g = {.levels = r.levels, .phases = r.phases};
   g.separate_s = separate(c, &r);
@@ -265,8 +269,8 @@ static void add_grids(chooser *c, int32_t first, int32_t last) {
     if (c->end[i])
       add_grid(c, i, c->end[i]);
     else if (plan_is_loop(&c->s, i) && !may_stay(c, i))
-      add_grids(c, i + 1, plan_behind(&c->s, i));
-    i = c->end[i] ? c->end[i] : plan_behind(&c->s, i);
+      add_grids(c, i + 1, plan_item_end(&c->s, i));
+    i = c->end[i] ? c->end[i] : plan_item_end(&c->s, i);
   }
 }
 
@@ -304,9 +308,9 @@ neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, ne
 /* The length of the longest chain of dependent items of an entry. */
 static int32_t longest(const chooser *c) {
   int32_t n = c->s.e->n_steps, most = 0, *level = NEO_NEW_ARRAY(c->scratch, int32_t, n + 1);
-  for (int32_t i = 0; i < n; i = plan_behind(&c->s, i)) {
+  for (int32_t i = 0; i < n; i = plan_item_end(&c->s, i)) {
     level[i] = 1;
-    for (int32_t k = 0; k < i; k = plan_behind(&c->s, k))
+    for (int32_t k = 0; k < i; k = plan_item_end(&c->s, k))
       if (level[k] >= level[i] && plan_needs(&c->s, i, k, false))
         level[i] = level[k] + 1;
     most = level[i] > most ? level[i] : most;
@@ -338,7 +342,7 @@ void plan_grid_add(const plan_entry_env *env, size_t entry) {
   c.asked = NEO_NEW_ARRAY(c.scratch, bool, n + 1);
   c.in_blocks = NEO_NEW_ARRAY(c.scratch, bool, n + 1);
   for (int32_t i = 0; i < n; i++)
-    for (int32_t k = i + 1; has_blocks(&c, i) && k < plan_behind(&c.s, i); k++)
+    for (int32_t k = i + 1; has_blocks(&c, i) && k < plan_item_end(&c.s, i); k++)
       c.in_blocks[k] = true;
   neo_plan_chain chain = {e->name, n, longest(&c)};
   NEO_PUSH(p->arena, &p->chains, chain);

@@ -13,8 +13,8 @@ static void push_arg(planner *q, int32_t buf, neo_tensor t) {
   NEO_PUSH(q->p->arena, &q->p->arg_tensors, t);
 }
 
-/* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c); f is null for
- * those of a recurrence, which count from the first. */
+/* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c); f is null
+ * for those of a recurrence, which count from the first. */
 static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   int32_t buf = -1;
   bool placed = has_buf(q, t, &buf);
@@ -30,7 +30,8 @@ static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
 }
 
-/* The number of the last buffers, which are written and not read; 0: other buffers are written, too. */
+/* The number of the last buffers, which are written and not read; 0: other buffers are written,
+ * too. */
 static uint16_t count_written(const neo_kernel *k) {
   uint32_t n = 0, all = 0;
   bool only = true;
@@ -95,7 +96,8 @@ static uint16_t flags_of(neo_block_range range) {
                                       : NEO_RT_STEP_BLOCKS;
 }
 
-/* The number of the element that a condition is, or below 0 where it is outside of its tensor, and true. */
+/* The number of the element that a condition is, or below 0 where it is outside of its tensor, and
+ * true. */
 static neo_expr element_number(neo_module *m, neo_expr condition) {
   const neo_node n = *neo_expr_node(m, condition);
   neo_tensor t = {n.attr};
@@ -169,7 +171,8 @@ static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like);
 
-/* A kernel that writes new versions only where they differ finds the old ones in their place. */
+/* Copies the old version of a tensor to the new one's memory before a kernel that writes changed
+ * elements alone. */
 static void copy_old(planner *q, const neo_group *g) {
   if (!neo_form_changes_where(q->m, neo_group_form(q->m, g)).i)
     return;
@@ -236,8 +239,8 @@ static void copy_updates(planner *q) {
   }
 }
 
-/* Notes the steps during which each tensor is alive. Lifetimes count groups; tensors that are copied at the end live
- * until then. */
+/* Notes the steps during which each tensor is alive. Lifetimes count groups; tensors that are
+ * copied at the end live until then. */
 static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];

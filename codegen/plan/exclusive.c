@@ -1,6 +1,6 @@
-/* See exclusive.h. Large items come first. Each joins the place with the largest saving: its own bytes times its own
- * life, less the growth of the place's size times life. The offsets of places are then planned as if each were one
- * buffer (codegen/dsa). */
+/* See exclusive.h. Large items come first. Each joins the place with the largest saving: its own
+ * bytes times its own life, less the growth of the place's size times life. The offsets of places
+ * are then planned as if each were one buffer (codegen/dsa). */
 #include "codegen/plan/exclusive.h"
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* Private to codegen/plan: shared memory for buffers that are never written in the same call.
  *
- * Branches of a `case` exclude one another: if two buffers are written under conditions of which at most one can hold,
- * a call writes at most one of them. So they may share memory, like buffers that do not live at the same time:
+ * Branches of a `case` exclude one another: if two buffers are written under conditions of which at
+ * most one can hold, a call writes at most one of them. So they may share memory, like buffers that
+ * do not live at the same time:
  *
  *   a in steps 0..3 when c
  *   b in steps 2..7 when not c    ->    one item of max(a, b) bytes in steps 0..7 */
@@ -24,6 +25,7 @@ typedef struct {
   int64_t least_bytes; /* smaller items do not share memory */
 } plan_exclusive;
 
-/* Merges items if that saves memory: into[k] is the item whose memory item k shares, or k. That item then has room for
- * all of them, and lives from the first step to the last; the others have no bytes. */
+/* Merges items if that saves memory: into[k] is the item whose memory item k shares, or k. That
+ * item then has room for all of them, and lives from the first step to the last; the others have no
+ * bytes. */
 void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into, neo_arena *scratch);

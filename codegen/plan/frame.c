@@ -1,9 +1,10 @@
-/* The memory of an entry's tensors: the caller's, the context's, that of an operand or of an old version without
- * further readers, or the frame, whose offsets are planned from the lifetimes of tensors. */
+/* The memory of an entry's tensors: the caller's, the context's, that of an operand or of an old
+ * version without further readers, or the frame, whose offsets are planned from the lifetimes of
+ * tensors. */
 #include "codegen/plan/planner.h"
 #include <assert.h>
 
-enum { FRAME_ALIGN = 64, SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
+enum { SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
 
 typedef struct {
   neo_module *m;
@@ -59,7 +60,8 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   return same_element_only(q, group_at(q, at), old);
 }
 
-/* The last step that reads or writes the tensor; a number after all steps for tensors that are copied at the end. */
+/* The last step that reads or writes the tensor; a number after all steps for tensors that are
+ * copied at the end. */
 static uint64_t last_use(const planner *q, neo_tensor t) {
   uint64_t read = 0, write = 0;
   neo_map_get(&q->last_read, t.i, &read);
@@ -71,7 +73,7 @@ static uint64_t last_use(const planner *q, neo_tensor t) {
 
 static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
   neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
-                     .align_bytes = FRAME_ALIGN,
+                     .align_bytes = NEO_RT_ALIGN_BYTES,
                      .first = (int64_t)first,
                      .last = (int64_t)last,
                      .fixed = NEO_DSA_FREE};
@@ -224,14 +226,15 @@ static void spread_small(planner *q) {
   }
 }
 
-/* Adds the entry's places at the sizes of calls. On a GPU, buffers that the plan separates stay separate, because
- * kernels that share no bytes run concurrently (phases.h). */
+/* Adds the entry's places at the sizes of calls. On a GPU, buffers that the plan separates stay
+ * separate, because kernels that share no bytes run concurrently (phases.h). */
 static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
   plan_frame_items f = {q->items.at, q->item_bytes.at, buf, q->items.n, q->env->in->gpu};
   plan_places_add(q->p, q->scratch, &f, e);
 }
 
-/* Intersects the conditions of t's item with `when`: those under which all of its tensors are written remain. */
+/* Intersects the conditions of t's item with `when`: those under which all of its tensors are
+ * written remain. */
 static void intersect_when(planner *q, neo_tensor t, const neo_conditions *when) {
   uint64_t item;
   if (!neo_map_get(&q->item_of, t.i, &item))
@@ -260,8 +263,8 @@ static void note_condition(void *ctx, neo_expr e) {
     written_always(q, (neo_tensor){n->attr});
 }
 
-/* Finds the conditions under which each item is written. Tensors in conditions of kernels count as always written:
- * all kernels must read the same value there, even if no kernel has written it. */
+/* Finds the conditions under which each item is written. Tensors in conditions of kernels count as
+ * always written: all kernels must read the same value there, even if no kernel has written it. */
 static void join_conditions(planner *q) {
   for (size_t i = 0; i < q->order.n; i++) {
     const neo_group *g = group_at(q, i);
@@ -273,8 +276,8 @@ static void join_conditions(planner *q) {
   }
 }
 
-/* The lifetimes of each item with their conditions: the results of a `case`'s branches live in different calls, each
- * from the step of its branch on. */
+/* The lifetimes of each item with their conditions: the results of a `case`'s branches live in
+ * different calls, each from the step of its branch on. */
 static const plan_lives *lives_of_items(planner *q) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];

@@ -11,7 +11,7 @@ typedef enum {
 } neo_grid_price;
 double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of);
 
-/* Operations of a kernel at these sizes, of all its threads: multiplications, loads, ...; an instruction of a warp
- * counts as the multiplications that it makes. A bound that depends on a variable has its value at the variable's first
- * value. */
+/* Operations of a kernel at these sizes, of all its threads: multiplications, loads, ...; an
+ * instruction of a warp counts as the multiplications that it makes. A bound that depends on a
+ * variable has its value at the variable's first value. */
 double neo_kernel_work(const neo_kernel *k, const int64_t *sizes);

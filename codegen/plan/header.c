@@ -1,9 +1,9 @@
 /* The header of a generated library, written to be read: what the model computes, its entries with
  * shapes, the numbers of its tensors, and the functions over a context.
  *
- * Header and library have a hash of the header's contents, which `create` compares, because one of them may come from
- * an earlier compilation or another folder. The memory of entries is not part of the hash, so that a newly tuned
- * library of the same model can replace the old one. */
+ * Header and library have a hash of the header's contents, which `create` compares, because one of
+ * them may come from an earlier compilation or another folder. The memory of entries is not part of
+ * the hash, so that a newly tuned library of the same model can replace the old one. */
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
 #include <ctype.h>
@@ -44,7 +44,8 @@ static bool is_reserved(writer *w, const char *id) {
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 
-/* The identifiers of tensors, sizes and entries in the model's text, before any renaming (plan/outside.c). */
+/* The identifiers of tensors, sizes and entries in the model's text, before any renaming
+ * (plan/outside.c). */
 static const char *tensor_ident(const neo_plan *p, size_t k) {
   return p->tensor_idents.n ? p->tensor_idents.at[k] : p->tensors.at[k].name;
 }
@@ -55,7 +56,8 @@ static const char *entry_ident(const neo_plan *p, size_t k) {
   return p->entry_idents.n ? p->entry_idents.at[k] : p->entries.at[k].name;
 }
 
-/* A name for programs, where it is another: "layers.0.weight", in a comment, which it neither ends nor nests. */
+/* A name for programs, where it is another: "layers.0.weight", in a comment, which it neither ends
+ * nor nests. */
 static void put_name(writer *w, const char *ident, const char *name) {
   if (neo_streq(ident, name))
     return;
@@ -180,17 +182,18 @@ static void put_entry(writer *w, size_t number) {
 }
 
 static const char *const functions =
-    "/* A context holds parameters, states and working memory. config may be null. On failure with "
-    "a message *out is a\n"
-    " * context on which only @_error and @_destroy work. A header of another library is a failure\n"
+    "/* A context holds parameters, states and working memory. config may be null. On failure "
+    "with a message *out is a\n"
+    " * context on which only @_error and @_destroy work. A header of another library is a "
+    "failure\n"
     " * (NEO_RT_E_HEADER). */\n"
     "@_status @_create(const @_config *config, @_ctx **out);\n"
-    "/* The same for a function that dlsym found: interface is the number in this header, which calls of "
-    "@_create pass. */\n"
+    "/* The same for a function that dlsym found: interface is the number in this header, which "
+    "calls of @_create pass. */\n"
     "@_status @_create_for(uint64_t interface, const @_config *config, @_ctx **out);\n"
     "void @_destroy(@_ctx *ctx);\n"
-    "/* Bytes that a context with this number of threads needs at the largest sizes, known before any "
-    "allocation;\n"
+    "/* Bytes that a context with this number of threads needs at the largest sizes, known before "
+    "any allocation;\n"
     " * bytes of an entry's intermediate values in a call with these sizes, in the order of its "
     "parameters; bytes\n"
     " * that a context has now. */\n"
@@ -256,9 +259,9 @@ uint64_t neo_plan_interface(const neo_plan *p) {
   return neo_hash(neo_str_text(&text), text.n, 0);
 }
 
-/* Declares a macro over `create` that passes the header's interface number, so that a library with another interface
- * refuses the program. The function itself is declared, too, for tools that read headers and for code that takes its
- * address. */
+/* Declares a macro over `create` that passes the header's interface number, so that a library with
+ * another interface refuses the program. The function itself is declared, too, for tools that read
+ * headers and for code that takes its address. */
 static void put_check(writer *w) {
   neo_str_addf(w->out,
                "#define %s_INTERFACE UINT64_C(0x%016llx)\n"

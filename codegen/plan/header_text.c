@@ -42,9 +42,10 @@ static void put_program(const neo_plan *p, int32_t at, neo_str *out) {
       [NEO_RT_OP_ADD] = " + ",  [NEO_RT_OP_SUB] = " - ", [NEO_RT_OP_MUL] = "*",
       [NEO_RT_OP_DIV] = "/",    [NEO_RT_OP_MOD] = "%",   [NEO_RT_OP_MIN] = " min ",
       [NEO_RT_OP_MAX] = " max "};
-  const char *stack[64];
+  enum { DEPTH = 64 };
+  const char *stack[DEPTH];
   size_t n = 0;
-  for (const int64_t *c = &p->programs.at[at]; *c != NEO_RT_OP_END && n < 63; c++) {
+  for (const int64_t *c = &p->programs.at[at]; *c != NEO_RT_OP_END && n < DEPTH - 1; c++) {
     if (*c == NEO_RT_OP_CONST) {
       stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
     } else if (*c == NEO_RT_OP_SIZE) {

@@ -11,7 +11,8 @@ bool neo_plan_fixed(const neo_plan *p, int32_t program);  /* its value is that o
 /* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
 void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
 
-/* ---- plan/store.c: tensors with names for callers, and the buffers of all tensors outside of the frame */
+/* ---- plan/store.c: tensors with names for callers, and the buffers of all tensors outside of the
+ * frame */
 typedef struct {
   uint32_t name; /* name id */
   int32_t number;
@@ -45,7 +46,8 @@ int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 /* ---- header_text.c: for the header */
 /* The text as an identifier, in capitals. */
 char *neo_plan_capitals(neo_arena *a, const char *s);
-/* An identifier for `name` that is not among the n used ones: "a.b" and "a_b" are "a_b", "a_b_2". */
+/* An identifier for `name` that is not among the n used ones: "a.b" and "a_b" are "a_b",
+ * "a_b_2". */
 const char *neo_plan_distinct(const neo_plan *p, const char *name, const char *const *used,
                               size_t n);
 /* An identifier for each of n names, no two of them equal. */
@@ -66,8 +68,9 @@ typedef struct {
   bool roots_only; /* initialise the roots alone, not all parameters, states and settings */
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
-/* The groups that `roots` need, in the order in which they run. updates: tensors that take effect when the entry ends.
- * entry: null for the entry of initial values. frugal: groups that free memory run as early as possible. */
+/* The groups that `roots` need, in the order in which they run. updates: tensors that take effect
+ * when the entry ends. entry: null for the entry of initial values. frugal: groups that free memory
+ * run as early as possible. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry,
                        bool frugal);
@@ -82,11 +85,13 @@ typedef struct {
 } plan_frame_items;
 /* Adds the places of the entry; there are none if all of its sizes are fixed. */
 void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e);
-/* The bytes of the memory that holds t at the sizes of a call, for all iterations of the loops around it. */
+/* The bytes of the memory that holds t at the sizes of a call, for all iterations of the loops
+ * around it. */
 neo_expr plan_places_bytes(plan_store *s, neo_tensor t);
 
 /* ---- plan/call_cache.c: results that stay in the context between calls */
-/* The number of a cached group's row, + 1. The first call makes the row and the buffers of its roots. */
+/* The number of a cached group's row, + 1. The first call makes the row and the buffers of its
+ * roots. */
 int32_t plan_cached_group(const plan_entry_env *env, uint32_t group);
 /* The buffer of a root of a cached group; false: t is no such root. */
 bool plan_cached_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
@@ -96,6 +101,7 @@ void plan_grid_add(const plan_entry_env *env, size_t entry);
 
 /* ---- plan/entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
-/* Adds the entry that computes all initial values; after it, if there are any, the entry that computes the initial
- * values of states which depend on parameters, for calls after these have been loaded. */
+/* Adds the entry that computes all initial values; after it, if there are any, the entry that
+ * computes the initial values of states which depend on parameters, for calls after these have been
+ * loaded. */
 void plan_entry_init(const plan_entry_env *env);

@@ -1,12 +1,14 @@
 /* The groups that an entry needs, and the order in which they run.
  *
- * A group runs after the groups that write tensors which it reads, and after those of tensors that its definitions name
- * in neo_def_rec.after. A group that writes an update also runs after the groups that read the old version, so that the
- * update can be in place. Among the groups that may run next, the first one in the grouping's order is the next. If
- * that group writes only updates, the next one is the group, among all that write only updates, whose parameters were
- * read last: they are likely to be in a cache still. In a frugal order, a group that frees at least as many bytes as it
- * takes comes first. Updates that overwrite each other's inputs form a cycle, which is cut at its first group;
- * plan/entry.c then finds that the update of this group cannot be in place. */
+ * A group runs after the groups that write tensors which it reads, and after those of tensors
+ * that its definitions name in neo_def_rec.after. A group that writes an update also runs after
+ * the groups that read the old version, so that the update can be in place. Among the groups
+ * that may run next, the first one in the grouping's order is the next. If that group writes
+ * only updates, the next one is the group, among all that write only updates, whose parameters
+ * were read last: they are likely to be in a cache still. In a frugal order, a group that frees
+ * at least as many bytes as it takes comes first. Updates that overwrite each other's inputs
+ * form a cycle, which is cut at its first group; plan/entry.c then finds that the update of this
+ * group cannot be in place. */
 #include "codegen/plan/internal.h"
 
 typedef struct {
@@ -147,7 +149,8 @@ static uint32_t *sort_edges(order_ctx *o) {
   return sorted;
 }
 
-/* The last read of the old versions of the updates that the group writes; 0: it writes other tensors, too. */
+/* The last read of the old versions of the updates that the group writes; 0: it writes other
+ * tensors, too. */
 static uint32_t last_read(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   uint32_t last = 1;
@@ -166,7 +169,8 @@ static double temp_bytes(const order_ctx *o, neo_tensor t) {
   return temporary ? (double)plan_store_max_bytes(o->env->store, t) : 0;
 }
 
-/* Bytes of the temporaries that the group writes, less those of temporaries whose last reader it is. */
+/* Bytes of the temporaries that the group writes, less those of temporaries whose last reader it
+ * is. */
 static double taken_bytes(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   double bytes = 0;
@@ -177,7 +181,8 @@ static double taken_bytes(const order_ctx *o, uint32_t g) {
   return bytes;
 }
 
-/* The position of the ready group that takes the fewest bytes, if it frees as many; n_left: none does. */
+/* The position of the ready group that takes the fewest bytes, if it frees as many; n_left: none
+ * does. */
 static size_t freeing_group(const order_ctx *o, size_t n_left) {
   size_t best = n_left;
   double least = 0;

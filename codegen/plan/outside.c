@@ -1,10 +1,11 @@
-/* Names of tensors, sizes and entries for programs that differ from the identifiers of the model's text: a tensor
- * traced in another language may be called `layers.0.weight`, `größe` or `max`. A table has pairs {identifier, name}.
- * A pair of a tensor or size also renames the longer identifiers that continue with a dot: with {"h", "encoder.0"}
- * the parameter h.W is "encoder.0.W", and its optimizer's state h.W.adam.m is "encoder.0.W.adam.m".
+/* Names of tensors, sizes and entries for programs that differ from the identifiers of the model's
+ * text: a tensor traced in another language may be called `layers.0.weight`, `größe` or `max`. A
+ * table has pairs {identifier, name}. A pair of a tensor or size also renames the longer
+ * identifiers that continue with a dot: with {"h", "encoder.0"} the parameter h.W is "encoder.0.W",
+ * and its optimizer's state h.W.adam.m is "encoder.0.W.adam.m".
  *
- * The record, files, messages of the runtime and neo_rt_find use the names. C identifiers come from the text, so
- * a name may be any valid UTF-8 without control characters. */
+ * The record, files, messages of the runtime and neo_rt_find use the names. C identifiers come from
+ * the text, so a name may be any valid UTF-8 without control characters. */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "codegen/plan/internal.h"
@@ -107,7 +108,8 @@ static const char *name_of(renaming *r, const char *ident, size_t n) {
   return NULL;
 }
 
-/* A tensor may be an output that another tensor takes the name of: "output:loss", "step:loss", "step:loss:2". */
+/* A tensor may be an output that another tensor takes the name of: "output:loss", "step:loss",
+ * "step:loss:2". */
 static const char *tensor_name(renaming *r, const char *text) {
   const char *colon = strchr(text, ':'), *from = colon ? colon + 1 : text;
   size_t n = strcspn(from, ":");
@@ -186,8 +188,8 @@ static bool begins(const char *text, const char *ident) {
   return strncmp(text, ident, n) == 0 && (!text[n] || text[n] == '.');
 }
 
-/* Does the model have an object of this name? Tensors that no entry reads, and intermediate values, have no name
- * outside, so it is no error if their pair renames nothing. */
+/* Does the model have an object of this name? Tensors that no entry reads, and intermediate values,
+ * have no name outside, so it is no error if their pair renames nothing. */
 static bool is_of_model(const neo_module *m, const char *ident) {
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (begins(neo_name_text(m->names, m->tensors.at[t].name), ident))

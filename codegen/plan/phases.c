@@ -41,11 +41,11 @@ static bool are_pieces(const neo_plan *p, int32_t a, int32_t b) {
 }
 
 static bool step_needs(const neo_plan *p, const neo_rt_step *a, const neo_rt_step *b,
-                       bool other_round) {
+                       bool other_iteration) {
   bool run = a->op == NEO_RT_STEP_RUN && b->op == NEO_RT_STEP_RUN && a->n_written && b->n_written;
   for (int32_t x = 0; x < args_of(a); x++)
     for (int32_t y = 0; y < args_of(b); y++) {
-      bool both = run && writes(a, x) && writes(b, y) && !other_round;
+      bool both = run && writes(a, x) && writes(b, y) && !other_iteration;
       if ((writes(a, x) || writes(b, y)) && meet(p, a->first + x, b->first + y) &&
           !(both && are_pieces(p, a->first + x, b->first + y)))
         return true;
@@ -53,10 +53,10 @@ static bool step_needs(const neo_plan *p, const neo_rt_step *a, const neo_rt_ste
   return false;
 }
 
-bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_round) {
-  for (int32_t a = i; a < plan_behind(s, i); a++)
-    for (int32_t b = k; b < plan_behind(s, k); b++)
-      if (step_needs(s->p, plan_step(s, a), plan_step(s, b), other_round))
+bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_iteration) {
+  for (int32_t a = i; a < plan_item_end(s, i); a++)
+    for (int32_t b = k; b < plan_item_end(s, k); b++)
+      if (step_needs(s->p, plan_step(s, a), plan_step(s, b), other_iteration))
         return true;
   return false;
 }
@@ -176,8 +176,8 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   r->words += 1 + args_of(plan_step(s, item)) + (inner ? inner->words : 0);
 }
 
-/* A barrier is necessary after an iteration only if the first phase of the next iteration depends on the last phase of
- * this one: all other dependences have a barrier between phases. */
+/* A barrier is necessary after an iteration only if the first phase of the next iteration depends
+ * on the last phase of this one: all other dependences have a barrier between phases. */
 bool plan_run_meets(const plan_steps *s, const plan_run *r) {
   for (int32_t k = 0; k < r->n; k++)
     for (int32_t j = 0; j < r->n; j++) {

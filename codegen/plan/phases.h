@@ -1,11 +1,12 @@
-/* Private to the plan: the dependences between an entry's steps, and the phases in which a persistent kernel
- * (plan/cooperative.c) runs them.
+/* Private to the plan: the dependences between an entry's steps, and the phases in which a
+ * persistent kernel (plan/cooperative.c) runs them.
  *
- * An item is a step outside of loops, or a whole loop; within a loop, the items are those of its body. An item's phase
- * is the one after the phases of the earlier items that it depends on. Its level is the phase that it would have if
- * each kernel waited for all blocks of another. A lone item is a kernel of one block at most, or a loop around such
- * kernels alone. Lone items need no phases for each other: one block runs them in order. A loop that is not lone has a
- * phase of its own.
+ * An item is a step outside of loops, or a whole loop; within a loop, the items are those of its
+ * body. An item's phase is the one after the phases of the earlier items that it depends on. Its
+ * level is the phase that it would have if each kernel waited for all blocks of another. A lone
+ * item is a kernel of one block at most, or a loop around such kernels alone. Lone items need no
+ * phases for each other: one block runs them in order. A loop that is not lone has a phase of its
+ * own.
  *
  *   A (8 blocks)   phase 0
  *   B (8 blocks)   phase 0, independent of A
@@ -39,14 +40,14 @@ static inline bool plan_is_loop(const plan_steps *s, int32_t i) {
   return plan_step(s, i)->op == NEO_RT_STEP_LOOP;
 }
 /* The first step after item i. */
-static inline int32_t plan_behind(const plan_steps *s, int32_t i) {
+static inline int32_t plan_item_end(const plan_steps *s, int32_t i) {
   return i + 1 + (plan_is_loop(s, i) ? plan_step(s, i)->n : 0);
 }
 
-/* Does item i depend on item k, which runs before it: does one of them write data that the other reads or writes?
- * Two steps that write different pieces of one tensor are independent, unless other_round: then item k runs in the
- * previous iteration. */
-bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_round);
+/* Does item i depend on item k, which runs before it: does one of them write data that the other
+ * reads or writes? Two steps that write different pieces of one tensor are independent, unless
+ * other_iteration: then item k runs in the previous iteration. */
+bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_iteration);
 /* Appends an item. inner: the run of a loop's body. */
 void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run *inner);
 /* Must all blocks meet after an iteration of a loop around this run? */

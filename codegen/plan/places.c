@@ -1,8 +1,9 @@
-/* An entry's frame at the sizes of a call: the bytes of each buffer as a size program, and the buffers that it rests
- * on in the plan for the largest sizes (codegen/dsa/stack.c).
+/* An entry's frame at the sizes of a call: the bytes of each buffer as a size program, and the
+ * buffers that it rests on in the plan for the largest sizes (codegen/dsa/stack.c).
  *
- * The bytes of a buffer are at most those of the plan, whose extents are the upper ends of intervals. So no call needs
- * more memory than the plan, even if an extent decreases with growing sizes. */
+ * The bytes of a buffer are at most those of the plan, whose extents are the upper ends of
+ * intervals. So no call needs more memory than the plan, even if an extent decreases with growing
+ * sizes. */
 #include "codegen/plan/internal.h"
 #include "ir/store.h"
 
@@ -12,7 +13,8 @@ static bool is_index(const neo_module *m, neo_expr e, const void *x) {
   return n->op == NEO_OP_SIZE && neo_size_at(m, (neo_size){n->attr})->loop_index;
 }
 
-/* The extent that counts: 0 for a negative extent, the largest value for one that depends on a loop's index. */
+/* The extent that counts: 0 for a negative extent, the largest value for one that depends on a
+ * loop's index. */
 static neo_expr length(plan_store *s, neo_expr extent) {
   neo_module *m = s->p->m;
   int64_t lo, hi;

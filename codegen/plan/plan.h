@@ -1,12 +1,13 @@
-/* The plan of a library: from groups to buffers with planned offsets, steps and entries; then the constant
- * neo_rt_model, the thin entries of the generated library, and its header.
+/* The plan of a library: from groups to buffers with planned offsets, steps and entries; then the
+ * constant neo_rt_model, the thin entries of the generated library, and its header.
  *
- * Storage of tensors: inputs and outputs are in the caller's memory; parameters, states and settings in the context;
- * constants in the library; roots of groups that fusion marked as cached in the context, too (plan/call_cache.c).
- * Everything else is in the frame, whose offsets are planned for each entry at the largest sizes (codegen/dsa);
- * offsets at smaller sizes follow from the order of buffers in that plan (plan/places.c). The new version of a
- * parameter or state is written in place if every reader of the old one has run, or is the writing kernel itself at
- * the same element; otherwise it is in the frame, and is copied at the end. */
+ * Storage of tensors: inputs and outputs are in the caller's memory; parameters, states and
+ * settings in the context; constants in the library; roots of groups that fusion marked as cached
+ * in the context, too (plan/call_cache.c). Everything else is in the frame, whose offsets are
+ * planned for each entry at the largest sizes (codegen/dsa); offsets at smaller sizes follow from
+ * the order of buffers in that plan (plan/places.c). The new version of a parameter or state is
+ * written in place if every reader of the old one has run, or is the writing kernel itself at the
+ * same element; otherwise it is in the frame, and is copied at the end. */
 #pragma once
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
@@ -22,7 +23,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
-  bool keyless;    /* it does not read seed, step and call */
+  bool keyless;    /* the kernel reads none of seed, step and call */
   bool uneven;     /* the work of its units depends on data */
   bool ends_early; /* a loop in it may end before its last iteration */
 } neo_plan_kernel;
@@ -75,7 +76,8 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_place) rt_places; /* entry after entry */
   NEO_VEC(int32_t) places_below;
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
-  /* Identifiers of tensors, sizes and entries in the model's text, if neo_plan_rename has run; else empty. */
+  /* Identifiers of tensors, sizes and entries in the model's text, if neo_plan_rename has run; else
+   * empty. */
   NEO_VEC(const char *) tensor_idents, size_idents, entry_idents;
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
@@ -91,8 +93,8 @@ typedef struct neo_plan {
   neo_map program_of; /* expression -> program */
 } neo_plan;
 
-/* The runs of steps that become persistent kernels: those that pay by their prices, none, or, for tests, every one
- * that can. */
+/* The runs of steps that become persistent kernels: those that pay by their prices, none, or, for
+ * tests, every one that can. */
 typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
 typedef struct { /* a launch of a kernel in the tree of a recurrence */
@@ -106,7 +108,8 @@ typedef struct {
   NEO_VEC(neo_plan_mark) marks;
 } neo_plan_tree;
 
-/* The kernel number of a group without a kernel (neo_group.in_parts), whose tree is an empty sequence. */
+/* The kernel number of a group without a kernel (neo_group.in_parts), whose tree is an empty
+ * sequence. */
 #define NEO_NO_KERNEL UINT32_MAX
 
 /* Groups with their kernels, as the caller lowered them; groups with equal keys share a kernel. */
@@ -121,7 +124,8 @@ typedef struct {
       waits; /* kernels are for a GPU; they wait for earlier ones themselves (neo_target_waits) */
   neo_grids grids;
   bool
-      frugal; /* groups that free memory run as early as possible, if that makes the frame smaller */
+      /* groups that free memory run as early as possible, if that makes the frame smaller */
+      frugal;
 } neo_plan_input;
 
 /* Builds the plan of all entries of m; memory is the arena's. prefix: of the library's functions;
@@ -138,7 +142,8 @@ typedef struct {
 neo_status neo_plan_rename(neo_plan *p, const neo_plan_name *name, size_t n,
                            const char **why) NEO_MUST_CHECK;
 
-/* The kernels of a persistent grid in the order of its steps; memory is the arena's. (plan/cooperative.c) */
+/* The kernels of a persistent grid in the order of its steps; memory is the arena's.
+ * (plan/cooperative.c) */
 neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);
 
 typedef struct { /* code of the kernels for a GPU, embedded in the record */
@@ -146,17 +151,18 @@ typedef struct { /* code of the kernels for a GPU, embedded in the record */
   const void *data;
   size_t n;
 } neo_plan_image;
-/* Adds the model record, `<prefix>_model`, to the LLVM module (record.c). t is the target of the kernels; if it is a
- * GPU, the module is still for a processor. */
+/* Adds the model record, `<prefix>_model`, to the LLVM module (record.c). t is the target of the
+ * kernels; if it is a GPU, the module is still for a processor. */
 void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
                    size_t n_images, neo_llvm *l);
-/* Adds the functions of the header: thin entries that call the runtime. Programs that call the runtime themselves
- * need the record alone. (record.c) */
+/* Adds the functions of the header: thin entries that call the runtime. Programs that call the
+ * runtime themselves need the record alone. (record.c) */
 void neo_plan_emit_functions(const neo_plan *p, const neo_target *t, neo_llvm *l);
-/* The k-th function that every library has, without the prefix: "create"; null: there are no more. (record.c) */
+/* The k-th function that every library has, without the prefix: "create"; null: there are no more.
+ * (record.c) */
 const char *neo_plan_function(size_t k);
-/* A hash of the header: names, numbers, types and shapes, in their order. Programs for one library cannot use another
- * one with a different hash. (header.c) */
+/* A hash of the header: names, numbers, types and shapes, in their order. Programs for one library
+ * cannot use another one with a different hash. (header.c) */
 uint64_t neo_plan_interface(const neo_plan *p);
 /* A network of the library (neo/neo_net.h), as its header declares it. */
 typedef struct {

@@ -1,5 +1,5 @@
-/* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c the memory of its tensors,
- * choices.c finds results of branches that share memory with the chosen value. */
+/* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c the memory of
+ * its tensors, choices.c finds results of branches that share memory with the chosen value. */
 #pragma once
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
@@ -27,13 +27,14 @@ typedef struct {
   NEO_VEC(plan_lives)
   item_lives; /* [item] lifetimes of the branches' results in it; none if it has other tensors */
   size_t *item_into; /* [item] the item whose memory it shares */
-  neo_map
-      same_place; /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never
-                         computed in the same call; or the concatenation that it is a part of */
+  /* tensor -> the tensor whose memory it shares: the chosen value; or one that is never computed in
+   * the same call; or the concatenation that it is a part of */
+  neo_map same_place;
   bool *taken; /* [step] the chosen values of its group are in their memory already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *
-      first_step; /* [group of the order] its first step, from 0; then the first one after all groups */
+      /* [group of the order] its first step, from 0; then the first one after all groups */
+      first_step;
   uint8_t depth; /* number of loops around the steps that are added */
 } planner;
 
@@ -84,8 +85,9 @@ static inline const neo_plan_tree *tree_at(const planner *q, size_t at) {
 }
 
 /* ---- plan/choices.c */
-/* Finds tensors that share memory with the value that a `case` chooses from them, and the groups that choose. Outer
- * choices come first: one of their alternatives may be the result of an inner choice. */
+/* Finds tensors that share memory with the value that a `case` chooses from them, and the groups
+ * that choose. Outer choices come first: one of their alternatives may be the result of an inner
+ * choice. */
 void plan_find_choices(planner *q);
 static inline neo_tensor place_of(const planner *q, neo_tensor t) {
   uint64_t of;

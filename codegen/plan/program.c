@@ -1,7 +1,7 @@
-/* Size expressions as reverse Polish code (neo_rt.h). Equal expressions share a program. Operators that the code lacks
- * are expressed by others; true is 1, and comparisons are of integers:
+/* Size expressions as reverse Polish code (neo_rt.h). Equal expressions share a program. Operators
+ * that the code lacks are expressed by others; true is 1, and comparisons are of integers:
  *   a < b            clamp(b - a, 0, 1)           select(c, a, b)   c*a + (1 - c)*b
- *   a == b           1 - min(|a - b|, 1)          |a|               max(a, 0 - a)          */
+ *   a == b           1 - min(|a - b|, 1)          |a|               max(a, 0 - a) */
 #include "codegen/plan/internal.h"
 #include <assert.h>
 

@@ -94,7 +94,7 @@ static lc map_row(recorder *r, size_t k) {
 
 static lc image_row(recorder *r, size_t k) {
   const neo_plan_image *x = &r->image[k];
-  return RECORD(r, i8(r, x->kind), neo_lconst_bytes(r->l, x->data, x->n, 64),
+  return RECORD(r, i8(r, x->kind), neo_lconst_bytes(r->l, x->data, x->n, NEO_RT_ALIGN_BYTES),
                 i64(r, (int64_t)x->n));
 }
 
@@ -102,8 +102,12 @@ static lc step_row(recorder *r, size_t k) {
   neo_rt_step s = r->p->steps.at[k];
   if (s.op == NEO_RT_STEP_RUN && neo_target_waits(r->t))
     s.flags |= NEO_RT_STEP_WAITS;
-  return RECORD(r, i8(r, s.op), neo_lconst_int(r->l, 16, s.flags), neo_lconst_int(r->l, 16, s.n_written),
-                i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.cached));
+  lc field[] = {
+#define FIELD(bits, name) neo_lconst_int(r->l, bits, s.name),
+#include "base/steps.def"
+#undef FIELD
+  };
+  return neo_lconst_struct(r->l, field, sizeof field / sizeof *field);
 }
 
 static lc loop_row(recorder *r, size_t k) {
@@ -149,8 +153,9 @@ static lc program_row(recorder *r, size_t k) {
 
 static lc model_record(recorder *r, size_t n_images) {
   const neo_plan *p = r->p;
-  lc data = p->const_data.n ? neo_lconst_bytes(r->l, p->const_data.at, p->const_data.n, 64)
-                            : neo_lconst_null(r->l);
+  lc data = p->const_data.n
+                ? neo_lconst_bytes(r->l, p->const_data.at, p->const_data.n, NEO_RT_ALIGN_BYTES)
+                : neo_lconst_null(r->l);
   return RECORD(
       r, i32(r, NEO_RT_ABI), text(r, neo_name_text(p->m->names, p->m->name)), text(r, p->prefix),
       text(r, p->source_hash), text(r, r->t->triple), text(r, r->t->rt_features),

@@ -2,12 +2,11 @@
 #include "ir/store.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/whole.h"
 #include "codegen/plan/internal.h"
 #include "ir/element.h"
 #include "ir/print.h"
 #include <assert.h>
-
-enum { ALIGN = 64 };
 
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
   neo_module *m = s->p->m;
@@ -123,7 +122,7 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
 /* Room of t at the end of a class; returns its offset. */
 static int64_t reserve(int64_t *class_bytes, int64_t bytes) {
   int64_t at = *class_bytes;
-  *class_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+  *class_bytes += neo_round_up(bytes, NEO_RT_ALIGN_BYTES);
   return at;
 }
 
@@ -132,7 +131,7 @@ static int64_t add_const(plan_store *s, const neo_tensor_rec *r) {
   const char *bytes = r->data;
   for (size_t k = 0; k < r->n_data_bytes; k++)
     NEO_PUSH(s->p->arena, &s->p->const_data, bytes[k]);
-  while (s->p->const_data.n % ALIGN)
+  while (s->p->const_data.n % NEO_RT_ALIGN_BYTES)
     NEO_PUSH(s->p->arena, &s->p->const_data, 0);
   return at;
 }
@@ -192,7 +191,7 @@ static void fix_indices(plan_store *s) {
   neo_module *m = s->p->m;
   uint32_t first = (uint32_t)s->p->sizes.n;
   for (uint32_t k = first; k < neo_size_numbers(m); k++) {
-    const char *name = neo_arena_printf(s->p->arena, "round:%u", k - first);
+    const char *name = neo_arena_printf(s->p->arena, "iteration:%u", k - first);
     neo_rt_size size = {name, INT64_MAX, INT64_MIN};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }

@@ -137,9 +137,9 @@ static neo_inst *callee(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, 
   in->caller = f->in;
   in->once = f->in->once;
   in->n_owned = f->fe->owned_at.n;
-  in->n_rounds = f->in->n_rounds;
-  for (uint32_t k = 0; k < in->n_rounds; k++)
-    in->round[k] = f->in->round[k];
+  in->n_iterations = f->in->n_iterations;
+  for (uint32_t k = 0; k < in->n_iterations; k++)
+    in->iteration[k] = f->in->iteration[k];
   in->result = NEO_NEW_ARRAY(f->fe->arena, const char *, results->n + 1);
   in->result_full = NEO_NEW_ARRAY(f->fe->arena, const char *, results->n + 1);
   for (uint32_t k = 0; k < n_names && k < results->n; k++) {

@@ -1,4 +1,5 @@
-/* Sizes, extents, types, and the statements that declare: dim, assert, input, param, state, const, update. */
+/* Sizes, extents, types, and the statements that declare: dim, assert, input, param, state, const,
+ * update. */
 #include "frontend/check/check.h"
 #include "ir/element.h"
 
@@ -286,10 +287,10 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
   neo_expr extent[2 * NEO_MAX_AXES];
   const char *name[2 * NEO_MAX_AXES];
   neo_ends ends = {0};
-  uint32_t n, r = in->n_rounds;
+  uint32_t n, r = in->n_iterations;
   bool known, ok = neo_extents_eval(in, &var->axes, &n, extent + r, name + r);
   for (uint32_t k = 0; k < r; k++) {
-    extent[k] = neo_const_i64(in->fe->m, in->round[k].count);
+    extent[k] = neo_const_i64(in->fe->m, in->iteration[k].count);
     name[k] = NULL;
   }
   const char *full = neo_fe_join(in->fe, in->prefix, var->name.text);
@@ -374,7 +375,7 @@ static void declare_const(neo_inst *in, const neo_ast_stmt *s) {
 static void update_one(neo_inst *in, const neo_ast_bind *b) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_expr extent[NEO_MAX_RANK];
-  int64_t lead[NEO_MAX_ROUNDS];
+  int64_t outer[NEO_MAX_ITERATIONS];
   neo_view v;
   if (!neo_update_target(in, &b->var, &v) || !neo_fe_spend(in->fe, in, b->span))
     return;
@@ -396,12 +397,12 @@ static void update_one(neo_inst *in, const neo_ast_bind *b) {
                                 neo_check_typed(f, b->value, neo_tensor_type(in->fe->m, v.tensor)));
   if (!e.i)
     return;
-  uint32_t n_lead = v.n - v.rank;
-  for (uint32_t k = 0; k < n_lead; k++)
-    lead[k] = in->round[k].at;
-  neo_tensor u = neo_update_tensor(in, v.tensor, &b->var, n_lead);
+  uint32_t n_outer = v.n - v.rank;
+  for (uint32_t k = 0; k < n_outer; k++)
+    outer[k] = in->iteration[k].at;
+  neo_tensor u = neo_update_tensor(in, v.tensor, &b->var, n_outer);
   if (u.i)
-    neo_define_piece(f, u, e, b->value->span, true, lead, n_lead);
+    neo_define_piece(f, u, e, b->value->span, true, outer, n_outer);
 }
 
 static void check_update(neo_inst *in, const neo_ast_stmt *s) {

@@ -163,7 +163,7 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
 /* Whether the name, in a value that defines it, means something else: a name that is taken, which
  * is reported, or a carry, which the definition hides only afterwards. */
 static bool reads_other(neo_inst *in, const char *name) {
-  bool carry = in->rounds && neo_iterations_carry(in->rounds, name) >= 0;
+  bool carry = in->iterations && neo_iterations_carry(in->iterations, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
 }
 
@@ -185,7 +185,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   if (kind == NEO_DEFINE_STATEMENT && !reads_other(in, var->name.text))
     neo_recur_look(f, var, value);
   if (kind == NEO_DEFINE_NEXT)
-    f->carry = neo_iterations_view(in->rounds, var->name.text);
+    f->carry = neo_iterations_view(in->iterations, var->name.text);
   if (!neo_define_axes(f, var, value, NULL))
     return neo_val_poison();
   if (f->self)
@@ -198,7 +198,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   if (!neo_type_ends(in, f, &var->type, &ends))
     return neo_val_poison();
   if (kind == NEO_DEFINE_NEXT)
-    neo_iterations_ends(in->rounds, var->name.text, &ends);
+    neo_iterations_ends(in->iterations, var->name.text, &ends);
   if (!neo_define_value(f, var, value->span, v, &e, &ends))
     return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), ends.bound, var->name.span);
@@ -261,7 +261,8 @@ static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
   return neo_check_view(f, e);
 }
 
-/* The conversion in Y = real(X), Y = wide(X[0, ..]) of a tensor with dimensions; NULL: it is none. */
+/* The conversion in Y = real(X), Y = wide(X[0, ..]) of a tensor with dimensions; NULL: it is
+ * none. */
 static const neo_builtin *cast_of_whole(neo_inst *in, const neo_ast_expr *e) {
   neo_sym *fn;
   if (e->kind != NEO_AST_REF || !e->u.ref.has_args || e->u.ref.has_subs || neo_call_is(in, e, &fn))

@@ -1,5 +1,5 @@
-/* Expressions: operators, conditions, guards, reducers; references: elements, slices and calls in them, and the
- * arguments of built-in functions.
+/* Expressions: operators, conditions, guards, reducers; references: elements, slices and calls in
+ * them, and the arguments of built-in functions.
  *
  * A reducer stays with its statement, or becomes a definition of its own:
  *

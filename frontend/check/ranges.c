@@ -25,7 +25,8 @@ typedef struct {
 
 static void look_pack(void *ctx, const neo_ast_expr *e);
 
-/* Looks at arguments and subscripts. The `..` of an argument that is taken as a tensor is no index. */
+/* Looks at arguments and subscripts. The `..` of an argument that is taken as a tensor is no
+ * index. */
 static void look_pack_parts(pack_look *p, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_expr *arg = e->u.ref.args.at[k].value;
@@ -47,7 +48,7 @@ static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
   uint32_t n = v->rank - others;
   if (p->found && n != p->f->n_pack) {
     p->failed = true;
-    if (neo_pack_is_apart(p->f->in))
+    if (neo_pack_differs(p->f->in))
       return;
     int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
                     (int)n, name);
@@ -140,7 +141,7 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
   if (!p.found) {
     if (!p.reported)
       look_unknown(&p, e);
-    if (!p.reported && !neo_pack_is_apart(f->in))
+    if (!p.reported && !neo_pack_differs(f->in))
       NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;
   }

@@ -1,5 +1,5 @@
-/* Definitions that read themselves: their type, which has to be known before the value is checked, and
- * the order of their elements. */
+/* Definitions that read themselves: their type, which has to be known before the value is checked,
+ * and the order of their elements. */
 #include "frontend/check/check.h"
 #include "ir/component.h"
 #include "ir/order.h"

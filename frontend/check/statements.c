@@ -9,7 +9,7 @@
 /* ---- repeat */
 
 static void next_one(neo_inst *in, const neo_ast_bind *b) {
-  struct neo_iterations *r = in->rounds;
+  struct neo_iterations *r = in->iterations;
   int k = neo_iterations_carry(r, b->var.name.text);
   if (k < 0 || r->is_next[k]) {
     NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
@@ -47,7 +47,7 @@ static void start_carries(neo_inst *in, struct neo_iterations *r) {
   }
 }
 
-static void run_rounds(neo_inst *in, struct neo_iterations *r, int64_t count) {
+static void run_iterations(neo_inst *in, struct neo_iterations *r, int64_t count) {
   const neo_ast_region *g = r->s->u.define.region;
   uint32_t region = neo_iterations_number(in, r->s);
   for (int64_t l = 0; l < count && !r->failed; l++) {
@@ -123,15 +123,15 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   int64_t count;
   neo_iterations_init(in->fe, r, s);
   bool known = neo_size_int(in, g->extent, &count);
-  if (known && in->n_rounds < NEO_MAX_ROUNDS && neo_repeat_is_loop(in, s, count)) {
+  if (known && in->n_iterations < NEO_MAX_ITERATIONS && neo_repeat_is_loop(in, s, count)) {
     check_loop(in, s);
     return;
   }
   r->base = neo_iterations_base(in, s);
   if (!known) {
     r->failed = true;
-  } else if (count < 1 || in->n_rounds == NEO_MAX_ROUNDS) {
-    NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
+  } else if (count < 1 || in->n_iterations == NEO_MAX_ITERATIONS) {
+    NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ITERATIONS);
     r->failed = true;
   }
   for (uint32_t k = 0; k < r->n && k <= s->u.define.more.n && !r->failed; k++)
@@ -139,7 +139,7 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   if (!r->failed)
     start_carries(in, r);
   if (!r->failed)
-    run_rounds(in, r, count);
+    run_iterations(in, r, count);
   if (r->failed)
     neo_iterations_poison(in, s);
   else
@@ -211,8 +211,8 @@ static bool run_branches(neo_inst *in, const neo_ast_stmt *s, neo_expr value) {
   neo_expr *condition = NEO_NEW_ARRAY(in->fe->arena, neo_expr, g->arms.n + 1);
   neo_scope **scope = NEO_NEW_ARRAY(in->fe->arena, neo_scope *, g->arms.n + 1);
   neo_frame_init(f, in, in->prefix);
-  const char *full = neo_arena_printf(in->fe->arena, "%s.case",
-                                      neo_inst_full(in, neo_define_target(s, 0)->text));
+  const char *full =
+      neo_arena_printf(in->fe->arena, "%s.case", neo_inst_full(in, neo_define_target(s, 0)->text));
   value = neo_branch_value(f, value, full, g->cond->span);
   if (!neo_branch_conditions(f, g, value, condition))
     return false;

@@ -198,7 +198,9 @@ static void read_options(trainer *t, trained_part *p) {
   p->option = NEO_NEW_ARRAY(t->fe->arena, neo_val, sig->options.n + 1);
   p->span = NEO_NEW_ARRAY(t->fe->arena, neo_span, sig->options.n + 1);
   neo_frame_init(f, t->in, t->entry);
-  p->ok = read_arguments(t, p, f);
+  p->ok = neo_every_open(t, p);
+  t->part = p;
+  p->ok = read_arguments(t, p, f) && p->ok;
   p->ok = neo_call_options(f, &p->s->u.train.args, sig, false, p->option, p->span) && p->ok;
   for (uint32_t k = 0; k < sig->options.n && p->ok; k++) {
     default_setting(t, p, k);
@@ -207,6 +209,7 @@ static void read_options(trainer *t, trained_part *p) {
     if (o->input && p->span[k] && v->kind == NEO_VAL_LIT && v->lit.kind != NEO_LIT_BOOL)
       *v = setting(t, p, o, v->lit, p->span[k]);
   }
+  t->part = NULL;
 }
 
 static void find_optimizer(trainer *t, trained_part *p) {
@@ -342,11 +345,22 @@ static void request_gradients(trainer *t) {
   neo_grad_request(fe, t->loss, (neo_tensor){0}, t->params.at, (uint32_t)n, full, t->span, t->grad);
 }
 
-static neo_tensor gradient_of(const trainer *t, neo_tensor param) {
-  for (size_t k = 0; k < t->params.n; k++)
-    if (t->params.at[k].i == param.i)
-      return t->grad[k];
-  return (neo_tensor){0};
+/* The gradients as the optimizers get them. */
+static void prepare_gradients(trainer *t) {
+  t->given = NEO_NEW_ARRAY(t->fe->arena, neo_tensor, t->params.n + 1);
+  for (size_t k = 0, j = 0; k < t->parts.n; k++)
+    for (size_t i = 0; i < t->parts.at[k].params.n; i++, j++)
+      t->given[j] = neo_every_gradient(t, &t->parts.at[k], t->params.at[j], t->grad[j]);
+}
+
+/* Optimizers of a statement: `first` is the number of its first parameter in the entry. */
+static void train_part(trainer *t, const trained_part *p, size_t first) {
+  size_t updates = t->fe->updates.n;
+  t->part = p;
+  for (size_t k = 0; k < p->params.n; k++)
+    train_one(t, p, p->params.at[k], t->given[first + k]);
+  neo_every_hold(t, p, updates);
+  t->part = NULL;
 }
 
 static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_model) {
@@ -370,11 +384,9 @@ static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_mo
   if (!ok)
     return;
   request_gradients(t);
-  for (size_t k = 0; k < t->parts.n; k++)
-    for (size_t j = 0; j < t->parts.at[k].params.n; j++) {
-      neo_tensor param = t->parts.at[k].params.at[j];
-      train_one(t, &t->parts.at[k], param, gradient_of(t, param));
-    }
+  prepare_gradients(t);
+  for (size_t k = 0, first = 0; k < t->parts.n; first += t->parts.at[k++].params.n)
+    train_part(t, &t->parts.at[k], first);
   add_entries(t, n_model);
 }
 

@@ -128,8 +128,8 @@ static const neo_ast_name *defines(const neo_ast_stmt *s, const char *name) {
   return NULL;
 }
 
-/* A carry without `next`: a definition of its name in the block is an error, since it hides the carry for the rest
- * of the iteration, and the next one begins with the old value. */
+/* A carry without `next`: a definition of its name in the block is an error, since it hides the
+ * carry for the rest of the iteration, and the next one begins with the old value. */
 static bool check_carry(neo_inst *in, const neo_ast_stmts *block, const neo_ast_name *carry) {
   const neo_ast_name *hidden = NULL;
   for (uint32_t k = 0; k < block->n; k++) {

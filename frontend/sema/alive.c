@@ -109,7 +109,7 @@ bool neo_loop_select(neo_loop *l, uint32_t k) {
 
 /* Adds the carry that counts iterations: count[r] = select(alive[r], count[r-1] + 1,
  * count[r-1]). */
-static bool count_rounds(neo_loop *l, neo_expr bound, neo_span at) {
+static bool count_iterations(neo_loop *l, neo_expr bound, neo_span at) {
   neo_fe *fe = l->in->fe;
   neo_module *m = fe->m;
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
@@ -141,7 +141,7 @@ neo_val neo_loop_iterations(neo_loop *l) {
     NEO_ERR(l->in, neo_loop_region(l)->extent->span, ARGMAX_LARGE, "while");
     return neo_val_poison();
   }
-  if (!count_rounds(l, bound, at))
+  if (!count_iterations(l, bound, at))
     return neo_val_poison();
   neo_frame_init(f, l->in, l->prefix);
   for (uint32_t k = 0; k + 1 < n; k++)
@@ -152,10 +152,10 @@ neo_val neo_loop_iterations(neo_loop *l) {
 }
 
 /* Zeroes a collected stack from the first iteration on that did not run. */
-neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at) {
+neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val trip_count, const char *full, neo_span at) {
   neo_expr e, index[NEO_MAX_RANK];
   neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);
-  if (!e.i || rounds.kind != NEO_VAL_VIEW)
+  if (!e.i || trip_count.kind != NEO_VAL_VIEW)
     return neo_val_poison();
   neo_module *m = f->m;
   uint32_t n = l->body->n_ambient;
@@ -163,7 +163,7 @@ neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, 
     index[k] = neo_axis_ref(m, k);
   neo_type type = neo_expr_type(m, e);
   neo_expr zero = neo_const_int(m, type, 0);
-  neo_expr ran = neo_load(m, rounds.view.tensor, index, n - 1, at);
+  neo_expr ran = neo_load(m, trip_count.view.tensor, index, n - 1, at);
   neo_expr is = neo_op2(m, NEO_OP_LT, index[n - 1], neo_cast(m, NEO_I64_T, ran));
   return neo_define_element(f, neo_op3(m, NEO_OP_SELECT, is, e, zero), full,
                             neo_tensor_at(m, v.view.tensor)->bound, at);

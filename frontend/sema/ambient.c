@@ -68,9 +68,9 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   bool random = draws(in); /* its elements are numbered over the ranges of the axes */
   if (random) /* each element has its own random numbers, even if the arguments are equal */
     bits |= f->n_axes < 64 ? ((uint64_t)1 << f->n_axes) - 1 : ~(uint64_t)0;
-  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
-    if (f->in->round[k].axis)
-      bits |= (uint64_t)1 << (f->in->round[k].axis - 1);
+  for (uint32_t k = 0; k < f->in->n_iterations; k++) /* and parameters */
+    if (f->in->iteration[k].axis)
+      bits |= (uint64_t)1 << (f->in->iteration[k].axis - 1);
   *am = (neo_ambience){.f = f, .in = in, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
@@ -91,9 +91,9 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
     am->back[in->n_ambient] = neo_box_from_low(f, &box, neo_axis_ref(f->m, p));
     if (p < f->in->n_ambient && f->in->loop_axes >> p & 1)
       in->loop_axes |= (uint64_t)1 << in->n_ambient;
-    for (uint32_t k = 0; k < f->in->n_rounds; k++)
-      if (f->in->round[k].axis == p + 1)
-        in->round[k].axis = in->n_ambient + 1;
+    for (uint32_t k = 0; k < f->in->n_iterations; k++)
+      if (f->in->iteration[k].axis == p + 1)
+        in->iteration[k].axis = in->n_ambient + 1;
     in->ambient[in->n_ambient++] = rec;
   }
   am->facts = (neo_facts){am->axis, f->n_axes, f->fe->asserts.at, (uint32_t)f->fe->asserts.n};

@@ -6,7 +6,7 @@
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) {
   if (!in->has_pack) {
-    if (!neo_pack_is_apart(in))
+    if (!neo_pack_differs(in))
       NEO_ERR(in, a->span, PACK_UNKNOWN, "..");
     return false;
   }
@@ -65,13 +65,13 @@ static void look_own(neo_frame *f, init_reads *r) {
 }
 
 static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first_hoisted) {
-  init_reads r = {f->fe, f->m, f->in->n_rounds ? 0 : first_hoisted, {0}};
+  init_reads r = {f->fe, f->m, f->in->n_iterations ? 0 : first_hoisted, {0}};
   neo_expr_visit(f->m, e, look_read, &r);
   look_own(f, &r);
   uint64_t others = ((uint64_t)1 << f->in->n_ambient) - 1;
-  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* iterations are dimensions of the tensor */
-    if (f->in->round[k].axis)
-      others &= ~((uint64_t)1 << (f->in->round[k].axis - 1));
+  for (uint32_t k = 0; k < f->in->n_iterations; k++) /* iterations are dimensions of the tensor */
+    if (f->in->iteration[k].axis)
+      others &= ~((uint64_t)1 << (f->in->iteration[k].axis - 1));
   bool ambient = others && (f->own.set || (neo_expr_axes(f->m, e) & others) != 0);
   if (!r.bad.i && !ambient)
     return true;
@@ -128,9 +128,9 @@ static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
-/* In an initial value, reads W[0, ..] of a parameter of the same iterations become W[r, ..], where r is the iteration
- * that gets the value. */
-static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
+/* In an initial value, reads W[0, ..] of a parameter of the same iterations become W[r, ..], where
+ * r is the iteration that gets the value. */
+static neo_expr of_each_iteration(void *ctx, neo_module *m, neo_expr e) {
   const neo_inst *in = ctx;
   const neo_node n = *neo_expr_node(m, e);
   neo_expr index[NEO_MAX_RANK];
@@ -142,7 +142,8 @@ static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
     return e;
   const neo_owned *o = &in->fe->owned_at.at[at - 1];
   for (uint32_t k = 0; k < n.arg.n; k++) {
-    bool same = k < o->n_rounds && k < in->n_rounds && o->region[k] == in->round[k].region;
+    bool same =
+        k < o->n_iterations && k < in->n_iterations && o->region[k] == in->iteration[k].region;
     index[k] = same ? neo_axis_ref(m, k) : neo_list_expr(m, n.arg, k);
   }
   return neo_load(m, (neo_tensor){n.attr}, index, n.arg.n, n.span);
@@ -164,8 +165,8 @@ void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val
   if (!neo_bounds_of_value(f, var, at, e, &ends))
     return;
   neo_def d = neo_define_piece(f, t, e, at, false, NULL, 0);
-  if (in->n_rounds)
-    neo_def_rewrite(f->m, d, of_each_round, in);
+  if (in->n_iterations)
+    neo_def_rewrite(f->m, d, of_each_iteration, in);
   neo_tensor_at(f->m, t)->init = d;
 }
 
@@ -173,20 +174,20 @@ void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val
 
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t) {
   neo_view v = neo_view_whole(in->fe->m, t);
-  for (uint32_t k = 0; k < in->n_rounds; k++) {
+  for (uint32_t k = 0; k < in->n_iterations; k++) {
     v.index[k] = neo_iteration_index(in, k);
     v.rank--;
   }
   return v;
 }
 
-static bool same_rounds(const neo_inst *in, const neo_owned *o) {
+static bool same_iterations(const neo_inst *in, const neo_owned *o) {
   bool later = false;
-  for (uint32_t k = 0; k < in->n_rounds; k++)
-    later = later || in->round[k].at > 0;
-  bool same = later && o->n_rounds == in->n_rounds;
-  for (uint32_t k = 0; same && k < in->n_rounds; k++)
-    same = o->region[k] == in->round[k].region;
+  for (uint32_t k = 0; k < in->n_iterations; k++)
+    later = later || in->iteration[k].at > 0;
+  bool same = later && o->n_iterations == in->n_iterations;
+  for (uint32_t k = 0; same && k < in->n_iterations; k++)
+    same = o->region[k] == in->iteration[k].region;
   return same;
 }
 
@@ -206,7 +207,7 @@ neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *fu
   if (!*known)
     return none;
   const neo_owned *o = &in->fe->owned_at.at[at - 1];
-  *known = same_rounds(in, o);
+  *known = same_iterations(in, o);
   if (!*known)
     return none;
   bool same = neo_tensor_rank(in->fe->m, o->tensor) == n;
@@ -214,7 +215,7 @@ neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *fu
     same = neo_size_equal(in->fe, extent[k], neo_tensor_extent(in->fe->m, o->tensor, k));
   if (same)
     return o->tensor;
-  NEO_ERR(in, var->span, ROUND_EXTENT, var->name.text);
+  NEO_ERR(in, var->span, ITERATION_EXTENT, var->name.text);
   return none;
 }
 
@@ -256,9 +257,9 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
   if (!t.i)
     return t;
   neo_ends_set(in->fe, t, ends);
-  neo_owned o = {.tensor = t, .span = var->name.span, .n_rounds = in->n_rounds};
-  for (uint32_t k = 0; k < in->n_rounds; k++)
-    o.region[k] = in->round[k].region;
+  neo_owned o = {.tensor = t, .span = var->name.span, .n_iterations = in->n_iterations};
+  for (uint32_t k = 0; k < in->n_iterations; k++)
+    o.region[k] = in->iteration[k].region;
   NEO_PUSH(in->fe->arena, &in->fe->owned_at, o);
   neo_map_set(&in->fe->owned, (uint64_t)(uintptr_t)full, in->fe->owned_at.n);
   neo_map_set(&in->fe->declared, key, in->fe->owned_at.n);

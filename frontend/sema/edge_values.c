@@ -30,7 +30,7 @@ typedef struct {
   uint32_t *dim;      /* by tensor: its dimension of edges */
   uint32_t *vertex;   /* by tensor OF_EDGE: its dimension of vertices, which is dropped; NO_DIM */
   neo_tensor *end;    /* by tensor: for each edge, the vertex that is read */
-  neo_def reader;     /* at hand */
+  neo_def reader;     /* the definition whose reads are examined */
   uint32_t n_tensors; /* length of these arrays */
   bool *paired;       /* by tensor: its elements are of the vertex that has the edge */
   bool *recurs;       /* by tensor: it depends on what vertices scatter */
@@ -62,8 +62,8 @@ static bool is_read(const neo_node *n) {
 }
 
 /* Whether a condition of the reduction is that the edge's child is the vertex. */
-static bool leads_to(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_tensor child,
-                     neo_expr vertex) {
+static bool has_child(edge_values *x, const neo_def_rec *d, neo_expr edge, neo_tensor child,
+                      neo_expr vertex) {
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
   bool is = false;
@@ -98,7 +98,7 @@ static bool is_of_vertex(edge_values *x, neo_expr edge, neo_expr vertex) {
   neo_tensor begin = neo_list_run(x->m, neo_def_axis(x->m, &d, n->attr), &row);
   for (uint32_t k = 0; k < g->n_lists && x->in->vertex->down; k++)
     if (g->list[k].begin.i == begin.i)
-      return leads_to(x, &d, edge, g->list[k].child, vertex);
+      return has_child(x, &d, edge, g->list[k].child, vertex);
   return begin.i && row.i == vertex.i;
 }
 

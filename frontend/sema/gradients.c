@@ -170,20 +170,20 @@ static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span sp
   neo_inst *in = f->in;
   neo_expr extent[NEO_MAX_AXES + NEO_MAX_RANK];
   neo_view w = neo_view_whole(f->m, v->tensor);
-  uint32_t n = 0, lead = is_of_point(in, v) ? 0 : in->n_ambient;
-  for (uint32_t k = 0; k < lead; k++)
+  uint32_t n = 0, outer = is_of_point(in, v) ? 0 : in->n_ambient;
+  for (uint32_t k = 0; k < outer; k++)
     extent[n++] = in->ambient[k].hi;
   for (uint32_t k = 0; k < w.n; k++) /* dimensions of the point use the expressions of the ambient
                                         axes */
     extent[n++] =
-        !lead && k < in->n_ambient ? in->ambient[k].hi : neo_tensor_extent(f->m, v->tensor, k);
+        !outer && k < in->n_ambient ? in->ambient[k].hi : neo_tensor_extent(f->m, v->tensor, k);
   const char *name = neo_fe_unique(f->fe, full);
   neo_tensor out = neo_tensor_make(in, gradient_rec(f->fe, v->tensor, name, span), extent, n, name);
   if (!out.i)
     return false;
   neo_view of = {.tensor = out, .rank = v->rank, .n = n};
   for (uint32_t k = 0; k < n; k++)
-    of.index[k] = k < lead ? neo_axis_ref(f->m, k) : v->index[k - lead];
+    of.index[k] = k < outer ? neo_axis_ref(f->m, k) : v->index[k - outer];
   *v = of;
   return true;
 }

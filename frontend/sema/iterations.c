@@ -47,7 +47,7 @@ static int carry_at(const struct neo_iterations *r, const neo_sym *s) {
 }
 
 static neo_collected *collected_of(neo_inst *in, const neo_ast_name *name) {
-  struct neo_iterations *r = in->rounds;
+  struct neo_iterations *r = in->iterations;
   size_t k = 0;
   while (k < r->collect.n && r->collect.at[k].name->text != name->text)
     k++;
@@ -57,7 +57,7 @@ static neo_collected *collected_of(neo_inst *in, const neo_ast_name *name) {
 }
 
 static void collect_one(neo_inst *in, const neo_ast_name *name) {
-  struct neo_iterations *r = in->rounds;
+  struct neo_iterations *r = in->iterations;
   neo_collected *c = collected_of(in, name);
   if (c->now) {
     NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
@@ -74,10 +74,10 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
 
 bool neo_iterations_here(neo_inst *in, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
-  if (in->rounds && !in->branch)
+  if (in->iterations && !in->branch)
     return true;
   int h = NEO_ERR(in, s->word, MISPLACED, word, "in the block of a repeat, scan or while");
-  if (in->rounds)
+  if (in->iterations)
     neo_diag_help(in->fe->diags, h,
                   "let the case give a value in every branch, and write '%s' after it", word);
   return false;
@@ -113,14 +113,14 @@ neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char
   x->prefix = prefix;
   x->scope = neo_scope_new(in->fe, in->scope);
   x->n_results = 0;
-  x->rounds = r;
+  x->iterations = r;
   x->branch = false;
-  x->round[x->n_rounds++] = (neo_iteration){region, at, count, 0};
+  x->iteration[x->n_iterations++] = (neo_iteration){region, at, count, 0};
   neo_scope_add(x, x->scope,
-                (neo_sym){.kind = NEO_SYM_ROUND,
+                (neo_sym){.kind = NEO_SYM_ITERATION,
                           .name = g->index.text,
                           .span = g->index.span,
-                          .round = x->n_rounds - 1});
+                          .iteration = x->n_iterations - 1});
   for (uint32_t k = 0; k < r->n; k++)
     neo_scope_add(x, x->scope,
                   (neo_sym){.kind = NEO_SYM_VALUE,
@@ -134,10 +134,10 @@ neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char
 
 /* Ends an iteration for `collect`. A carry is collected with its value for the next iteration,
  * wherever in the block the `collect` stands. */
-static void finish_collected(neo_inst *in, struct neo_iterations *r, size_t rounds) {
+static void finish_collected(neo_inst *in, struct neo_iterations *r, size_t iterations) {
   for (size_t k = 0; k < r->collect.n; k++) {
     neo_collected *c = &r->collect.at[k];
-    if (c->at.n != rounds && !r->failed) {
+    if (c->at.n != iterations && !r->failed) {
       NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some iterations only");
       r->failed = true;
     }
@@ -147,7 +147,7 @@ static void finish_collected(neo_inst *in, struct neo_iterations *r, size_t roun
   }
 }
 
-static void finish_round(neo_inst *in, struct neo_iterations *r) {
+static void finish_iteration(neo_inst *in, struct neo_iterations *r) {
   for (uint32_t k = 0; k < r->n; k++) {
     if (!r->is_next[k])
       continue;
@@ -162,13 +162,13 @@ static void finish_round(neo_inst *in, struct neo_iterations *r) {
   }
 }
 
-void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t rounds) {
-  finish_round(in, r);
-  finish_collected(in, r, rounds);
+void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t iterations) {
+  finish_iteration(in, r);
+  finish_collected(in, r, iterations);
 }
 
 uint32_t neo_iterations_number(neo_inst *in, const neo_ast_stmt *s) {
-  uint64_t known, outer = in->n_rounds ? in->round[in->n_rounds - 1].region : 0;
+  uint64_t known, outer = in->n_iterations ? in->iteration[in->n_iterations - 1].region : 0;
   uint64_t key = neo_hash_mix((uint64_t)s->span << 32 | outer, neo_hash_mix(1, outer));
   if (neo_map_get(&in->fe->regions, key, &known))
     return (uint32_t)known;
@@ -192,10 +192,10 @@ static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, i
 
 /* Raises the bound of the tensor's elements to the largest of the pieces', if each piece has
  * one. */
-static void raise_bound(neo_module *m, neo_tensor t, neo_tensor piece, int64_t round) {
+static void raise_bound(neo_module *m, neo_tensor t, neo_tensor piece, int64_t iteration) {
   neo_tensor_rec *r = neo_tensor_at(m, t);
   neo_expr own = neo_tensor_at(m, piece)->bound, none = {0};
-  if (round == 0)
+  if (iteration == 0)
     r->bound = own;
   else
     r->bound = r->bound.i && own.i ? neo_op2(m, NEO_OP_MAX, r->bound, own) : none;

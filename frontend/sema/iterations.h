@@ -52,8 +52,8 @@ uint32_t neo_iterations_number(neo_inst *in, const neo_ast_stmt *s);
 /* The instance for iteration `at` of `count`. */
 neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char *prefix,
                               uint32_t region, int64_t at, int64_t count);
-/* Gives the carries their next values; `rounds` iterations have run. */
-void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t rounds);
+/* Gives the carries their next values; `iterations` iterations have run. */
+void neo_iteration_leave(neo_inst *in, struct neo_iterations *r, size_t iterations);
 /* Binds the results, carries and then what is collected, after `count` iterations. */
 void neo_iterations_bind(neo_inst *in, struct neo_iterations *r, int64_t count);
 /* Whether there is a name for each carry and each collected tensor; if not, reports it and poisons

@@ -31,18 +31,18 @@ static bool builtin_value(neo_frame *f, const char *name, neo_val *v) {
   return true;
 }
 
-static neo_val round_value(neo_frame *f, const neo_sym *s) {
+static neo_val iteration_value(neo_frame *f, const neo_sym *s) {
   if (f->init)
-    return neo_val_index(neo_axis_ref(f->m, f->in->n_ambient + s->round));
-  return neo_val_index(neo_iteration_index(f->in, s->round));
+    return neo_val_index(neo_axis_ref(f->m, f->in->n_ambient + s->iteration));
+  return neo_val_index(neo_iteration_index(f->in, s->iteration));
 }
 
 static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {
   switch (s->kind) {
   case NEO_SYM_VALUE:
     return s->value;
-  case NEO_SYM_ROUND:
-    return round_value(f, s);
+  case NEO_SYM_ITERATION:
+    return iteration_value(f, s);
   case NEO_SYM_FN:
     NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a function");
     break;

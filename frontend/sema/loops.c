@@ -94,7 +94,7 @@ static neo_inst *body_of(neo_loop *l) {
   x->prefix = l->prefix;
   x->scope = neo_scope_new(in->fe, in->scope);
   x->n_results = 0;
-  x->rounds = &l->r;
+  x->iterations = &l->r;
   x->branch = false;
   x->once = word_of(l);
   x->loop_axes |= (uint64_t)1 << x->n_ambient;
@@ -105,16 +105,18 @@ static neo_inst *body_of(neo_loop *l) {
 }
 
 /* Adds the iterations of a repeat, which are dimensions of its parameters. */
-static void add_round(neo_loop *l, const neo_ast_name *name) {
+static void add_iteration(neo_loop *l, const neo_ast_name *name) {
   neo_inst *x = l->body;
   int64_t count = 0;
   bool known = neo_expr_is_int(x->fe->m, l->count, &count);
   uint32_t region = known ? neo_iterations_number(l->in, l->r.s) : 0;
-  x->round[x->n_rounds++] = (neo_iteration){.region = region, .count = count, .axis = x->n_ambient};
-  neo_scope_add(
-      x, x->scope,
-      (neo_sym){
-          .kind = NEO_SYM_ROUND, .name = name->text, .span = name->span, .round = x->n_rounds - 1});
+  x->iteration[x->n_iterations++] =
+      (neo_iteration){.region = region, .count = count, .axis = x->n_ambient};
+  neo_scope_add(x, x->scope,
+                (neo_sym){.kind = NEO_SYM_ITERATION,
+                          .name = name->text,
+                          .span = name->span,
+                          .iteration = x->n_iterations - 1});
 }
 
 static void add_index(neo_inst *body, const neo_ast_name *name) {
@@ -153,7 +155,7 @@ bool neo_loop_enter(neo_loop *l) {
   if (!l->body)
     return false;
   if (neo_loop_region(l)->kind == NEO_AST_REPEAT)
-    add_round(l, &neo_loop_region(l)->index);
+    add_iteration(l, &neo_loop_region(l)->index);
   else if (!is_while(l))
     add_index(l->body, &neo_loop_region(l)->index);
   for (uint32_t k = 0; k < l->r.n; k++)
@@ -254,7 +256,7 @@ bool neo_loop_leave(neo_loop *l) {
 
 /* ---- results */
 
-static bool has_rounds(neo_loop *l) {
+static bool has_iterations(neo_loop *l) {
   neo_fe *fe = l->in->fe;
   neo_facts facts = neo_size_facts(fe);
   neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_i64(fe->m, 1), l->count);
@@ -277,7 +279,7 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
   neo_span at = neo_loop_carry(l, k)->span;
   neo_expr e,
       t = neo_loop_region(l)->down ? neo_const_i64(fe->m, 0) : neo_size_add1(fe, l->count, -1);
-  if (has_rounds(l)) {
+  if (has_iterations(l)) {
     neo_view v = stacked_view(l, l->next[k]);
     v.index[l->in->n_ambient] = t;
     v.rank--;
@@ -291,33 +293,34 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
                             at);
 }
 
-static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val rounds, const char *full) {
+static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val trip_count,
+                            const char *full) {
   neo_span at = c->name->span;
   neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_iteration(l, l->next[c->carry]);
   bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);
   if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
   if (v.kind == NEO_VAL_VIEW && is_while(l))
-    v = neo_loop_zero(l, v, rounds, full, at);
+    v = neo_loop_zero(l, v, trip_count, full, at);
   return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
 }
 
 void neo_loop_bind(neo_loop *l) {
   neo_inst *in = l->in;
   uint32_t n = l->r.s->u.define.more.n + 1;
-  neo_val *rounds = NEO_NEW(in->fe->arena, neo_val);
+  neo_val *trip_count = NEO_NEW(in->fe->arena, neo_val);
   if (!neo_iterations_counted(in, &l->r, word_of(l)))
     return;
   if (is_while(l))
-    *rounds = neo_loop_iterations(l);
+    *trip_count = neo_loop_iterations(l);
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);
     neo_val v = k < l->r.n ? last_of(l, k, full)
-                           : collected_of(l, &l->r.collect.at[k - l->r.n], *rounds, full);
+                           : collected_of(l, &l->r.collect.at[k - l->r.n], *trip_count, full);
     neo_define_bind(in, name, v, l->prefix);
     neo_sym *sym = neo_scope_own(in->scope, name->text);
     if (is_while(l) && sym)
-      sym->rounds = rounds;
+      sym->trip_count = trip_count;
   }
 }

@@ -45,5 +45,5 @@ neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack); /* as the bo
 /* Makes the carry keep its old value where the iteration does not run; false after a report. */
 bool neo_loop_select(neo_loop *l, uint32_t k) NEO_MUST_CHECK;
 /* A tensor of the body with zeros for the iterations that do not run. */
-neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val rounds, const char *full, neo_span at);
+neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val trip_count, const char *full, neo_span at);
 neo_val neo_loop_iterations(neo_loop *l); /* how many ran */

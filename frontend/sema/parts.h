@@ -5,8 +5,9 @@
  *   names, sizes  builtins.c sizes.c values.c scope.c
  *   types, axes   types.c type_variables.c arith.c frames.c bounds.c ends.c inits.c elements.c
  *   the module    tensors.c gradients.c train_values.c
- *   constructs    the meaning of a construct whose parts are checked: lookup.c (references), reduce.c, hoist.c
- *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
+ *   constructs    the meaning of a construct whose parts are checked: lookup.c (references),
+ *                 reduce.c, hoist.c (reducers), sweep.c (extents of indices), ambient.c,
+ *                 signature.c (calls),
  *                 declare.c dims.c consts.c updates.c iterations.c rolled.c loops.c alive.c
  *                 branches.c vertices.c edge_values.c (statements)
  *
@@ -123,7 +124,7 @@ bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* The iteration of the k-th repeat around the instance: its axis or, if unrolled, a constant. */
 static inline neo_expr neo_iteration_index(const neo_inst *in, uint32_t k) {
-  const neo_iteration *r = &in->round[k];
+  const neo_iteration *r = &in->iteration[k];
   return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1) : neo_const_i64(in->fe->m, r->at);
 }
 
@@ -301,10 +302,11 @@ neo_span neo_inst_span(const neo_inst *in, neo_span span);
 /* Adds a tensor, checking rank and number of elements; 0 after a report. */
 neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *extent, uint32_t n,
                            const char *full);
-/* Adds the definition of `out` from a frame whose own reduction and finish are complete. `lead` are
- * constant indices of the first n_lead dimensions of `out`, which have no axes in the frame. */
+/* Adds the definition of `out` from a frame whose own reduction and finish are complete. `outer`
+ * are constant indices of the first n_outer dimensions of `out`, which have no axes in the
+ * frame. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
-                         const int64_t *lead, uint32_t n_lead);
+                         const int64_t *outer, uint32_t n_outer);
 /* Adds a temporary tensor with the extents of the frame's output axes. */
 neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
                            neo_span span);
@@ -408,7 +410,7 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want with
 /* ---- declarations (declare.c, dims.c, consts.c, updates.c, iterations.c,
  * loops.c, alive.c, branches.c) */
 /* Whether arguments of the call differ in `..`; if so, reports that a statement needs it. */
-bool neo_pack_is_apart(const neo_inst *in);
+bool neo_pack_differs(const neo_inst *in);
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 /* Makes a frame's axes and pack those of a declaration. */
@@ -444,7 +446,7 @@ bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) NE
 /* v as the new value of t; 0 after a report. */
 neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v);
 /* The tensor of the new values of t; 0, after a report, if t has been updated before. */
-neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
+neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t n_outer);
 /* Checks a `collect`: adds its names to the results of the region. */
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
 /* Whether both values are scalars, or views of the same shape. */

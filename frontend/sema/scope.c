@@ -247,8 +247,8 @@ static neo_sym *owned_symbol(neo_inst *in, const char *full) {
     return NULL;
   const neo_owned *o = &fe->owned_at.at[at - 1];
   neo_view v = neo_view_whole(fe->m, o->tensor);
-  for (uint32_t k = 0; k < o->n_rounds && k < in->n_rounds; k++) {
-    if (o->region[k] != in->round[k].region)
+  for (uint32_t k = 0; k < o->n_iterations && k < in->n_iterations; k++) {
+    if (o->region[k] != in->iteration[k].region)
       break;
     v.index[k] = neo_iteration_index(in, k);
     v.rank--;
@@ -298,9 +298,10 @@ static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_pat
 }
 
 /* x.rounds of a `while`. */
-static neo_sym *rounds_symbol(neo_inst *in, const neo_sym *s) {
+static neo_sym *iterations_symbol(neo_inst *in, const neo_sym *s) {
   neo_sym *made = NEO_NEW(in->fe->arena, neo_sym);
-  *made = (neo_sym){.kind = NEO_SYM_VALUE, .name = "rounds", .span = s->span, .value = *s->rounds};
+  *made =
+      (neo_sym){.kind = NEO_SYM_VALUE, .name = "rounds", .span = s->span, .value = *s->trip_count};
   return made;
 }
 
@@ -332,8 +333,8 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
     return s;
   if (s->kind == NEO_SYM_MODULE || s->kind == NEO_SYM_GRAPH)
     return member_find(in, path, s->scope, quiet);
-  if (s->rounds && path->n == 2 && neo_streq(path->at[1].text, "rounds"))
-    return rounds_symbol(in, s);
+  if (s->trip_count && path->n == 2 && neo_streq(path->at[1].text, "rounds"))
+    return iterations_symbol(in, s);
   if (s->prefix)
     return owned_find(in, s, path, quiet);
   neo_sym *within = owned_symbol(in, neo_fe_join(in->fe, in->prefix, neo_path_text(in->fe, path)));

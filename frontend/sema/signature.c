@@ -89,7 +89,7 @@ neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e) {
 void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n) {
   neo_inst *in = b->in;
   bool same = !in->has_pack || in->n_pack == n;
-  if (in->pack_apart)
+  if (in->pack_other)
     return;
   for (uint32_t k = 0; k < n; k++) {
     neo_expr extent = neo_view_extent(in->fe, v, first + k);
@@ -101,14 +101,14 @@ void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t 
   if (!in->has_pack)
     in->n_pack = n;
   in->has_pack = same;
-  in->pack_apart = same ? 0 : b->actual->span[param];
+  in->pack_other = same ? 0 : b->actual->span[param];
 }
 
-bool neo_pack_is_apart(const neo_inst *in) {
-  if (in->pack_apart)
-    NEO_ERR(in->caller ? in->caller : in, in->pack_apart, ARGUMENT_PACK,
+bool neo_pack_differs(const neo_inst *in) {
+  if (in->pack_other)
+    NEO_ERR(in->caller ? in->caller : in, in->pack_other, ARGUMENT_PACK,
             in->fn ? in->fn->u.fn.sig.name.text : "");
-  return in->pack_apart != 0;
+  return in->pack_other != 0;
 }
 
 /* Adds a help text to report h for f(x[i]), where f takes a whole tensor. */

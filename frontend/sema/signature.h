@@ -36,7 +36,7 @@ typedef struct {
 /* The names in an expression that the scope does not know yet. */
 neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e);
 /* Makes dimensions first .. first + n of v the parameter's `..`. Parameters may differ there, as
- * long as each statement of the function reads one shape at `..` (neo_pack_is_apart). */
+ * long as each statement of the function reads one shape at `..` (neo_pack_differs). */
 void neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first, uint32_t n);
 /* The other functions are checks that report and return false. */
 bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) NEO_MUST_CHECK;

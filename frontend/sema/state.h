@@ -24,7 +24,7 @@
 #include "ir/prove/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
-enum { NEO_MAX_RANK = NEO_TENSOR_RANK, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
+enum { NEO_MAX_RANK = NEO_TENSOR_RANK, NEO_MAX_AXES = 40, NEO_MAX_ITERATIONS = 6 };
 
 typedef struct neo_fe neo_fe;
 typedef struct neo_inst neo_inst;
@@ -68,7 +68,7 @@ typedef enum {
   NEO_SYM_FN,
   NEO_SYM_OPTIMIZER,
   NEO_SYM_MODULE,
-  NEO_SYM_ROUND,
+  NEO_SYM_ITERATION,
   NEO_SYM_VERTEX,
   NEO_SYM_GRAPH,
   NEO_SYM_TYPE
@@ -78,15 +78,15 @@ typedef struct {
   const char *name; /* interned */
   neo_span span;    /* span of the declaration */
   neo_val value;
-  const char *prefix;     /* full name of the call that defined it; NULL */
-  const neo_ast_stmt *fn; /* FN, OPTIMIZER, VERTEX */
-  neo_scope *scope;       /* FN, OPTIMIZER, VERTEX: the scope of its file; MODULE, GRAPH: its
+  const char *prefix;        /* full name of the call that defined it; NULL */
+  const neo_ast_stmt *fn;    /* FN, OPTIMIZER, VERTEX */
+  neo_scope *scope;          /* FN, OPTIMIZER, VERTEX: the scope of its file; MODULE, GRAPH: its
                              names */
-  const neo_graph *graph; /* GRAPH */
-  uint32_t round;         /* ROUND: number in the instance */
-  neo_type type;          /* TYPE: the type that the variable stands for */
-  const char *binder;     /* TYPE: the parameter that determined it; NULL */
-  const neo_val *rounds;  /* VALUE of a `while`: the number of iterations that ran; NULL */
+  const neo_graph *graph;    /* GRAPH */
+  uint32_t iteration;        /* ITERATION: number in the instance */
+  neo_type type;             /* TYPE: the type that the variable stands for */
+  const char *binder;        /* TYPE: the parameter that determined it; NULL */
+  const neo_val *trip_count; /* VALUE of a `while`: the number of iterations that ran; NULL */
 } neo_sym;
 
 struct neo_scope {
@@ -106,8 +106,8 @@ typedef struct {         /* ends of integer elements; 0: none */
 typedef struct { /* a param or state of a call, by its full name */
   neo_tensor tensor;
   neo_span span;
-  uint32_t n_rounds; /* leading dimensions, one per iteration around */
-  uint32_t region[NEO_MAX_ROUNDS];
+  uint32_t n_iterations; /* leading dimensions, one per iteration around */
+  uint32_t region[NEO_MAX_ITERATIONS];
 } neo_owned;
 
 typedef struct { /* `update` of the model (not of an optimizer) */
@@ -169,21 +169,21 @@ struct neo_inst {
   uint32_t n_ambient;
   neo_axis_rec ambient[NEO_MAX_AXES];
   bool has_pack;       /* the parameters have a `..`, with one shape */
-  neo_span pack_apart; /* an argument whose shape there differs from an earlier one; 0: none */
+  neo_span pack_other; /* an argument whose shape there differs from an earlier one; 0: none */
   uint32_t n_pack;
   neo_expr pack[NEO_MAX_RANK];
-  uint32_t n_rounds;
-  neo_iteration round[NEO_MAX_ROUNDS];
+  uint32_t n_iterations;
+  neo_iteration iteration[NEO_MAX_ITERATIONS];
   const neo_ast_stmt *fn; /* the function, NULL in a file */
   neo_span call;
   const neo_inst *caller;
   uint32_t n_results; /* names that the caller gives to results */
   const char **result, **result_full;
-  neo_trainee *trainee;          /* in an optimizer: the parameter that it trains */
-  struct neo_trainer *trainer;   /* the entry of the `train` statements being checked */
-  bool is_main;                  /* the main file, not a module */
-  struct neo_iterations *rounds; /* the region of `next` and `collect`; NULL outside */
-  struct neo_vertex *vertex;     /* the vertex function of `gather`, `scatter` and `push`; NULL
+  neo_trainee *trainee;              /* in an optimizer: the parameter that it trains */
+  struct neo_trainer *trainer;       /* the entry of the `train` statements being checked */
+  bool is_main;                      /* the main file, not a module */
+  struct neo_iterations *iterations; /* the region of `next` and `collect`; NULL outside */
+  struct neo_vertex *vertex;         /* the vertex function of `gather`, `scatter` and `push`; NULL
                                   outside */
   const char *once;   /* "scan", "while" or "case" around this instance or a caller, where
                                   a state cannot be updated; NULL */

@@ -41,7 +41,7 @@ static void candidate(neo_sweep *s, neo_want *w, neo_expr extent, neo_span place
   if (w->bounded || !extent.i)
     return;
   /* a guard does not allow one `..` to read two parameters with different packs */
-  bool guarded = s->guarded && !(s->f->in->pack_apart && is_of_pack(w));
+  bool guarded = s->guarded && !(s->f->in->pack_other && is_of_pack(w));
   bool better = w->extent.i && w->guarded && !guarded;
   if (!w->extent.i || better) {
     w->extent = extent;
@@ -66,7 +66,7 @@ void neo_sweep_conflict(neo_sweep *s, neo_want *w) {
   if (!w->tensor2)
     return;
   w->hushed = true;
-  if (is_of_pack(w) && neo_pack_is_apart(s->f->in))
+  if (is_of_pack(w) && neo_pack_differs(s->f->in))
     return;
   int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, is_of_pack(w) ? ".." : w->name,
                   neo_size_text(fe, w->extent), w->tensor, w->dim, neo_size_text(fe, w->extent2),

@@ -87,13 +87,13 @@ static neo_expr shifted(neo_frame *f, neo_expr e, const neo_expr *by) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
-/* The axes of the frame's statement, after `n_lead` axes of extent 1. */
-static neo_list piece_axes(neo_frame *f, uint32_t n_lead, const neo_expr *by) {
+/* The axes of the frame's statement, after `n_outer` axes of extent 1. */
+static neo_list piece_axes(neo_frame *f, uint32_t n_outer, const neo_expr *by) {
   uint32_t axes[2 * NEO_MAX_AXES], n = 0;
   neo_expr zero = neo_const_i64(f->m, 0), one = neo_const_i64(f->m, 1);
-  uint32_t round = neo_name_of(f->fe->names, "r");
-  for (uint32_t k = 0; k < n_lead; k++)
-    axes[n++] = neo_axis_add(f->m, (neo_axis_rec){round, zero, one, 0}).i;
+  uint32_t iteration = neo_name_of(f->fe->names, "r");
+  for (uint32_t k = 0; k < n_outer; k++)
+    axes[n++] = neo_axis_add(f->m, (neo_axis_rec){iteration, zero, one, 0}).i;
   for (uint32_t k = 0; k < f->n_out + (f->own.set ? f->own.n_axes : 0); k++) {
     neo_axis_rec rec = k < f->n_out ? f->axis[k] : f->own.axis[k - f->n_out];
     rec.lo = shifted(f, rec.lo, by);
@@ -103,32 +103,32 @@ static neo_list piece_axes(neo_frame *f, uint32_t n_lead, const neo_expr *by) {
   return neo_list_new(f->m, axes, n);
 }
 
-static neo_list piece_map(neo_frame *f, const int64_t *lead, uint32_t n_lead) {
+static neo_list piece_map(neo_frame *f, const int64_t *outer, uint32_t n_outer) {
   neo_out_dim map[2 * NEO_MAX_AXES];
-  if (!n_lead)
+  if (!n_outer)
     return (neo_list){0};
-  for (uint32_t k = 0; k < n_lead + f->n_out; k++)
-    map[k] = (neo_out_dim){1, k < n_lead ? (int32_t)lead[k] : 0};
-  return neo_out_map_new(f->m, map, n_lead + f->n_out);
+  for (uint32_t k = 0; k < n_outer + f->n_out; k++)
+    map[k] = (neo_out_dim){1, k < n_outer ? (int32_t)outer[k] : 0};
+  return neo_out_map_new(f->m, map, n_outer + f->n_out);
 }
 
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
-                         const int64_t *lead, uint32_t n_lead) {
+                         const int64_t *outer, uint32_t n_outer) {
   neo_expr by[NEO_MAX_AXES] = {{0}};
   uint32_t body[2];
-  for (uint32_t k = 0; n_lead && k < NEO_MAX_AXES; k++)
-    by[k] = neo_axis_ref(f->m, k + n_lead);
+  for (uint32_t k = 0; n_outer && k < NEO_MAX_AXES; k++)
+    by[k] = neo_axis_ref(f->m, k + n_outer);
   for (uint32_t k = 0; k < f->own.n_body; k++)
     body[k] = shifted(f, f->own.body[k], by).i;
   finish = shifted(f, finish, by);
-  neo_def_rec rec = {.axes = piece_axes(f, n_lead, by),
-                     .n_out = f->n_out + n_lead,
+  neo_def_rec rec = {.axes = piece_axes(f, n_outer, by),
+                     .n_out = f->n_out + n_outer,
                      .where = shifted(f, f->own.where, by),
                      .reducer = (uint8_t)(f->own.set ? f->own.reducer : NEO_RED_NONE),
                      .body = neo_list_new(f->m, body, f->own.n_body),
                      .finish = neo_list_one(f->m, finish.i),
                      .out = neo_list_one(f->m, out.i),
-                     .out_map = piece_map(f, lead, n_lead),
+                     .out_map = piece_map(f, outer, n_outer),
                      .span = neo_inst_span(f->in, span)};
   return neo_def_add(f->m, rec, piece);
 }

@@ -1,10 +1,11 @@
-/* Scalars of a training entry that its optimizers ask for: the norm of all gradients, and the number
- * of the entry's own updates.
+/* Scalars of a training entry that its optimizers ask for: the norm of all gradients, and the
+ * number of the entry's own updates.
  *
- * `step` outside of a training entry is the runtime's count of finished steps of all entries. A model
- * with one training entry needs no other. With several, the entries' steps alternate, and a
+ * `step` outside of a training entry is the runtime's count of finished steps of all entries. A
+ * model with one training entry needs no other. With several, the entries' steps alternate, and a
  * correction such as Adam's 1 - beta^t must not count the others': the entry then has a state
- * `<entry>.step`, which its own step raises by one, and which is saved and loaded as states are. */
+ * `<entry>.step`, which its own step raises by one, and which is saved and loaded as states are. A
+ * statement with `every` counts the runs of its own optimizers (every.c). */
 #include "frontend/sema/train.h"
 
 static const char *entry_of(const neo_ast_stmt *s) {
@@ -16,7 +17,7 @@ static const char *entry_of(const neo_ast_stmt *s) {
 static neo_type norm_type(const trainer *t) {
   neo_type type = NEO_F32_T;
   for (size_t k = 0; k < t->params.n; k++)
-    if (neo_tensor_at(t->fe->m, t->grad[k])->type == NEO_F64_T)
+    if (neo_tensor_at(t->fe->m, t->given[k])->type == NEO_F64_T)
       type = NEO_F64_T;
   return type;
 }
@@ -61,7 +62,7 @@ neo_val neo_train_norm(neo_frame *f) {
   if (!t->norm.i) {
     neo_expr sum = {0};
     for (size_t k = 0; k < t->params.n; k++) {
-      neo_expr x = neo_load(m, square_sum(t, t->grad[k]), NULL, 0, t->span);
+      neo_expr x = neo_load(m, square_sum(t, t->given[k]), NULL, 0, t->span);
       sum = sum.i ? neo_op2(m, NEO_OP_ADD, sum, x) : x;
     }
     t->norm = scalar_temp(t, "global_norm", (neo_def_rec){.reducer = NEO_RED_NONE},
@@ -118,6 +119,8 @@ neo_val neo_train_step(neo_inst *in) {
   const neo_inst *at = in;
   while (at && !at->trainer)
     at = at->caller;
+  if (at && at->trainer->part && at->trainer->part->every.count.i)
+    return neo_val_expr(neo_load(m, at->trainer->part->every.count, NULL, 0, at->trainer->span));
   if (!at || only_entry(at->trainer))
     return neo_val_expr(neo_expr_make(m, NEO_OP_STEP, NEO_I64_T, 0, NULL, 0, 0));
   trainer *t = at->trainer;

@@ -2,10 +2,10 @@
  *
  *     fn linear(x[.., I] : real; out) -> y { param W[I, out] : real = glorot(I, out) ... }
  *
- * The first argument with an element type binds the variable of its parameter; a literal has no type. A
- * variable that no argument binds has the type of the first given option with that variable whose value
- * has a type, else f32. Its symbol is in the scope of the parameters, so that a block sees it like a
- * size; nothing in the function hides it (scope.c). */
+ * The first argument with an element type binds the variable of its parameter; a literal has no
+ * type. A variable that no argument binds has the type of the first given option with that variable
+ * whose value has a type, else f32. Its symbol is in the scope of the parameters, so that a block
+ * sees it like a size; nothing in the function hides it (scope.c). */
 #include "frontend/sema/parts.h"
 
 static bool type_of(const neo_fe *fe, const neo_val *v, neo_type *t) {

@@ -47,20 +47,20 @@ static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   return NULL;
 }
 
-/* The row-major index of the present iterations of the `lead` unrolled loops around: the piece of
- * the tensor that they update. */
-static int64_t piece_number(const neo_inst *in, uint32_t lead) {
+/* The row-major index of the present iterations of the `n_outer` unrolled loops around: the piece
+ * of the tensor that they update. */
+static int64_t piece_number(const neo_inst *in, uint32_t n_outer) {
   int64_t at = 0;
-  for (uint32_t k = 0; k < lead; k++)
-    at = at * in->round[k].count + in->round[k].at;
+  for (uint32_t k = 0; k < n_outer; k++)
+    at = at * in->iteration[k].count + in->iteration[k].at;
   return at;
 }
 
-neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead) {
+neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t n_outer) {
   neo_fe *fe = in->fe;
   neo_update_rec *old = record_of(in, t);
-  int64_t piece = piece_number(in, lead);
-  if (old && lead && piece == old->pieces) {
+  int64_t piece = piece_number(in, n_outer);
+  if (old && n_outer && piece == old->pieces) {
     old->pieces++;
     return old->update;
   }
@@ -114,9 +114,10 @@ bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) {
 static neo_ends ends_here(neo_frame *f, neo_tensor t) {
   neo_expr by[NEO_MAX_RANK];
   neo_ends ends = neo_ends_of(f->fe, t);
-  uint32_t rank = neo_tensor_rank(f->m, t), lead = rank - f->n_out;
+  uint32_t rank = neo_tensor_rank(f->m, t), n_outer = rank - f->n_out;
   for (uint32_t k = 0; k < rank; k++)
-    by[k] = k < lead ? neo_const_i64(f->m, f->in->round[k].at) : neo_axis_ref(f->m, k - lead);
+    by[k] =
+        k < n_outer ? neo_const_i64(f->m, f->in->iteration[k].at) : neo_axis_ref(f->m, k - n_outer);
   if (ends.least.i)
     ends.least = neo_expr_subst_axes(f->m, ends.least, by, rank);
   if (ends.below.i)

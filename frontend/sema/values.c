@@ -91,7 +91,8 @@ neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t 
   return v;
 }
 
-/* Gives the free dimensions of a view the indices sub[0..]; a dimension whose index is 0 stays free. */
+/* Gives the free dimensions of a view the indices sub[0..]; a dimension whose index is 0 stays
+ * free. */
 neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub) {
   uint32_t k = 0;
   for (uint32_t d = 0; d < v.n; d++)

@@ -244,7 +244,7 @@ void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_
 }
 
 bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) {
-  if (in->vertex && !in->branch && !in->rounds)
+  if (in->vertex && !in->branch && !in->iterations)
     return true;
   int h = NEO_ERR(in, s->word, MISPLACED, neo_ast_stmt_word(s->kind), "in a vertex function");
   if (in->vertex)

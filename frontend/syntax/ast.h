@@ -368,13 +368,15 @@ struct neo_ast_stmt {
       neo_ast_name entry;
       neo_ast_paths tensors, updates;
     } output;
-    struct { /* train [entry:] loss [over|except patterns] using optimizer(args) */
+    /* train [entry:] loss [over|except patterns] using optimizer(args) [every N [of rows]] */
+    struct {
       neo_ast_name entry;
       neo_ast_path loss;
       bool except; /* the patterns name what is left out */
       NEO_AST_LIST(neo_ast_pattern) patterns;
       neo_ast_path optimizer;
       neo_ast_args args;
+      neo_ast_expr *every, *of; /* null: not given */
     } train;
   } u;
 };

@@ -55,7 +55,7 @@ void neo_f_comment_lines(neo_f *f, uint32_t before) {
   }
 }
 
-void neo_f_lead(neo_f *f, uint32_t from) {
+void neo_f_gap_before(neo_f *f, uint32_t from) {
   neo_f_comment_lines(f, from);
   blank_line(f, from);
 }

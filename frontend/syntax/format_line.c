@@ -1,9 +1,10 @@
 /* Items to lines.
  *
  * At a break the line continues if everything up to the next break of the same or an outer group
- * fits. Else it ends here if that text would fit on a line of its own, or if not even the next piece
- * (up to the next break of any kind) fits; if neither, a break further inside ends the line. So a line
- * breaks as far outside as possible. All widths are sums over the items: time is linear. */
+ * fits. Else it ends here if that text would fit on a line of its own, or if not even the next
+ * piece (up to the next break of any kind) fits; if neither, a break further inside ends the
+ * line. So a line breaks as far outside as possible. All widths are sums over the items: time is
+ * linear. */
 #include "frontend/syntax/format_rec.h"
 
 #include <assert.h>
@@ -114,8 +115,8 @@ typedef struct {
 } waiting;
 
 /* Computes the reach of all breaks, from right to left: the columns from each item to the end, and,
- * on a stack, the next break of each group for the items to the left. A comment ends the text that has
- * to fit on a line. */
+ * on a stack, the next break of each group for the items to the left. A comment ends the text that
+ * has to fit on a line. */
 static reach *measure(neo_f *f) {
   size_t n = f->items.n;
   reach *r = NEO_NEW_ARRAY(f->arena, reach, n);

@@ -108,7 +108,7 @@ void neo_f_paths(neo_f *f, neo_ast_paths list);
 /* ---- format_gap.c ---------------------------------------------------------------------------- */
 /* Prints what precedes a statement or branch at `from`: comments, and one blank line if there was
  * any. */
-void neo_f_lead(neo_f *f, uint32_t from);
+void neo_f_gap_before(neo_f *f, uint32_t from);
 /* Prints the comment on the line of a statement that ends at `to`; ends the line. */
 void neo_f_tail(neo_f *f, uint32_t to);
 /* Ends the line at the offset `to`, with the comments before it that were not printed. */

@@ -23,7 +23,7 @@ void neo_f_stmts(neo_f *f, neo_ast_stmts list) {
       statement(f, s);
       continue;
     }
-    neo_f_lead(f, neo_f_from(f, s->span));
+    neo_f_gap_before(f, neo_f_from(f, s->span));
     statement(f, s);
     neo_f_tail(f, neo_f_to(f, s->span));
   }
@@ -106,7 +106,7 @@ static void arms(neo_f *f, const void *what) {
     if (f->flat)
       neo_f_text(f, i ? " " : "");
     else
-      neo_f_lead(f, neo_f_from(f, a->span));
+      neo_f_gap_before(f, neo_f_from(f, a->span));
     label(f, a);
     block(f, &a->block);
     if (!f->flat)
@@ -266,10 +266,20 @@ static void train(neo_f *f, const neo_ast_stmt *s) {
   }
   neo_f_text(f, " using ");
   neo_f_path(f, s->u.train.optimizer.at, s->u.train.optimizer.n);
-  neo_f_args(f, s->u.train.args, neo_f_to(f, s->span));
+  if (!s->u.train.every) {
+    neo_f_args(f, s->u.train.args, neo_f_to(f, s->span));
+    return;
+  }
+  neo_f_args(f, s->u.train.args, neo_f_from(f, s->u.train.every->span));
+  neo_f_text(f, " every ");
+  neo_f_expr(f, s->u.train.every);
+  if (s->u.train.of) {
+    neo_f_text(f, " of ");
+    neo_f_expr(f, s->u.train.of);
+  }
 }
 
-static void behind_word(neo_f *f, const neo_ast_stmt *s) {
+static void after_word(neo_f *f, const neo_ast_stmt *s) {
   switch (s->kind) {
   case NEO_AST_IMPORT:
     import(f, s);
@@ -321,6 +331,6 @@ static void statement(neo_f *f, const neo_ast_stmt *s) {
     neo_f_text(f, word);
     neo_f_text(f, " ");
   }
-  behind_word(f, s);
+  after_word(f, s);
   neo_f_close(f);
 }

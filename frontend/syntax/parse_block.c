@@ -102,7 +102,7 @@ static neo_ast_binds carries(neo_parser *p) {
 }
 
 /* NAME "<" sum ["down"] ["from" bind,+] block */
-static void rounds(neo_parser *p, neo_ast_region *r) {
+static void iterations(neo_parser *p, neo_ast_region *r) {
   r->index = neo_p_name(p, "the index of the iterations");
   if (!p->panic && neo_p_expect(p, NEO_TOK_LT))
     r->extent = neo_p_sum(p);
@@ -114,7 +114,7 @@ static void rounds(neo_parser *p, neo_ast_region *r) {
 }
 
 /* expr "limit" sum "from" bind,+ block */
-static void while_rounds(neo_parser *p, neo_ast_region *r) {
+static void while_iterations(neo_parser *p, neo_ast_region *r) {
   r->cond = neo_p_expr(p);
   if (!p->panic && !neo_p_accept_word(p, "limit"))
     neo_diag_help(p->diags, neo_p_expected(p, "'limit'"),
@@ -179,11 +179,11 @@ static neo_ast_region *region(neo_parser *p) {
   case NEO_TOK_SCAN:
   case NEO_TOK_REPEAT:
     r->kind = word->kind == NEO_TOK_SCAN ? NEO_AST_SCAN : NEO_AST_REPEAT;
-    rounds(p, r);
+    iterations(p, r);
     break;
   case NEO_TOK_WHILE:
     r->kind = NEO_AST_WHILE;
-    while_rounds(p, r);
+    while_iterations(p, r);
     break;
   default:
     r->kind = NEO_AST_CASE;
@@ -215,7 +215,7 @@ static void define(neo_parser *p, neo_ast_stmt *s) {
     s->u.define.value = neo_p_expr(p);
 }
 
-static void behind_word(neo_parser *p, neo_ast_stmt *s) {
+static void after_word(neo_parser *p, neo_ast_stmt *s) {
   switch (s->kind) {
   case NEO_AST_FN:
     fn(p, s);
@@ -242,7 +242,7 @@ static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
     for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
       if (neo_ast_stmt_word(k) && neo_p_accept_word(p, neo_ast_stmt_word(k))) {
         s->kind = k;
-        behind_word(p, s);
+        after_word(p, s);
         return;
       }
   s->kind = NEO_AST_DEFINE;

@@ -41,7 +41,7 @@ static void p_dim(neo_parser *p, neo_ast_stmt *s) {
   }
   s->u.dim.rel = NEO_AST_REL_LE;
   neo_ast_expr *name = neo_p_sum(p);
-  if (!p->panic && neo_p_is_name(name)) /* for the case that the next line fails */
+  if (!p->panic && neo_p_is_name(name)) /* defined even if the rest of the line is an error */
     NEO_PUSH(p->arena, &p->defined, name->u.ref.path.at[0]);
   dim_bound(p);
   if (!p->panic)
@@ -204,7 +204,16 @@ static neo_ast_pattern pattern(neo_parser *p) {
   return pat;
 }
 
-/* [NAME ":"] path [("over"|"except") pat,+] "using" path args */
+/* ["every" expr ["of" expr]] */
+static void p_every(neo_parser *p, neo_ast_stmt *s) {
+  if (p->panic || !neo_p_accept_word(p, "every"))
+    return;
+  s->u.train.every = neo_p_expr(p);
+  if (!p->panic && neo_p_accept_word(p, "of"))
+    s->u.train.of = neo_p_expr(p);
+}
+
+/* [NAME ":"] path [("over"|"except") pat,+] "using" path args [every] */
 static void p_train(neo_parser *p, neo_ast_stmt *s) {
   s->u.train.entry = entry(p);
   s->u.train.loss = neo_p_path(p, "the name of a loss");
@@ -230,6 +239,7 @@ static void p_train(neo_parser *p, neo_ast_stmt *s) {
     s->u.train.args = neo_p_args(p);
   else
     neo_diag_help(p->diags, neo_p_expected(p, "'('"), "the optimizer's options go in parentheses");
+  p_every(p, s);
 }
 
 /* ---- which statement is it? ------------------------------------------------------------------ */

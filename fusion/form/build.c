@@ -6,8 +6,8 @@
 #include <assert.h>
 
 static neo_expr store_offset(neo_module *m, const neo_def_rec *d, neo_tensor t) {
-  neo_expr index[64];
-  assert(d->n_out < 64);
+  neo_expr index[NEO_DEF_AXES];
+  assert(d->n_out < NEO_DEF_AXES);
   for (uint32_t k = 0; k < d->n_out; k++)
     index[k] = neo_def_out_index(m, d, k);
   return neo_flat_offset(m, t, index);
@@ -29,7 +29,7 @@ static void place_axes(neo_form_builder *b, const neo_member *x, const neo_def_r
   uint32_t n = (uint32_t)b->f->axes.n;
   uint64_t shared = 0;
   b->n_own = 0;
-  assert(d->n_out < 64);
+  assert(d->n_out < NEO_DEF_AXES);
   for (uint32_t k = 0; k < d->n_out; k++)
     b->axis[k] = (neo_expr){0};
   for (uint32_t s = 0; s < n; s++) {
@@ -77,7 +77,7 @@ static void add_row_block(neo_form_builder *b, const neo_member *x) {
   neo_module *m = b->m;
   neo_def_rec d = *neo_def_at(m, x->def);
   neo_row_block block;
-  neo_expr index[64];
+  neo_expr index[NEO_DEF_AXES];
   bool is_block = neo_row_block_of(m, x->def, &block);
   assert(is_block && block.at + 1 == b->f->axes.n && "found by fusion/search/columns.c");
   (void)is_block;

@@ -7,12 +7,12 @@ typedef struct {
   neo_prover *p;
   const neo_group *g;
   neo_form *f;
-  neo_map value;     /* tensor of a member -> its value over its output axes and ACCs */
-  neo_map nested;    /* tensor of an inner sum -> its definition */
-  neo_map inner;     /* load of an inner sum, in the current stage -> its value there */
-  neo_expr acc[2];   /* ACC k of the current definition in the form */
-  neo_expr axis[64]; /* AXIS k of the current definition in the form; 0: itself */
-  uint32_t own[64];  /* the definition's axes that are not shared */
+  neo_map value;               /* tensor of a member -> its value over its output axes and ACCs */
+  neo_map nested;              /* tensor of an inner sum -> its definition */
+  neo_map inner;               /* load of an inner sum, in the current stage -> its value there */
+  neo_expr acc[2];             /* ACC k of the current definition in the form */
+  neo_expr axis[NEO_DEF_AXES]; /* AXIS k of the current definition in the form; 0: itself */
+  uint32_t own[NEO_DEF_AXES];  /* the definition's axes that are not shared */
   uint32_t n_own;
 } neo_form_builder;
 

@@ -117,18 +117,18 @@ static neo_expr canonical(neo_module *m, neo_expr e) {
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index) {
   neo_expr at = neo_const_i64(m, 0), rest = at;
   neo_tensor store = neo_tensor_store(m, t);
-  uint32_t lead, rank = neo_tensor_rank(m, t);
-  neo_expr in_row = neo_store_in_row(m, t, &lead);
-  for (uint32_t k = 0; k < lead; k++) {
+  uint32_t n_outer, rank = neo_tensor_rank(m, t);
+  neo_expr in_row = neo_store_in_row(m, t, &n_outer);
+  for (uint32_t k = 0; k < n_outer; k++) {
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, k));
     at = neo_op2(m, NEO_OP_ADD, at, neo_store_index(m, t, k, index[k]));
   }
-  for (uint32_t k = lead; k < rank; k++) {
+  for (uint32_t k = n_outer; k < rank; k++) {
     rest = neo_op2(m, NEO_OP_MUL, rest, neo_tensor_extent(m, t, k));
     rest = neo_op2(m, NEO_OP_ADD, rest, index[k]);
   }
   if (in_row.i) {
-    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, lead));
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, store, n_outer));
     rest = neo_op2(m, NEO_OP_ADD, rest, in_row);
   }
   return canonical(m, neo_op2(m, NEO_OP_ADD, at, rest));
@@ -162,10 +162,10 @@ static neo_expr in_range(flattener *c, neo_module *m, neo_tensor t, const neo_ex
  * these. */
 static neo_expr guard_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
-  neo_expr index[64];
+  neo_expr index[NEO_NODE_ARGS];
   if (n.op != NEO_OP_LOAD_ELSE)
     return e;
-  assert(n.arg.n < 64);
+  assert(n.arg.n <= NEO_NODE_ARGS);
   for (uint32_t k = 0; k < n.arg.n; k++)
     index[k] = neo_list_expr(m, n.arg, k);
   neo_tensor t = {n.attr};
@@ -176,14 +176,14 @@ static neo_expr guard_node(void *ctx, neo_module *m, neo_expr e) {
 static neo_expr flatten_node(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr arg[64];
+  neo_expr arg[NEO_NODE_ARGS];
   if (n.op == NEO_OP_RAND) {
     arg[0] = canonical(m, neo_expr_arg(m, e, 0));
     return neo_expr_make(m, NEO_OP_RAND, (neo_type)n.type, n.attr, arg, 1, n.span);
   }
   if (n.op != NEO_OP_LOAD)
     return e;
-  assert(n.arg.n < 64);
+  assert(n.arg.n < NEO_NODE_ARGS);
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = neo_list_expr(m, n.arg, k);
   neo_tensor t = {n.attr};

@@ -59,7 +59,7 @@ static neo_expr fuse_offset(void *ctx, neo_module *m, neo_expr e) {
 }
 
 typedef struct {
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   uint32_t n;
 } renumbering;
 

@@ -157,9 +157,9 @@ static void add_simple(neo_form_builder *b, const neo_def_rec *d, const neo_expr
 static neo_expr inner_sum(neo_form_builder *b, const neo_def_rec *host, const neo_def_rec *d,
                           const neo_expr *index) {
   neo_module *m = b->m;
-  neo_expr by[64];
+  neo_expr by[NEO_DEF_AXES];
   neo_stage s = {.first_acc = b->f->n_accs, .over = host->axes.n - host->n_out};
-  assert(d->axes.n <= 64 && host->n_out == b->f->axes.n);
+  assert(d->axes.n <= NEO_DEF_AXES && host->n_out == b->f->axes.n);
   for (uint32_t k = 0; k < d->axes.n; k++)
     by[k] = k < d->n_out ? index[k] : neo_axis_ref(m, host->axes.n + k - d->n_out);
   for (uint32_t k = host->n_out; k < host->axes.n + d->axes.n - d->n_out; k++) {
@@ -191,7 +191,7 @@ static neo_expr nested_node(void *ctx, neo_module *m, neo_expr e) {
   const nesting *c = ctx;
   neo_node n = *neo_expr_node(m, e);
   uint64_t def, value;
-  neo_expr index[64];
+  neo_expr index[NEO_DEF_AXES];
   if (n.op != NEO_OP_LOAD || !neo_map_get(&c->b->nested, n.attr, &def))
     return e;
   if (neo_map_get(&c->b->inner, e.i, &value))

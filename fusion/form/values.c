@@ -15,7 +15,7 @@ static neo_expr put_in_node(void *ctx, neo_module *m, neo_expr e) {
   neo_form_builder *b = ctx;
   neo_node n = *neo_expr_node(m, e);
   uint64_t value;
-  neo_expr index[64];
+  neo_expr index[NEO_DEF_AXES];
   if (n.op == NEO_OP_ACC)
     return b->acc[n.attr];
   if (!neo_node_is_load(&n))

@@ -1,19 +1,26 @@
-/* The schedule tree of an order (ir/order.h), whose bands and definitions are rewritten, the outermost first, as what holds in
- * a band decides what becomes of what is in it:
+/* The schedule tree of an order (ir/order.h):
  *
- *   level        levels.c    a band over rows becomes one over blocks of them
- *   hoist        hoist.c     producers that are no part of the order are made before blocks of its iterations
- *   peel         peel.c      a band becomes several, in each of which conditions are decided
- *   parallelize  parallel.c  a band without carried dependences becomes positions of an axis
- *   tile         tile.c      a band becomes blocks, and what can be is made before each of them
+ *   order t { h, y }                 ->   band t in 0..1: leaf h[t]   # h0
+ *   h[t] = g(h[t - 1] else h0)            band t in 1..T: leaf h[t]   # h[t - 1]
+ *   y[t] = f(h[t])                        leaf y[0..T]
  *
- * and each definition, below the bands around it:
+ * Bands are rewritten from the outermost inwards, since facts of a band (its index is 0, its index
+ * is at least 1) decide conditions of the bands and definitions in it. Rewrites of a band:
  *
- *   shift        shift.c     it is at their indices less its delays
- *   simplify     simplify.c  its expressions are those that hold there
- *   guard        guard.c     it runs where it has a position
- *   lists        lists.c     it is in a band of the lists of the iteration's rows
- *   split        split.c     it becomes several, cut along its other axes as bands are */
+ *   level        levels.c    rows become blocks of rows
+ *   hoist        hoist.c     producers outside of the order run before blocks of iterations
+ *   peel         peel.c      iterations are divided where a condition changes
+ *   parallelize  parallel.c  iterations without carried dependences become positions of an axis
+ *   tile         tile.c      iterations become blocks; definitions that need none of their block
+ *                            run before it
+ *
+ * Rewrites of a definition, below its bands:
+ *
+ *   shift        shift.c     axes become the bands' indices, less the definition's delays
+ *   simplify     simplify.c  expressions are simplified by facts of the bands
+ *   guard        guard.c     a condition skips iterations in which the definition has no position
+ *   lists        lists.c     a further band runs over the lists of the iteration's rows
+ *   split        split.c     axes without a band are divided where a condition changes */
 #include "fusion/recurrence/internal.h"
 
 neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr from, neo_expr to) {

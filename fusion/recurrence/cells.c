@@ -1,5 +1,5 @@
-/* Circular buffers: storage of folded tensors. A tensor whose axis fold.c folds to n elements is
- * stored in a smaller one, with position r of the axis in its element r % n:
+/* Circular buffers: storage of folded tensors. A tensor with an axis that fold.c folds to n
+ * elements is stored in a smaller one, which has position r of the axis in element r % n:
  *
  *     h[r, j] = f(h[r - 1, j])     ->     folded[r % 2, j] = f(folded[(r - 1) % 2, j])
  *
@@ -31,7 +31,7 @@ neo_tensor outline_cells_new(const outliner *o, neo_tensor of, const outline_sto
   t.extent = neo_list_new(m, extent, t.extent.n);
   neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
-  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
+  t.name = neo_tensor_fresh_name(m, "folded", neo_name_text(m->names, t.name));
   return neo_tensor_add(m, t);
 }
 
@@ -168,7 +168,7 @@ neo_slice outline_slice_of(const outliner *o, neo_tensor t, const outline_instan
 
 /* ---- stores of the tree */
 
-/* The position of a row of levels does not depend on the row alone. */
+/* Tensors in level order get no store: the position of a row depends on its level, too. */
 void outline_add_stores(outliner *o) {
   neo_module *m = o->m;
   for (uint32_t t = 1; t < o->n_tensors; t++) {

@@ -1,5 +1,5 @@
-/* Storage folding (as Halide's): a tensor that is not needed outside stores along a loop's axis
- * only as many slices as iterations that its readers reach back, and the current one:
+/* Storage folding (as Halide's): a tensor that no other group reads stores n slices along a loop's
+ * axis, if its readers read elements of the last n - 1 iterations and of the current one:
  *
  *   band t in 0..T                                   store u [1, 2, N] at (d0 % 1, d1 % 2, d2)
  *     band r in 0..R                                 store h [2, N] at (d0 % 2, d1)
@@ -18,14 +18,14 @@
  * - iterations of the outermost loop that run at once, as positions of an axis, are the first ones,
  * and find all earlier elements.
  *
- * An iteration overwrites the slice that the one before read last, so the order within an iteration
- * does not matter. If elements that far back are only read for the element that replaces them, as
- * h[t - 2, i] for h[t, i], and nothing else of the iteration reads the new one, one slice less is
- * enough: an element is read before it is replaced. Such a value is not recomputed: its readers are
- * in another segment (segments.c).
+ * An iteration overwrites the slice that the iteration before it read last, so the order within an
+ * iteration does not matter. One slice less is enough if the oldest element is read only to compute
+ * the element that overwrites it, as h[t - 2, i] for h[t, i], and no other definition of the
+ * iteration reads the new one. The new element is then not recomputed: its readers are in another
+ * segment (segments.c).
  *
- * Nested loops each of which starts from the last values of the iteration before count as one loop,
- * whose iterations are those of the innermost one, if that needs fewer slices:
+ * Nested loops count as one loop, with the iterations of the innermost one, if each inner loop
+ * starts from the last values of the outer iteration before it and that needs fewer slices:
  *
  *   band s in 0..S                                       store n at ((d0*R + d1) % 2, d2)
  *     band r in 0..R                                ->
@@ -34,9 +34,9 @@
  * Outer loops with an early exit are excluded: the contents of the cells then depend on the last
  * iteration that ran.
  *
- * For rows in level order (levels.c) an iteration is a level. Two are enough if rows are read in
- * their own level and the next one alone (neo_rows_are_chains). Of hoisted definitions (hoist.c)
- * one block is stored. cells.c has the positions of elements. */
+ * For rows in level order (levels.c) an iteration is a level. Two levels are stored if rows are
+ * read only in their own level and the next one (neo_rows_are_chains). A hoisted definition
+ * (hoist.c) stores one block. cells.c addresses the elements. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -45,19 +45,20 @@ typedef struct {
   neo_tensor tensor;
   const neo_order_step *loop[OUTLINE_FOLDS];   /* loops around its definition, outermost first */
   const neo_order_member *made[OUTLINE_FOLDS]; /* the member of each */
-  uint32_t n_loops, first, level;              /* the examined loops, which count as one */
-  bool by_level;                               /* its iterations are levels of rows */
+  uint32_t n_loops, first, level;              /* loops first .. level are examined as one */
+  bool by_level;                               /* iterations are levels of rows */
   const outline_instance *x;                   /* current instance */
   bool after;                                  /* the walk is past a band */
   bool good;
-  int64_t n, n_apart;   /* slices that are needed: in place, or not */
+  int64_t n_in_place;   /* slices that are needed if elements overwrite their operands */
+  int64_t n_slices;     /* slices that are needed if they do not */
   bool reads_iteration; /* an instance reads results of its own iteration */
-  int64_t head;         /* iterations that run before the first band */
+  int64_t head;         /* iterations that run at once before the first band */
 } fold_look;
 
-static void need(fold_look *l, int64_t in_place, int64_t apart) {
-  l->n = in_place > l->n ? in_place : l->n;
-  l->n_apart = apart > l->n_apart ? apart : l->n_apart;
+static void need(fold_look *l, int64_t in_place, int64_t slices) {
+  l->n_in_place = in_place > l->n_in_place ? in_place : l->n_in_place;
+  l->n_slices = slices > l->n_slices ? slices : l->n_slices;
 }
 
 /* The loops of the order that make d. */
@@ -86,7 +87,7 @@ bool outline_iteration_of(const outliner *o, const neo_order_step *loop, const o
   return true;
 }
 
-/* In which iteration of loop `level` the instance at hand is; false: in none, or in several. */
+/* The iteration of loop `level` that the current instance is in; false: none, or several. */
 static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
   const neo_order_member *own = outline_member(l->loop[level], l->x->def);
   if (own && own->owner.i)
@@ -97,13 +98,14 @@ static bool is_at(const fold_look *l, uint32_t level, neo_expr *at) {
   return l->x->iterations == 1;
 }
 
-/* The iterations of the loop between two. */
+/* The number of the loop's iterations from `first` to `later`. */
 static neo_expr between(const outliner *o, const neo_order_step *loop, neo_expr first,
                         neo_expr later) {
   return loop->down ? outline_difference(o, first, later) : outline_difference(o, later, first);
 }
 
-/* Outer iterations and those of loop `level`, in iterations of loop `level`. */
+/* The number of iterations of loop `level` in `outer` iterations of the loop around it and `inner`
+ * ones of its own. */
 static neo_expr with_inner(const fold_look *l, uint32_t level, neo_expr outer, neo_expr inner) {
   neo_module *m = l->o->m;
   neo_expr extent = neo_tensor_extent(m, l->tensor, l->made[level]->axis);
@@ -114,7 +116,8 @@ typedef struct {
   int64_t least, most;
 } distance;
 
-/* The values of a distance, none below 0: the index of a band of few iterations has few. */
+/* Finds the least and the largest value of a distance in iterations. False: it may be negative, or
+ * is unbounded. */
 static bool is_distance(const fold_look *l, neo_expr e, distance *d) {
   neo_facts none = {0};
   bool is = outline_distance(l->o, e, outline_number(l->o, 0), &d->most);
@@ -134,7 +137,8 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
 }
 
-/* The iterations from the read element to the reader, with loops first .. level as one. */
+/* Finds the number of iterations from the read element to the reader; loops first .. level count
+ * as one. */
 static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_expr read,
                         distance *d) {
   neo_expr sum = outline_number(l->o, 0), here;
@@ -148,7 +152,7 @@ static bool distance_of(const fold_look *l, uint32_t first, uint32_t level, neo_
   return is_distance(l, sum, d);
 }
 
-/* The iterations between the read element and the loops' last one, at the extents' ends. */
+/* Finds the number of iterations from the read element to the last iteration of the loops. */
 static bool distance_from_end(const fold_look *l, neo_expr read, distance *d) {
   neo_expr sum = outline_number(l->o, 0), one = outline_number(l->o, 1), here;
   for (uint32_t k = l->first; k <= l->level; k++) {
@@ -187,23 +191,24 @@ static bool is_at_all(const fold_look *l, uint32_t first, uint32_t level) {
   return is;
 }
 
-/* Is the read of an element of the reader's own iteration of loop `level`? Each element of a range of iterations at once has
- * its own. */
+/* Was the read element made in the reader's own iteration of loop `level`? In a range of
+ * iterations that run at once, in the iteration of the reader's element. */
 static bool is_of_iteration(const fold_look *l, uint32_t level, neo_expr read) {
   const outliner *o = l->o;
   const neo_order_member *own = outline_member(l->loop[level], l->x->def), *made = l->made[level];
   distance d;
-  int64_t apart;
+  int64_t between_axes;
   if (distance_of(l, level, level, read, &d))
     return d.most == 0;
   if (!own || !outline_range_in(l->loop[level], l->x))
     return false;
   neo_expr at = outline_position(o, l->x, own->axis);
-  return outline_distance(o, at, neo_expr_arg(o->m, read, made->axis), &apart) &&
-         apart + own->delay == made->delay;
+  return outline_distance(o, at, neo_expr_arg(o->m, read, made->axis), &between_axes) &&
+         between_axes + own->delay == made->delay;
 }
 
-/* Is the read of an element of the same iterations of all loops around those asked about, and does the reader run in these? */
+/* Does the reader run in the examined loops, and was the read element made in the same iterations
+ * of the loops around these? */
 static bool is_in_loop(const fold_look *l, neo_expr read) {
   bool is = is_at_all(l, l->first, l->level);
   for (uint32_t k = 0; k < l->first && is; k++)
@@ -218,9 +223,8 @@ static bool is_along(const fold_look *l, uint32_t axis) {
   return is;
 }
 
-/* Is it read for the element of the same position in the current iteration, before that is written?
- * A sum over an equation of data may be accumulated in its result (codegen/lower/segment), before
- * its end reads anything. */
+/* Does the read serve only the element that overwrites it? A sum over an equation of data is an
+ * exception: it may be accumulated in its result (codegen/lower/segment) before it reads. */
 static bool is_own(const fold_look *l, neo_expr read) {
   const outliner *o = l->o;
   const outline_instance *x = l->x;
@@ -260,7 +264,7 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   else if (l->first || l->x->iterations == 0 || l->x->iterations == 1)
     l->good = distance_from_end(l, read, &d);
   else
-    l->good = !l->level && !l->after; /* all that was computed before is there */
+    l->good = !l->level && !l->after; /* no slice was overwritten yet */
   if (!l->good)
     return;
   l->reads_iteration = l->reads_iteration || (in_place && d.least == 0);
@@ -302,7 +306,7 @@ static void look_tree(fold_look *l, const neo_tree *t, bool outermost) {
     look_tree(l, t->children.at[k], outermost && !band);
 }
 
-/* Finds the slices that are needed along loops first .. level as one. */
+/* Finds the number of slices that are needed along loops first .. level as one. False: all. */
 static bool find_slices(fold_look *l, const neo_tree *tree, uint32_t first, uint32_t level,
                         bool by_level) {
   l->first = first;
@@ -310,7 +314,7 @@ static bool find_slices(fold_look *l, const neo_tree *tree, uint32_t first, uint
   l->by_level = by_level;
   l->good = true;
   l->after = l->reads_iteration = false;
-  l->n = l->n_apart = 1;
+  l->n_in_place = l->n_slices = 1;
   l->head = 0;
   look_tree(l, tree, true);
   need(l, l->head, l->head);
@@ -356,29 +360,30 @@ static bool may_join(const fold_look *l, uint32_t first, uint32_t last) {
   return may;
 }
 
-/* The slices that are needed; in place only if no other fold is along the axis of a loop. */
+/* The number of slices that are needed. Elements overwrite their operands only if the fold is the
+ * tensor's only one (`alone`) and along its outermost loop. */
 static int64_t slices(const fold_look *l, bool alone) {
-  return alone && !l->first && !l->reads_iteration ? l->n : l->n_apart;
+  return alone && !l->first && !l->reads_iteration ? l->n_in_place : l->n_slices;
 }
 
-/* Finds loops first .. *last that as one need fewer slices than the n[k] of each (0: all), and how
- * many; 0: none. */
+/* Finds loops first .. *last that need fewer slices as one loop than with n[k] slices each (0:
+ * all). Returns the number of slices; 0: no loops do. */
 static int64_t find_joined(fold_look *l, const neo_tree *tree, uint32_t first, const int64_t *n,
                            uint32_t *last) {
   for (*last = l->n_loops - 1; *last > first; --*last) {
-    double apart = 1;
+    double product = 1;
     for (uint32_t k = first; k <= *last; k++)
-      apart *= n[k] ? (double)n[k] : (double)most_along(l, k);
+      product *= n[k] ? (double)n[k] : (double)most_along(l, k);
     if (!may_join(l, first, *last) || !find_slices(l, tree, first, *last, false))
       continue;
     int64_t joined = slices(l, *last + 1 == l->n_loops);
-    if ((double)joined < apart)
+    if ((double)joined < product)
       return joined;
   }
   return 0;
 }
 
-/* Finds the folds. If elements replace their operands, the only fold is along the outermost loop,
+/* Finds the folds. If elements overwrite their operands, the only fold is along the outermost loop,
  * or along all loops as one. */
 static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out) {
   int64_t n[OUTLINE_FOLDS] = {0}, joined;
@@ -387,7 +392,7 @@ static void find_folds(fold_look *l, const neo_tree *tree, outline_storage *out)
     add_fold(l, 0, l->o->hoist_block, out);
     return;
   }
-  bool by_level = find_slices(l, tree, 0, 0, true) && l->n_apart == 2;
+  bool by_level = find_slices(l, tree, 0, 0, true) && l->n_slices == 2;
   if (by_level)
     out->fold[out->n_folds++] =
         (outline_fold){l->made[0]->axis, OUTLINE_TWO_LEVELS, l->loop[0], false};
@@ -419,7 +424,7 @@ static void fold_tensor(outliner *o, const neo_tree *tree, const neo_order_step 
   find_loops(&l, order, d);
   for (uint32_t k = 0; k < l.n_loops; k++)
     if (l.made[k] && l.made[k]->owner.i)
-      return; /* its positions are of no one iteration */
+      return; /* an iteration makes several positions */
   find_folds(&l, tree, &out);
   if (!out.n_folds)
     return;
@@ -442,7 +447,7 @@ void outline_fold_storage(outliner *o, const neo_tree *t, const neo_order_step *
 typedef struct {
   fold_look reader;
   int64_t n;     /* slices along the outermost loop, or the loops joined with it */
-  int64_t later; /* iterations from the reader's to that of the write */
+  int64_t later; /* iterations from the read to the write */
   bool reads, is;
 } overwrite_look;
 
@@ -457,7 +462,7 @@ static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
       l->is || !distance_of(&l->reader, 0, l->reader.level, read, &d) || d.most + l->later >= l->n;
 }
 
-/* The iterations of the examined loops from p to x; false: not a constant. */
+/* Finds the number of iterations of the examined loops from p to x. False: not a constant. */
 static bool find_later(overwrite_look *l, const outline_instance *x, const outline_instance *p) {
   const outliner *o = l->reader.o;
   neo_expr sum = between(o, l->reader.loop[0], p->iteration, x->iteration), of_x, of_p;
@@ -470,7 +475,7 @@ static bool find_later(overwrite_look *l, const outline_instance *x, const outli
   return outline_distance(o, sum, outline_number(o, 0), &l->later);
 }
 
-/* Are both in the same iterations of the examined loops that the storage is folded along? */
+/* Are x and p in the same iterations of the examined loops along which the storage is folded? */
 static bool are_together(const overwrite_look *l, const outline_storage *r,
                          const outline_instance *x, const outline_instance *p) {
   const outliner *o = l->reader.o;

@@ -1,5 +1,5 @@
-/* Guards: a band has the iterations of all its definitions, and each definition runs where it has a
- * position.
+/* Guards: a band has the iterations of all its definitions; a guard skips those in which a
+ * definition has no position.
  *
  *   band t in 0..T + 1               band t in 0..T + 1
  *     leaf h[t]               ->       guard t < T

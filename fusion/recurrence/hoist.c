@@ -1,17 +1,18 @@
-/* Hoisted producers: a definition that only the recurrence reads, one position in each iteration,
- * is computed for a block of iterations at once, before the block.
+/* Hoisted producers: a definition of which each iteration of the recurrence reads one position, and
+ * nothing else reads any, is computed for a block of iterations at once, before the block.
  *
  *   leaf p[0..T]                       band b in 0..T/16
  *   band t in 0..T               ->      leaf p[16*b..16*b + 16]
  *     leaf h[t]   # reads p[t]           band t in 16*b..16*b + 16
  *                                          leaf h[t]
  *
- *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]                                     (transform/distribute.c)
+ *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]               (transform/distribute.c)
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
- * Memory has one block (fold.c), whatever the number of iterations. A block is long enough that a
- * product fills its register tiles and reads its weights for enough rows; longer ones would only
- * need more memory. Blocks are equal if the iterations divide evenly into about that length. */
+ * Memory has room for one block (fold.c), for any number of iterations. A block has so many
+ * iterations that a product fills its register tiles and uses each weight that it loads for many
+ * rows (256, ROWS); more would only need more memory. Blocks are equally long if a length up to
+ * twice that divides the iterations. */
 #include "fusion/recurrence/internal.h"
 
 enum { ROWS = 256, LEAST = 4, MOST = 64, UNKNOWN = 16, LEAST_BLOCKS = 3 };
@@ -164,7 +165,7 @@ static outline_range in_block(const outliner *o, const outline_range *r,
   return x;
 }
 
-/* Adds the hoisted definitions for all iterations of the block, then these. */
+/* Adds the hoisted definitions for all iterations of the block, then a band over the iterations. */
 static void add_block(const hoisting *h, neo_trees *to, const outline_range *block) {
   outliner *o = h->o;
   NEO_PUSH(o->a, &o->around, (outline_around){.order = h->order, .lo = block->lo, .hi = block->hi});
@@ -200,8 +201,8 @@ static void add_blocks(const hoisting *h, neo_trees *to) {
   outline_push_band(o, to, band, &in);
 }
 
-/* Are there ranges of several iterations without a loop? Parallel iterations are worth more than
- * blocks. */
+/* Would a range of several iterations be parallel (parallel.c)? Blocks would make it sequential,
+ * and parallel iterations gain more. */
 static bool has_parallel(const hoisting *h) {
   int64_t n;
   for (uint32_t k = 0; k < h->n; k++) {

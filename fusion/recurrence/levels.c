@@ -1,9 +1,10 @@
 /* Level scheduling: a band over rows that read each other only in other levels (NEO_ROW_CHILD,
  * NEO_ROW_PARENTS) becomes one over blocks of rows, a whole block at once:
  *
- *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin = first[b], end = first[b + 1]
+ *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))
+ *   placed[p, k] < begin = first[b], end = first[b + 1]; in the first block there are no such rows
  *
- *   band p in 0..P           band b in 0..1 rows first as begin..end          the first block reads no rows
+ *   band p in 0..P           band b in 0..1 rows first as begin..end
  *     leaf h[p]        ->      leaf h[begin..end]
  *                            band b in 1..P rows first as begin..end wide
  *                              leaf h[begin..end]
@@ -18,8 +19,8 @@
 
 /* ---- in a block */
 
-/* The end of a level: as transform/levels/leaves.c writes it, for graphs that may have fewer
- * levels, or as an element that certainly exists. */
+/* The end of a level, as an expression over the table of blocks. `certain`: the table has the
+ * level; else the read has a default, as transform/levels/leaves.c writes it. */
 static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t level, bool certain) {
   neo_module *m = o->m;
   neo_expr at = outline_number(o, (level + 1) * neo_blocks_kinds(m, blocks));
@@ -35,7 +36,7 @@ static void assume_block(outliner *o, const outline_around *block) {
   for (int certain = 0; certain < 2; certain++) {
     neo_expr end = end_of(o, block->blocks, 0, certain),
              next = end_of(o, block->blocks, 1, certain);
-    if (!certain || block->later) /* a graph of leaves has no more */
+    if (!certain || block->later) /* a graph of leaves has one level */
       NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, end, next));
     if (block->first)
       NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block->hi, end));
@@ -44,7 +45,7 @@ static void assume_block(outliner *o, const outline_around *block) {
   }
 }
 
-/* Adds the steps of a block, for each kind those that it needs (rows.c). */
+/* Adds the steps of a block: for each kind of rows a copy, simplified for that kind (rows.c). */
 static void add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                       const outline_around *block, neo_size index) {
   neo_module *m = o->m;

@@ -1,11 +1,12 @@
-/* Reads of elements that run by owner (ir/order.h): which lists they are in.
+/* Reads between rows and the lists of rows (definitions that run by owner, ir/order.h): which row
+ * an element belongs to.
  *
- *     h[v] = sum[e: begin[v] .. begin[v + 1]] s[e]     s[e] is in a list of row v, which is at hand
+ *     h[v] = sum[e: begin[v] .. begin[v + 1]] s[e]     s[e] is in the list of the current row v
  *     s[e] = f(h[child[e]])                            row child[e] is in an earlier block */
 #include "fusion/recurrence/internal.h"
 #include "ir/lists.h"
 
-/* The load that is converted to an index; null: it is another expression. */
+/* The load that index e converts; null: e is another expression. */
 static const neo_node *load_of(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CAST)
@@ -13,7 +14,7 @@ static const neo_node *load_of(const neo_module *m, neo_expr e) {
   return n->op == NEO_OP_LOAD ? n : NULL;
 }
 
-/* Is it the row of the reader, which runs by owner? */
+/* Is `row` the owner of the reader's element, owner[e]? */
 static bool is_own_row(const neo_module *m, const neo_order_member *reader, neo_expr row) {
   const neo_node *n = load_of(m, row);
   const neo_node *at = n ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : NULL;
@@ -27,9 +28,9 @@ bool outline_reads_list(const outliner *o, const neo_order_member *reader,
   neo_expr row;
   if (!made->owner.i)
     return reader->owner.i && is_own_row(m, reader, at);
-  const neo_node *n = neo_expr_node(m, at), *apart = load_of(m, at);
-  if (apart && neo_tensor_at(m, (neo_tensor){apart->attr})->row_role == NEO_ROW_LISTED) {
-    const neo_node *axis = neo_expr_node(m, neo_list_expr(m, apart->arg, 0));
+  const neo_node *n = neo_expr_node(m, at), *listed = load_of(m, at);
+  if (listed && neo_tensor_at(m, (neo_tensor){listed->attr})->row_role == NEO_ROW_LISTED) {
+    const neo_node *axis = neo_expr_node(m, neo_list_expr(m, listed->arg, 0));
     return axis->op == NEO_OP_AXIS && axis->attr >= d.n_out;
   }
   if (n->op != NEO_OP_AXIS || n->attr < d.n_out)

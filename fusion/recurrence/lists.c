@@ -1,18 +1,19 @@
-/* Definitions that run by owner (ir/order.h): all positions of the lists of the rows at hand, in a band of one iteration. Its
- * rows are the positions, from where the first list begins to where the last one ends:
+/* Definitions that run by owner (ir/order.h): an iteration over rows computes all elements of the
+ * rows' lists, such as the edges of a vertex. They become a band of one iteration, whose rows are
+ * the elements from the begin of the first list to the end of the last one:
  *
  *   band v in 0..V                          band v in 0..V
  *     leaf s   # of edges, by owner   ->      band e in v..v + 1 rows begin as lo..hi whole
  *     leaf h[v]                                 leaf s[lo..hi]
  *                                             leaf h[v]
  *
- * Rows of a block are next to each other, and so are their lists: band e in begin..end for rows begin .. end - 1 (levels.c). In
- * the first block there are no edges. */
+ * The rows of a block are contiguous, and so are their lists: rows begin .. end - 1 (levels.c) get
+ * the band e in begin..end. The first block has leaves alone, and no edges. */
 #include "ir/lists.h"
 #include "fusion/recurrence/internal.h"
 #include <math.h>
 
-/* The loop around in whose iterations the definition runs by owner; null: in none. */
+/* The loop around whose rows own the definition's elements; null: none. */
 static const outline_around *around_of(const outliner *o, neo_def d, neo_tensor *owner) {
   for (size_t k = 0; k < o->around.n; k++) {
     const neo_order_member *x = outline_member(o->around.at[k].order, d);
@@ -23,7 +24,8 @@ static const outline_around *around_of(const outliner *o, neo_def d, neo_tensor 
   return NULL;
 }
 
-/* How many positions the lists have: those of a block are between those of one row and of all. */
+/* The number of list elements that costs assume: of one row the mean, of a block the geometric mean
+ * of those of one row and of all rows. */
 static int64_t usual_of(const outliner *o, const outline_around *l, neo_expr all, neo_expr rows) {
   int64_t lo, most = 1, n = 1;
   (void)neo_interval(o->p, NULL, all, &lo, &most);

@@ -1,12 +1,12 @@
-/* Conditions under which iterations need instances.
+/* Conditions under which an iteration needs an instance.
  *
  *     band t in 0..T                               band t in 0..T
  *       a[t] = ...                          ->       a[t] = ...        where k[t] == 2
  *       z[t] = select(k[t] == 2, a[t], b[t])         z[t] = select(k[t] == 2, a[t], b[t])
  *
- * Conditions of a definition's points (ir/needed.h) on axes of loops become conditions of an
- * iteration. An instance reads the elements of its conditions, which have to be in memory before it
- * runs. */
+ * A condition of a definition's points (ir/needed.h) that varies along axes of loops alone becomes
+ * a condition of the iteration. The elements that it reads have to be in memory before the
+ * instance runs. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct {
   const outliner *o;
   outline_instance *x;
   bool after;   /* the walk has reached x */
-  bool unmade;  /* an instance may make it at x or later */
+  bool unmade;  /* an instance at x or after it may make the element */
   neo_expr own; /* an element that it reads */
 } unmade_look;
 

@@ -4,8 +4,8 @@
  *     leaf L[i, j]   # reads L[i, k], k < j
  *
  * A triangular recurrence keeps its diagonal as a loop; the parts above and below become vectors.
- * All reads of the band's definitions have to be of elements from outside of its iterations, or
- * from the same one. */
+ * The definitions of the band have to read elements of their own iteration, or of iterations
+ * outside of the band. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -15,7 +15,8 @@ typedef struct {
   bool carried;
 } carry_look;
 
-/* Is the read element of definition `from` of the same iteration, or of none in the range? */
+/* Was the read element of definition `from` made in the reader's iteration, or outside of the
+ * range? */
 static bool is_outside(const carry_look *c, const neo_order_member *from, neo_expr read,
                        uint32_t n_axes) {
   const outliner *o = c->o;

@@ -6,8 +6,9 @@
  *                                              band t in 1..T
  *                                                leaf h[t]   # h[t - 1, k]
  *
- * Cuts are where definitions begin and end, and at few other positions: the last one near the
- * begin, the first one near the end, and some in between, or of unknown position. */
+ * Candidates for cuts are the iterations where a condition changes or a definition begins or ends.
+ * At most five are taken: near the begin the last one, near the end the first one, and three in
+ * between or at positions that are not known. */
 #include "fusion/recurrence/internal.h"
 
 /* Adds a cut to the list, once. */

@@ -117,15 +117,15 @@ void outline_reads(const outliner *o, const outline_instance *x,
 
 bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal) {
   neo_axis_rec axes[OUTLINE_AXES];
-  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + x->apart.n + 1);
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + x->row_facts.n + 1);
   neo_facts facts = {axes, n_axes, assume, x->n_assume};
   for (uint32_t k = 0; k < n_axes; k++)
     axes[k] = *neo_def_axis(o->m, &x->rec, k);
   for (uint32_t k = 0; k < x->n_assume; k++)
     assume[k] = x->assume[k];
-  for (size_t k = 0; k < x->apart.n; k++)
-    if (!(neo_expr_axes(o->m, x->apart.at[k]) >> n_axes))
-      assume[facts.n_assume++] = x->apart.at[k];
+  for (size_t k = 0; k < x->row_facts.n; k++)
+    if (!(neo_expr_axes(o->m, x->row_facts.at[k]) >> n_axes))
+      assume[facts.n_assume++] = x->row_facts.at[k];
   if (x->rec.where.i && n_axes == x->rec.axes.n)
     assume[facts.n_assume++] = x->rec.where;
   return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
@@ -140,7 +140,7 @@ static where_read on_axis(const outliner *o, const outline_instance *p, uint32_t
   neo_module *m = o->m;
   int64_t d;
   if (!p->extent[axis].i)
-    return INSIDE; /* all of the axis, or under a guard */
+    return INSIDE; /* the instance has the whole axis */
   neo_expr base = p->base[axis], at = neo_expr_arg(m, read, axis);
   if (p->rec.out_map.n) {
     neo_out_dim map = neo_out_map_at(m, p->rec.out_map, axis);
@@ -192,7 +192,7 @@ int outline_producer(const outliner *o, const outline_open *open, const outline_
   return found;
 }
 
-/* ---- what is by tensor, and trees */
+/* ---- arrays by tensor, and trees */
 
 void outline_grow(outliner *o) {
   outliner from = *o;

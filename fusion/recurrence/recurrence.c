@@ -106,8 +106,9 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_tre
   return best;
 }
 
+/* The group's definitions, in this order: those in the loops, those before them, those after. */
 typedef struct {
-  size_t own, before; /* number in the loops; before them; the rest is after */
+  size_t own, before; /* number in the loops, before them */
   bool ordered;       /* all recurrences are in the loops */
 } parts;
 
@@ -120,20 +121,21 @@ static bool reads_any(const neo_module *m, neo_arena *a, neo_def d, const bool *
 }
 
 /* Does a definition in the loops read one after them? */
-static bool reads_behind(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
-                         size_t n) {
-  bool *behind = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
+static bool reads_later(const neo_module *m, neo_arena *a, const parts *x, const neo_def *all,
+                        size_t n) {
+  bool *later = NEO_NEW_ARRAY(a, bool, m->tensors.n), is = false;
   for (size_t k = x->own + x->before; k < n; k++) {
     neo_list out = neo_def_at(m, all[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
-      behind[neo_list_at(m, out, i)] = true;
+      later[neo_list_at(m, out, i)] = true;
   }
   for (size_t k = 0; k < x->own && !is; k++)
-    is = reads_any(m, a, all[k], behind);
+    is = reads_any(m, a, all[k], later);
   return is;
 }
 
-/* The chunk loop of most definitions; others may have parts here (fusion/search/needs.c). */
+/* The chunk loop that most of the definitions are in; 0: none. Others may have parts here
+ * (fusion/search/needs.c). */
 static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
   uint32_t loop = 0;
   size_t most = 0;
@@ -148,8 +150,8 @@ static uint32_t most_of(const neo_module *m, const neo_def *defs, size_t n) {
   return loop;
 }
 
-/* Finds definitions first[0] .. first[1] - 1, which always run in the loops: those of a chunk loop,
- * with definitions between them (fusion/search/chunks.c). */
+/* Finds definitions first[0] .. first[1] - 1, which always run in the loops: from the first to the
+ * last one of a chunk loop (fusion/search/chunks.c). */
 static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, size_t *first) {
   uint32_t loop = most_of(m, defs, n);
   first[0] = first[1] = 0;
@@ -160,9 +162,9 @@ static void chunk_loop_of(const neo_module *m, const neo_def *defs, size_t n, si
     }
 }
 
-/* Orders definitions: those in the loops, those before them, others. In the loops are a loop or the
- * first recurrence, and later definitions with a place in it: a recurrence that shares the loops,
- * or one that reads along their iterations. */
+/* Divides the definitions into `out`. In the loops are the chunk loop, or else the first
+ * recurrence, and each later definition that fits their order: a recurrence that shares the loops,
+ * or a definition that reads along their iterations. */
 static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                        const size_t *chunk_loop, neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
@@ -202,7 +204,8 @@ static parts divide_by(neo_module *m, neo_prover *p, neo_arena *a, const neo_def
   return x;
 }
 
-/* Divides the definitions; a chunk loop without a common order is divided like any others. */
+/* Divides the definitions into `out`. A chunk loop whose definitions have no common order is not
+ * kept together. */
 static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                     neo_def *out) {
   size_t chunk_loop[2], none[2] = {0};
@@ -216,7 +219,7 @@ bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, siz
   neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
   parts x = divide(m, p, a, defs, n, all);
   neo_prover_free(p);
-  return x.ordered && !reads_behind(m, a, &x, all, n);
+  return x.ordered && !reads_later(m, a, &x, all, n);
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,

@@ -1,18 +1,21 @@
-/* Facts of rows that read each other across levels (NEO_ROW_CHILD, NEO_ROW_PARENTS):
- * whether they can run in blocks (levels.c), and, in a block, that the rows which it
- * reads are before it, or after it.
+/* Facts about rows that read rows of other levels by a table (NEO_ROW_CHILD, NEO_ROW_PARENTS): the
+ * rows can run in blocks (levels.c), and a block reads rows before it, or after it.
  *
- *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))      placed[p, k] < begin, in the first block -1 */
+ *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))
+ *
+ *   first block               placed[p, k] = -1
+ *   block begin .. end - 1    placed[p, k] < begin */
 #include "fusion/recurrence/internal.h"
 
-/* Are its elements rows of other blocks than the row for which they are read? */
+/* Does the table have, for a row, rows of other blocks? */
 static bool names_rows(const neo_module *m, neo_tensor t) {
   uint8_t role = neo_tensor_at(m, t)->row_role;
   return role == NEO_ROW_CHILD || role == NEO_ROW_PARENTS;
 }
 
-/* The load of a row of another block, or of a part of it, as an index; null: another expression. */
-static const neo_node *apart(const outliner *o, neo_expr e) {
+/* The load in index e of a row of another block: table[..], or table[..] / parts if rows have
+ * several parts; null: e is another expression. */
+static const neo_node *other_row(const outliner *o, neo_expr e) {
   const neo_node *n = neo_expr_node(o->m, e);
   int64_t parts = 1;
   if (n->op == NEO_OP_DIV && neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 1), &parts))
@@ -24,19 +27,19 @@ static const neo_node *apart(const outliner *o, neo_expr e) {
   return is ? n : NULL;
 }
 
-/* Is the row before its reader? Else it is after it, from a list. */
+/* Does the table have rows before their reader? Else it lists rows after it. */
 static bool comes_before(const outliner *o, const neo_node *n) {
   return neo_tensor_at(o->m, (neo_tensor){n->attr})->row_role == NEO_ROW_CHILD;
 }
 
-/* Is the table by rows, indexed by its own row? Else the row is from a list. */
+/* Is the table indexed by the reader's row? Else it has a list for each row. */
 static bool is_by_row(const outliner *o, const neo_node *n) {
   neo_expr below = neo_tensor_at(o->m, (neo_tensor){n->attr})->below;
   return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
 }
 
-/* Is the row apart from `own`? A list of rows is run through by the axis of a sum, or by a definition that runs by owner,
- * whose own position is in it. */
+/* Is the table read for row `own`? A list of rows is read along the axis of a sum, or by a
+ * definition that runs by owner at its own position. */
 static bool is_of(const outliner *o, const neo_node *n, neo_expr own, bool by_owner,
                   uint32_t n_out) {
   neo_expr at = neo_list_expr(o->m, n->arg, 0);
@@ -46,7 +49,7 @@ static bool is_of(const outliner *o, const neo_node *n, neo_expr own, bool by_ow
   return (by_owner && at.i == own.i) || (axis->op == NEO_OP_AXIS && axis->attr >= n_out);
 }
 
-/* Is it the end of the first block, which rows are compared with? */
+/* Is the node the end of the first block in the table of blocks? */
 static bool is_first_end(const outliner *o, const neo_node *n) {
   neo_tensor t = {n->attr};
   int64_t at;
@@ -63,7 +66,7 @@ typedef struct {
   bool good, earlier;
 } block_look;
 
-/* The table of positions that the index is an element of, in lists of parents; 0: it is of none. */
+/* The table of listed positions (NEO_ROW_LISTED) that index `at` is an element of; 0: none. */
 static neo_tensor listed_in(const neo_module *m, neo_expr at) {
   const neo_node *n = neo_expr_node(m, at);
   if (n->op == NEO_OP_CAST)
@@ -72,7 +75,7 @@ static neo_tensor listed_in(const neo_module *m, neo_expr at) {
   return t.i && neo_tensor_at(m, t)->row_role == NEO_ROW_LISTED ? t : (neo_tensor){0};
 }
 
-/* Rows are read through the table, whose blocks are those of all others. */
+/* Notes a table through which rows are read. All tables have to have the same blocks. */
 static void note_blocks(block_look *l, neo_tensor table) {
   neo_tensor blocks = table.i ? neo_tensor_blocks(l->o->m, table) : table;
   l->good = l->good && (!blocks.i || !l->blocks.i || l->blocks.i == blocks.i);
@@ -85,7 +88,7 @@ static void look(void *ctx, neo_expr e) {
   neo_expr own = neo_axis_ref(m, l->reader->axis);
   const neo_node *n = neo_expr_node(m, e);
   uint32_t n_out = neo_def_at(m, l->reader->def)->n_out;
-  const neo_node *row = n->op == NEO_OP_LOAD ? apart(l->o, e) : NULL;
+  const neo_node *row = n->op == NEO_OP_LOAD ? other_row(l->o, e) : NULL;
   bool by_owner = l->reader->owner.i;
   if (row && comes_before(l->o, row) && is_of(l->o, row, own, by_owner, n_out))
     l->earlier = true;
@@ -101,7 +104,7 @@ static void look(void *ctx, neo_expr e) {
   }
   if (at.i == own.i && (!made || !by_owner == !made->owner.i))
     return;
-  row = apart(l->o, at);
+  row = other_row(l->o, at);
   neo_tensor blocks = row ? neo_tensor_blocks(m, (neo_tensor){row->attr}) : (neo_tensor){0};
   l->good = row && !made->owner.i && is_of(l->o, row, own, by_owner, n_out) &&
             (!l->blocks.i || l->blocks.i == blocks.i);
@@ -145,12 +148,12 @@ typedef struct {
   outliner *o;
   const outline_around *block;
   outline_instance *x;
-  neo_expr own; /* the row of an element; of one that runs by owner, its position */
-  bool by_owner;
+  neo_expr own;  /* the row of an element of x; by_owner: the element's position */
+  bool by_owner; /* x runs by owner */
 } row_look;
 
-/* Is it the load of a row in another block than the element's? */
-static bool is_apart(const row_look *l, const neo_node *n) {
+/* Is the node the load of a row in another block than the element's? */
+static bool is_other_row(const row_look *l, const neo_node *n) {
   return n->op == NEO_OP_LOAD && names_rows(l->o->m, (neo_tensor){n->attr}) &&
          neo_tensor_blocks(l->o->m, (neo_tensor){n->attr}).i == l->block->blocks.i &&
          is_of(l->o, n, l->own, l->by_owner, l->x->rec.n_out);
@@ -159,7 +162,7 @@ static bool is_apart(const row_look *l, const neo_node *n) {
 static neo_expr without_row(void *ctx, neo_module *m, neo_expr e) {
   const row_look *l = ctx;
   const neo_node *n = neo_expr_node(m, e);
-  bool none = is_apart(l, n) && is_by_row(l->o, n);
+  bool none = is_other_row(l, n) && is_by_row(l->o, n);
   return none ? neo_const_int(m, (neo_type)n->type, -1) : e;
 }
 
@@ -172,7 +175,7 @@ static void note_row(void *ctx, neo_expr e) {
   row_look *l = ctx;
   neo_module *m = l->o->m;
   neo_node n = *neo_expr_node(m, e);
-  if (!is_apart(l, &n))
+  if (!is_other_row(l, &n))
     return;
   int64_t parts = neo_tensor_slots(m, (neo_tensor){n.attr});
   neo_expr row = neo_cast(m, NEO_I64_T, e);
@@ -180,7 +183,7 @@ static void note_row(void *ctx, neo_expr e) {
     row = neo_op2(m, NEO_OP_DIV, row, outline_number(l->o, parts));
   neo_expr fact = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
                                          : neo_op2(m, NEO_OP_LE, l->block->hi, row);
-  NEO_PUSH(l->o->a, &l->x->apart, fact);
+  NEO_PUSH(l->o->a, &l->x->row_facts, fact);
 }
 
 /* The outermost block around; null: there is none. */
@@ -202,11 +205,11 @@ neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
   return own ? outline_position(o, x, own->axis) : (neo_expr){0};
 }
 
-void outline_read_apart(outliner *o, outline_instance *x) {
+void outline_note_rows(outliner *o, outline_instance *x) {
   const outline_around *block = block_around(o);
   const neo_order_member *member = block ? outline_member(block->order, x->def) : NULL;
   row_look l = {o, block, x, outline_own_row(o, x), member && member->owner.i};
-  x->apart.n = 0;
+  x->row_facts.n = 0;
   if (!l.own.i)
     return;
   x->leaf = l.block->first;
@@ -236,7 +239,7 @@ void outline_note_level(const outliner *o, outline_instance *x) {
 
 neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
                                bool *before) {
-  const neo_node *n = apart(o, at);
+  const neo_node *n = other_row(o, at);
   neo_tensor t = {n ? n->attr : 0};
   if (!n || !neo_rows_are_chains(neo_rows_at(o->m, neo_tensor_at(o->m, t)->rows)) ||
       neo_tensor_blocks(o->m, t).i != x->level.first.i)
@@ -247,16 +250,15 @@ neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo
 
 /* ---- kinds
  *
- * If blocks have rows of one kind each (NEO_ROW_KIND) the block's steps are written once for each
- * kind (levels.c), and run in blocks of that kind:
+ * If all rows of a block have one kind (NEO_ROW_KIND), levels.c writes the block's steps once for
+ * each kind, simplified for it:
  *
  *     h[p, j] = select(kind[p] == 1, a[p, j], b[p, j])
  *     ->
- *     for b: where b % 2 == 0: h[begin .. end - 1, j] = b[..]     and nothing of a
- *            where b % 2 == 1: h[begin .. end - 1, j] = a[..]     and nothing of b
+ *     block n, if n % 2 == 0: h[begin .. end - 1, j] = b[..]     a is not computed
+ *              if n % 2 == 1: h[begin .. end - 1, j] = a[..]     b is not computed
  *
- * Values that are 0 for all rows of a kind become 0 in their readers, and so do terms that are
- * multiples of them. */
+ * A value that is 0 for all rows of a kind becomes 0 in its readers, and so do products with it. */
 
 typedef struct {
   outliner *o;
@@ -265,7 +267,8 @@ typedef struct {
 
 enum { UNKNOWN, ZERO, OTHER };
 
-/* Are all elements of the definition 0 for rows of the kind? Not if it depends on itself. */
+/* Are all elements of the definition 0 for rows of the current kind? A definition that depends on
+ * itself counts as not. */
 static bool is_zero(outliner *o, neo_def d) {
   if (o->zero[d.i])
     return o->zero[d.i] == ZERO;

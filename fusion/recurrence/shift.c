@@ -1,5 +1,5 @@
-/* Shifting: below the bands around it a definition is at their indices less its delays
- * (ir/order.h), or, in a parallel band, at the positions of a range.
+/* Shifting: a definition's axes become the indices of the bands around it less its delays
+ * (ir/order.h), or in a parallel band the positions of a range.
  *
  *   order t { h, and y an iteration after it }   ->   band t in 0..T + 1
  *                                                       leaf h[t]
@@ -8,7 +8,7 @@
  * A fixed axis becomes a size in its expressions. */
 #include "fusion/recurrence/internal.h"
 
-/* The axis that runs by owner is at the lists of the band around. */
+/* Sets the axis that runs by owner to the positions of the current rows' lists. */
 static void shift_lists(const outliner *o, outline_instance *x, uint32_t axis) {
   if (!o->list_lo.i)
     return;
@@ -89,7 +89,7 @@ void outline_shift(outliner *o, outline_instance *x) {
   x->rec = d;
   x->rec.axes = axes_of(o, x, &d, &p);
   outline_map(o, &x->rec, shifted, &p);
-  outline_read_apart(o, x);
+  outline_note_rows(o, x);
   outline_simplify(o, x);
 }
 

@@ -18,7 +18,7 @@ static neo_expr simpler(void *ctx, neo_expr e) {
 
 /* ---- reductions */
 
-/* The value of an empty reduction; 0: not written as a constant. */
+/* The value of an empty reduction; 0: no constant of the IR. */
 static neo_expr of_nothing(const outliner *o, neo_reducer r, neo_type t) {
   bool number = neo_type_is_float(t);
   switch (r) {
@@ -81,8 +81,8 @@ static bool has_empty_range(simplifier *s, const neo_def_rec *r) {
   return false;
 }
 
-/* Is each term 0 because a factor is? A term of a row that does not exist is dropped, whatever the
- * other factor is. */
+/* Is e a product with a factor 0? As a term of a row that does not exist it is dropped, even if the
+ * other factor is no number. */
 static bool has_zero_factor(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   return neo_expr_is_zero(m, e) ||
@@ -120,8 +120,8 @@ bool outline_is_partial(const outliner *o, neo_def d) {
   return true;
 }
 
-/* Are the values still the selects of a partial definition, which say which elements are read? A
- * decided select leaves its choice, which may be another select. */
+/* Have the values the same selects after simplification? The select of a partial definition says
+ * which elements are read. A decided select becomes one of its values, which may be a select. */
 static bool has_same_selects(simplifier *s, neo_list from, neo_list to) {
   neo_module *m = s->o->m;
   bool same = true;

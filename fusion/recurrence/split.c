@@ -1,14 +1,14 @@
-/* Splitting (index-set splitting): a definition becomes several, cut along axes without a band
- * where conditions compare them with the index of a band (peel.c). Parts that nobody reads are
- * dropped.
+/* Splitting (index-set splitting): a definition is cut along an axis without a band where a
+ * condition compares the axis with the index of a band (peel.c splits bands). Parts without a
+ * reader are dropped.
  *
  *   band j in 0..N                                   band j in 0..N
  *     leaf L[0..N, j]   # select(i < j, 0, ..)   ->    leaf L[0..j, j]   # 0
  *                                                      leaf L[j..N, j] */
 #include "fusion/recurrence/internal.h"
 
-/* Has the instance only elements that nobody reads, for which the condition of the definition's
- * select fails? */
+/* Has the instance no element that is read? The condition of a partial definition's select fails
+ * for those that are not. */
 static bool is_unread(outliner *o, const outline_instance *x) {
   neo_module *m = o->m;
   neo_def_rec d = *neo_def_at(m, x->def);

@@ -7,8 +7,8 @@
  *     leaf L[i]                                         band i in 32*b..32*b + 32
  *                                                         leaf L[i]
  *
- * transform/tile_recurrences.c writes such definitions, with the block's iterations in their
- * expressions. Blocks begin at multiples of their length; the first and last may be shorter. */
+ * transform/tile_recurrences.c writes definitions like p, whose bounds contain the length of the
+ * block (i/32). Blocks begin at multiples of it; the first and last may be shorter. */
 #include "fusion/recurrence/internal.h"
 
 /* ---- definitions that run before a block */
@@ -27,7 +27,7 @@ static neo_expr iteration_at(const block_look *l, neo_expr at, const neo_order_m
   return outline_sum(l->o, at, outline_number(l->o, x->delay));
 }
 
-/* i / n for the definition's own iteration i shows that it has blocks of n. */
+/* Takes n as the block's length if e is i / n, where i is the definition's own iteration. */
 static void look_division(void *ctx, neo_expr e) {
   block_look *l = ctx;
   neo_module *m = l->o->m;
@@ -104,7 +104,7 @@ typedef struct { /* a tiled loop */
   int64_t iterations; /* iterations of a block */
 } tiled;
 
-/* Adds a definition for all iterations of the range that it has positions in, at once. */
+/* Adds a definition for all iterations of the range at once, if it has positions there. */
 static void add_at_once(const tiled *t, neo_trees *to, const outline_range *r, neo_def d) {
   outliner *o = t->o;
   outline_around at_once = {.order = t->order, .lo = r->lo, .hi = r->hi};

@@ -1,4 +1,8 @@
-/* Instances as definitions of a segment. */
+/* Instances as definitions of a segment (segments.c). A tensor in memory gets a copy without
+ * definition, as which the segment reads it, and each result a slice:
+ *
+ *     leaf u[t]   # u[t - 1]   ->   slice.u[j] = f(memory.folded.u[(t - 1) % 2, j])
+ *                                   slice.u at element t % 2 of folded.u */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 #include "ir/element.h"
@@ -17,7 +21,8 @@ typedef struct {
 
 /* ---- reads */
 
-/* The copy of t, which is in memory. Only the loops order its readers. */
+/* The segment's copy of t, which is in memory. No definition of the segment makes it, so that the
+ * loops alone order its readers and writers. */
 static neo_tensor copy_of(writer *w, neo_tensor t) {
   uint64_t made;
   neo_module *m = w->o->m;
@@ -63,8 +68,8 @@ static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tenso
 
 static neo_expr written(writer *w, neo_expr e);
 
-/* Adds to `all` the guard that position `at` is one of the tensor; a folded axis has a cell for any
- * value. */
+/* Adds to `all` the condition that position `at` is inside of the tensor: on a folded axis the read
+ * itself, at a remainder, is inside for any position. */
 static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_expr all) {
   neo_module *m = w->o->m;
   neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(w->o, 0), at),
@@ -143,14 +148,14 @@ static neo_expr written_at(writer *w, neo_expr e, uint32_t n_axes) {
 }
 
 static neo_list written_list(writer *w, neo_list l, uint32_t n_axes) {
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < l.n; k++)
     id[k] = written_at(w, neo_list_expr(w->o->m, l, k), n_axes).i;
   return neo_list_new(w->o->m, id, l.n);
 }
 
 static neo_list written_axes(writer *w, const neo_def_rec *r) {
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < r->axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(w->o->m, r, k);
     axis.lo = written_at(w, axis.lo, k);
@@ -180,7 +185,7 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   r.moves = stored;
   r.partial = r.partial && partial;
   r.terms = false;
-  r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
+  r.name = neo_tensor_fresh_name(m, "slice", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
   neo_slice part = outline_slice_of(o, t, w->x);
   part.slice = slice;
@@ -192,9 +197,9 @@ static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, 
   return slice;
 }
 
-/* The map of the iteration's elements in the slice: fixed axes are at its beginning. */
+/* The instance's out_map in the slice: a fixed axis has one element, the slice's first. */
 static neo_list map_of(const outliner *o, const outline_instance *x) {
-  neo_out_dim map[64];
+  neo_out_dim map[NEO_DEF_AXES];
   if (!x->rec.out_map.n)
     return x->rec.out_map;
   for (uint32_t k = 0; k < x->rec.n_out; k++)
@@ -202,7 +207,7 @@ static neo_list map_of(const outliner *o, const outline_instance *x) {
   return neo_out_map_new(o->m, map, x->rec.n_out);
 }
 
-/* Are the written values still selects? */
+/* Have the written values the same selects as the instance's (simplify.c)? */
 static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_rec *to) {
   neo_module *m = w->o->m;
   bool same = w->x->partial;

@@ -3,7 +3,8 @@
  *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
  *     group 2           partial.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
  *     ->
- *     group 1, rows r   m[r] = ..,   Y[r, c] = ..,   partial.b[r/256, c] += D[r, c] * (X[r, c] - m[r])
+ *     group 1, rows r   m[r] = ..,   Y[r, c] = ..,
+ *                       partial.b[r/256, c] += D[r, c] * (X[r, c] - m[r])
  *
  * Both read X, which is in no cache any more when a second kernel runs; partial.b[r/256] stays in a
  * cache. One worker has the rows of a block, in order (codegen/lower/lower.c).

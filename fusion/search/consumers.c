@@ -24,7 +24,7 @@ typedef struct {
   neo_def_rec d;
   uint64_t along; /* axes that reads of the recurrence vary along */
   bool good;
-  double saved_s, rounds;
+  double saved_s, iterations;
 } consumers;
 
 /* ---- what is read */
@@ -64,7 +64,7 @@ static double longer(consumers *c, neo_tensor t) {
     whole *= extent > 1 ? (double)extent : 1;
   }
   return neo_profile_traffic(c->q->profile, whole, whole) -
-         neo_profile_traffic(c->q->profile, whole, whole / c->rounds);
+         neo_profile_traffic(c->q->profile, whole, whole / c->iterations);
 }
 
 static void look(void *ctx, neo_expr e) {
@@ -138,7 +138,7 @@ static bool joins(consumers *c, neo_def d) {
   c->along = 0;
   c->saved_s = 0;
   neo_def_visit(c->q->m, d, look, c);
-  bool pays = c->saved_s > c->rounds * c->q->profile->launch_s || c->q->consumers_join;
+  bool pays = c->saved_s > c->iterations * c->q->profile->launch_s || c->q->consumers_join;
   return c->good && pays && !is_product(c) && can_join(c, d);
 }
 
@@ -159,7 +159,7 @@ static bool find_loop(consumers *c) {
   if (found) {
     neo_order_iterations(q->m, &c->loop, &first, &end);
     found = neo_interval(p, NULL, neo_op2(q->m, NEO_OP_SUB, end, first), &lo, &hi) && hi > 1;
-    c->rounds = found ? (double)hi : 0;
+    c->iterations = found ? (double)hi : 0;
   }
   neo_prover_free(p);
   return found;

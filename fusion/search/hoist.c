@@ -90,7 +90,7 @@ static bool find_loop(hoister *l) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   uint32_t *number = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
   (void)neo_recurrences(q->m, l->group, l->n_group, q->a, number);
-  for (size_t k = 0; k < l->n_group; k++) /* these come after it */
+  for (size_t k = 0; k < l->n_group; k++) /* recurrences of the group come after the producer */
     if (number[l->group[k].i])
       own[n++] = l->group[k];
   bool found = neo_order_find(p, own, n, q->a, &l->loop, NULL);

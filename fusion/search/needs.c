@@ -161,7 +161,7 @@ typedef struct {
   uint32_t number; /* the recurrence */
   uint32_t first;  /* position of its first definition + 1 */
   bool good, reads;
-  bool reads_bools; /* it reads bools that the recurrence computes */
+  bool reads_bools; /* the definition reads bools that the recurrence computes */
 } follower;
 
 static bool is_made_by(const follower *f, neo_tensor t) {
@@ -245,9 +245,10 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
  * A recurrence that reads another one, and otherwise earlier tensors, joins its group if then
  * nobody outside reads all of some tensor, of which a few slices are enough. A recurrence of
  * several definitions joins if it reads bools of the other one, as carries do that the condition of
- * their `while` does not depend on: all exit early together (fusion/recurrence/early_exit/early_exit.h).
- * Others may have products with the rows of all iterations outside. Definitions between the two
- * join too. All that share loops need one common order: pairwise orders are not enough. */
+ * their `while` does not depend on: all exit early together
+ * (fusion/recurrence/early_exit/early_exit.h). Others may have products with the rows of all
+ * iterations outside. Definitions between the two join too. All that share loops need one common
+ * order: pairwise orders are not enough. */
 
 typedef NEO_VEC(neo_def) def_list;
 
@@ -341,7 +342,7 @@ static uint32_t depth_of(const neo_order_step *s) {
 
 /* Have both recurrences an order with common iterations? If one then needs a loop inside of the
  * other's iterations, it runs better alone, with lanes along them. */
-static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
+static bool have_common_iterations(const fuser *q, uint32_t a, uint32_t b) {
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   neo_order_step loop[3];
   neo_prover *p = neo_prover_new(q->m);
@@ -369,7 +370,7 @@ static bool could_join(sharing *s, uint32_t number) {
   for (size_t k = 0; k < n; k++) { /* definitions of a chunk loop stay in it */
     s->f.good = s->f.good && !neo_def_at(q->m, own[k])->chunk_loop &&
                 makes_temporaries(q->m, own[k]) && is_needed_with(s, own[k].i);
-    at[k] = s->f.at[own[k].i]; /* it may read itself */
+    at[k] = s->f.at[own[k].i]; /* a definition may read its own earlier elements */
     s->f.at[own[k].i] = 0;
   }
   for (size_t k = 0; k < n; k++)
@@ -378,7 +379,7 @@ static bool could_join(sharing *s, uint32_t number) {
     s->f.at[own[k].i] = at[k];
   bool alone = n == 1 && !s->between[number].n;
   return s->f.good && s->f.reads && (alone || s->f.reads_bools) &&
-         have_common_rounds(q, s->f.number, number);
+         have_common_iterations(q, s->f.number, number);
 }
 
 /* Does the definition join with these recurrences? */

@@ -95,8 +95,8 @@ static bool follow(matcher *c, uint32_t e, const int8_t *axis, uint32_t n_axes) 
       c->why = "too many reads of one another";
       return false;
     }
-    int8_t at[64];
-    for (uint32_t k = 0; k < r->rank && k < 64; k++) {
+    int8_t at[NEO_DEF_AXES];
+    for (uint32_t k = 0; k < r->rank && k < NEO_DEF_AXES; k++) {
       int a = r->axis[k];
       at[k] = a < 0 ? -1 : e == c->x ? (int8_t)a : (uint32_t)a < n_axes ? axis[a] : -1;
     }
@@ -215,7 +215,7 @@ typedef struct {
   uint32_t members, sums, products, outs, accs;
   bool rows, alone, scans, ranged;
   bool early;     /* a member is not late */
-  bool has_inner; /* there are inner sums */
+  bool has_inner; /* the part has inner sums */
 } census;
 
 static census census_of(const fuser *q, const fuse_parts *p) {

@@ -14,7 +14,7 @@ const fuse_rules *fuse_rules_of(const fuse_move *x) {
 }
 
 /* Is k the first of the kinds with its rules? */
-static bool leads(uint32_t k) {
+static bool is_first_of_rules(uint32_t k) {
   uint32_t i = 0;
   while (rules_of_kind[i] != rules_of_kind[k])
     i++;
@@ -38,7 +38,7 @@ void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out) {
   for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++) {
     const fuse_rules *r = rules_of_kind[k];
     size_t first = out->n;
-    if (r->when != when || !leads(k) || all_off(q, r))
+    if (r->when != when || !is_first_of_rules(k) || all_off(q, r))
       continue;
     r->match(q, g, out);
     set_kind(out, first, k);
@@ -48,7 +48,7 @@ void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out) {
 void fuse_refusals(fuser *q, uint32_t g, fuse_moves *out) {
   for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++) {
     size_t first = out->n;
-    if (!rules_of_kind[k]->refusals || !leads(k))
+    if (!rules_of_kind[k]->refusals || !is_first_of_rules(k))
       continue;
     rules_of_kind[k]->refusals(q, g, out);
     set_kind(out, first, k);

@@ -143,7 +143,7 @@ typedef struct fuser {
   uint32_t *listed, listing;           /* by group: in the current list */
   uint32_t *found, finding;            /* by group: in the current search */
   neo_grouping *made;                  /* finished groups */
-  uint32_t first_made;                 /* the first one of these entries */
+  uint32_t first_made;                 /* number of the current entries' first group in `made` */
   fuse_list next, forth, back, places; /* memory of searches */
   uint64_t n_priced, n_searched;       /* priced groups; groups visited in searches */
 } fuser;

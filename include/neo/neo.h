@@ -73,8 +73,9 @@ typedef struct {
   int32_t json;           /* not 0: messages as one JSON object */
   const char *records;    /* records of schedules besides the shipped ones: a list of files, `user`,
                              `none` (docs/records.md); null: the shipped ones */
-  /* The model, UTF-8, of any content; null: it is read from `path`. With a text, `path` is its name in
-   * messages ("model.expr" if null); imports are looked for in the folder of `path`, if it has one. */
+  /* The model, UTF-8, of any content; null: it is read from `path`. With a text, `path` is its name
+   * in messages ("model.expr" if null); imports are looked for in the folder of `path`, if it has
+   * one. */
   const char *text;
   size_t text_bytes;
   const neo_module_text *modules;
@@ -84,8 +85,8 @@ typedef struct {
   const char *const *options;
   /* Another thread, or a signal handler, writes 1: the compilation ends soon, with 14. */
   const volatile int32_t *cancel;
-  /* Called by a thread of the compiler as work gets done, "12 of 340" if `of` is not 0; one call at a
-   * time. It must not call back into the compilation. */
+  /* Called by a thread of the compiler as work gets done, "12 of 340" if `of` is not 0; one call at
+   * a time. It must not call back into the compilation. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
   const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
@@ -98,8 +99,8 @@ typedef struct {
 
 /* Compiles. Returns 0, or a status as in neo_rt.h: 12 errors in the model, 7 files, 1 bad request,
  * 15 the target is not supported, 6 out of memory, 14 cancelled, 13 a bug in the compiler.
- * *messages (may be null) gets diagnostics with line and caret, then the failure, as text; it is never
- * null, and the caller frees it with neo_messages_free. */
+ * *messages (may be null) gets diagnostics with line and caret, then the failure, as text; it is
+ * never null, and the caller frees it with neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
 /* Frees a text of messages; null is allowed. */
 NEO_API void neo_messages_free(char *messages);
@@ -141,8 +142,8 @@ typedef struct {
   int32_t n_notes;
 } neo_diagnostic;
 
-/* The number of diagnostics, which are sorted by position; *at gets them. The build owns their texts
- * and all texts below. */
+/* The number of diagnostics, which are sorted by position; *at gets them. The build owns their
+ * texts and all texts below. */
 NEO_API int32_t neo_build_diagnostics(const neo_build *build, const neo_diagnostic **at);
 /* All diagnostics as text, then the failure: the messages of neo_compile. Never null. */
 NEO_API const char *neo_build_messages(const neo_build *build);
@@ -171,9 +172,9 @@ NEO_API char *neo_build_explain(const neo_build *build, const char *what);
  * without indices and built-in names. A function of a module that is not imported is "nn.softmax".
  * "size": it occurs in an extent or a bound. "subscript": each read is a whole subscript, as k in
  * x[i, k]. "rank" is null if the syntax does not determine it, as for a tensor without brackets.
- * "read" of a definition: another statement reads it. Syntax errors are status 12 and diagnostics; no
- * other errors are found. Options are parsed, and those that no compilation accepts are an error, but
- * have no other effect. For programs that make a model from a few definitions. */
+ * "read" of a definition: another statement reads it. Syntax errors are status 12 and diagnostics;
+ * no other errors are found. Options are parsed, and those that no compilation accepts are an
+ * error, but have no other effect. For programs that make a model from a few definitions. */
 NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);
 
 /* A build in this process. It is independent of the build, and contexts (neo_rt_create) end

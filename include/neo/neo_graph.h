@@ -28,8 +28,8 @@ extern "C" {
 
 /* ------------------------------------------------------------------ graphs */
 
-/* A graph without cycles; its vertices are 0 to vertices - 1, in any order. A vertex may be the child
- * of several others, or several times of one. */
+/* A graph without cycles; its vertices are 0 to vertices - 1, in any order. A vertex may be the
+ * child of several others, or several times of one. */
 typedef struct {
   int64_t vertices;
   const int64_t *first; /* [vertices + 1], ascending: v has child[first[v] .. first[v + 1]) */

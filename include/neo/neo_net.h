@@ -64,7 +64,7 @@ typedef struct {
   int32_t from, from_port, to, to_port;
 } neo_rt_net_edge;
 
-typedef struct { /* what an update reads of the last instance: node returns `from` */
+typedef struct { /* a tensor of the last instance that an update reads: node returns `from` */
   const char *from, *to;
   int32_t node;
 } neo_rt_net_seen;

@@ -84,11 +84,15 @@ enum neo_rt_role {
   NEO_RT_ROLE_OUTPUT /* returned to the caller by an entry */
 };
 
-/* A kernel's arguments. `buf[k]` is the address of its k-th buffer (64-byte aligned for planned
+/* Alignment of planned memory, of a worker's scratch memory, and of a caller's arena. Kernels rely
+ * on it. */
+enum { NEO_RT_ALIGN_BYTES = 64 };
+
+/* A kernel's arguments. `buf[k]` is the address of its k-th buffer (NEO_RT_ALIGN_BYTES for planned
  * memory, element-aligned for a caller's). `size` are the run-time sizes in the model's order.
  * `key` = {seed, step, call}. A kernel computes its units of work lo <= u < hi. Units are
  * independent and their boundaries do not depend on the number of threads, so any number of threads
- * gives the same bits. `scratch` is this worker's own (64-byte aligned). Returns 0. */
+ * gives the same bits. `scratch` is this worker's own memory. Returns 0. */
 typedef struct {
   void *const *buf;
   const int64_t *size;
@@ -175,8 +179,8 @@ typedef struct {
   int32_t persistent; /* 0: a block for each block_units */
 } neo_rt_kernel;
 
-/* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128 bytes,
- * zero outside. The first axis' elements lie side by side. */
+/* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128
+ * bytes, zero outside. The first axis' elements lie side by side. */
 enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4, NEO_RT_MOST_SIZES = 64 };
 typedef struct {
   int32_t arg; /* number among the kernel's buffers */

@@ -9,7 +9,7 @@
 #include "ir/tree/tree.h"
 
 enum {
-  NEO_INTERP_AXES = 64,
+  NEO_INTERP_AXES = NEO_DEF_AXES,
   NEO_FACTOR_MAPS = 4 /* conversions of a read before it is multiplied */
 };
 

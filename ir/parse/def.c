@@ -220,8 +220,8 @@ static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
   }
 }
 
-/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k]; lists have
- * placed, end, edge, parent, begin, and begin[p] at the end. */
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k];
+ * lists have placed, end, edge, parent, begin, and begin[p] at the end. */
 static void parse_levels(neo_ir_parser *p, uint32_t id) {
   neo_rows_rec r = {0};
   neo_def_rec d = {0};

@@ -260,10 +260,10 @@ neo_tensor neo_parse_tensor(neo_ir_parser *p) {
 }
 
 static neo_expr load(neo_ir_parser *p, size_t first) {
-  neo_expr arg[64];
+  neo_expr arg[NEO_NODE_ARGS];
   neo_tensor t = neo_parse_tensor(p);
   neo_parse_expect(p, "[");
-  size_t n = arguments(p, arg, 64, "]");
+  size_t n = arguments(p, arg, NEO_DEF_AXES, "]");
   if (p->failed)
     return none;
   neo_type type = neo_tensor_type(p->m, t);
@@ -352,7 +352,7 @@ static neo_expr word(neo_ir_parser *p, size_t first) {
 }
 
 static neo_expr load_else(neo_ir_parser *p, size_t first, neo_expr read) {
-  neo_expr arg[65];
+  neo_expr arg[NEO_NODE_ARGS];
   if (p->failed)
     return none;
   neo_node n = *neo_expr_node(p->m, read);

@@ -27,9 +27,9 @@ typedef struct neo_ir_parser {
   neo_map sizes, tensors;    /* name id -> id */
   NEO_VEC(bool) bad_tensors; /* by id: the declaration was wrong, say nothing more about it */
   /* scope of the definition */
-  uint32_t n_axes, axis[64]; /* name ids */
-  neo_map lets;              /* number -> expr */
-  uint32_t n_accs;           /* 0 outside of what follows `then` */
+  uint32_t n_axes, axis[NEO_DEF_AXES]; /* name ids */
+  neo_map lets;                        /* number -> expr */
+  uint32_t n_accs;                     /* 0 outside of what follows `then` */
   neo_type acc[2];
 } neo_ir_parser;
 

@@ -62,8 +62,8 @@ static bool form_cast(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   return true;
 }
 
-/* clamp, abs and relu in terms of min and max, which the bounds know. A number without sign is its own
- * magnitude: -x wraps. */
+/* clamp, abs and relu in terms of min and max, which the bounds know. A number without sign is its
+ * own magnitude: -x wraps. */
 static bool form_as_min_max(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_module *m = s->m;
   neo_op op = (neo_op)neo_expr_node(m, e)->op;

@@ -2,7 +2,8 @@
  *
  * Sets are built from constraints, never from text. isl runs under a quota of operations; every
  * result may be null, null travels through the calls, and the error that made it decides in the
- * end. Where that is a lack of memory it is the arena's: an answer may not depend on how much there is. */
+ * end. Where that is a lack of memory it is the arena's: an answer may not depend on how much there
+ * is. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include "ir/prove/relation.h"
 #include <dlfcn.h>

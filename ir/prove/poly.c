@@ -163,17 +163,17 @@ static bool mono_divide(const neo_mono *t, const neo_mono *d, neo_mono *y) {
 }
 
 bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r) {
-  neo_mono lead = {.coef = d->constant}, y;
+  neo_mono leading = {.coef = d->constant}, y;
   assert(d->n || d->constant);
   if (d->n)
-    lead = d->term[0];
-  if (lead.coef == -1 || lead.coef == INT64_MIN)
+    leading = d->term[0];
+  if (leading.coef == -1 || leading.coef == INT64_MIN)
     return false; /* INT64_MIN / -1 */
   neo_poly_set(q, 0);
   neo_poly_copy(r, x);
   for (uint32_t i = 0; i < r->n;) {
     neo_mono t = r->term[i];
-    if (!mono_divide(&t, &lead, &y)) {
+    if (!mono_divide(&t, &leading, &y)) {
       i++;
       continue;
     }

@@ -77,7 +77,7 @@ static bool is_empty(neo_prover_scope *s, const neo_axis_rec *axis) {
 static neo_prover_scope *new_scope(neo_prover *p, const neo_facts *f) {
   neo_prover_scope *s = NEO_NEW(p->m->arena, neo_prover_scope);
   neo_arena *a = p->m->arena;
-  assert(f->n_axes <= 64);
+  assert(f->n_axes <= NEO_DEF_AXES);
   *s = (neo_prover_scope){.p = p, .m = p->m, .n_axes = f->n_axes, .n_assume = f->n_assume};
   if (f->n_axes)
     s->axes = neo_arena_copy(a, f->axes, f->n_axes * sizeof *f->axes);

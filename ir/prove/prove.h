@@ -19,7 +19,7 @@ typedef struct neo_prover neo_prover;
 
 typedef struct { /* a counterexample: values of axes and of the run-time sizes that matter */
   uint32_t n_axes, n_sizes;
-  int64_t axis[64];
+  int64_t axis[NEO_DEF_AXES];
   struct {
     neo_size size;
     int64_t value;
@@ -69,7 +69,7 @@ neo_prover_stats neo_proofs_total(const neo_module *m);
 void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 
 /* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that
- * hold). At most 64 axes. Null where there are neither. */
+ * hold). At most NEO_DEF_AXES axes. Null where there are neither. */
 typedef struct {
   const neo_axis_rec *axes;
   uint32_t n_axes;

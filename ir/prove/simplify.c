@@ -9,7 +9,7 @@
 #include "ir/prove/scope.h"
 #include <assert.h>
 
-enum { MAX_SCOPES = 64, MAX_ARGS = 64, MAX_WEIGHT = 400 };
+enum { MAX_SCOPES = 64, MAX_WEIGHT = 400 };
 
 typedef struct {
   neo_module *m;
@@ -167,7 +167,7 @@ static int in_range(neo_prover_scope *s, const neo_node *n) {
 
 static neo_expr simpler_guard(neo_prover_scope *s, neo_expr e) {
   neo_node n = *neo_expr_node(s->m, e);
-  neo_expr index[MAX_ARGS];
+  neo_expr index[NEO_NODE_ARGS];
   for (uint32_t k = 0; k < n.arg.n; k++)
     index[k] = neo_list_expr(s->m, n.arg, k);
   int holds = in_range(s, &n);
@@ -218,9 +218,9 @@ static neo_expr simplify_logic(job *j, neo_prover_scope *s, neo_expr e) {
 }
 
 static neo_expr simplify_args(job *j, neo_prover_scope *s, neo_expr e) {
-  neo_expr arg[MAX_ARGS];
+  neo_expr arg[NEO_NODE_ARGS];
   neo_list l = neo_expr_node(j->m, e)->arg;
-  assert(l.n <= MAX_ARGS);
+  assert(l.n <= NEO_NODE_ARGS);
   for (uint32_t k = 0; k < l.n; k++)
     arg[k] = simplify(j, s, neo_list_expr(j->m, l, k));
   return rebuild(j->m, e, arg);

@@ -34,10 +34,10 @@ struct neo_witness_search {
   neo_expr goal;
   bool want, usable, shared;
   NEO_VEC(uint32_t) nodes;
-  NEO_VEC(value3) at;    /* their values */
-  NEO_VEC(listed) place; /* by expression: its position in the list */
-  uint32_t epoch;        /* number of the present list */
-  uint32_t segment[64];  /* segment[k]: number of nodes before those that need axis k */
+  NEO_VEC(value3) at;             /* their values */
+  NEO_VEC(listed) place;          /* by expression: its position in the list */
+  uint32_t epoch;                 /* number of the present list */
+  uint32_t segment[NEO_DEF_AXES]; /* segment[k]: number of nodes before those that need axis k */
   uint32_t n_sizes, size[MAX_SIZES];
   uint64_t random;
   uint32_t unknown; /* points of the domain where the goal was not known */
@@ -284,7 +284,7 @@ static void fill(choice *how, uint32_t n, choice c) {
 }
 
 bool neo_witness_search_check(neo_witness_search *t, uint64_t given, neo_witness *w) {
-  choice how[64];
+  choice how[NEO_DEF_AXES];
   for (uint32_t k = 0; k < t->s->n_axes; k++)
     how[k] = given >> k & 1 ? GIVEN : LOW;
   return t->usable && run(t, GIVEN, how, w);
@@ -334,7 +334,7 @@ void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w) {
 
 /* Tries the corners at which all axes are low, all are high, or one differs from the others. */
 static bool try_corners(neo_witness_search *t, choice sizes, neo_witness *w) {
-  choice how[64];
+  choice how[NEO_DEF_AXES];
   uint32_t n = t->s->n_axes;
   for (int c = LOW; c <= HIGH; c++) {
     fill(how, n, (choice)c);
@@ -353,7 +353,7 @@ static bool try_corners(neo_witness_search *t, choice sizes, neo_witness *w) {
 }
 
 static bool try_inside(neo_witness_search *t, neo_witness *w) {
-  choice how[64];
+  choice how[NEO_DEF_AXES];
   fill(how, t->s->n_axes, RANDOM);
   for (int k = 0; k < RANDOM_POINTS && t->unknown <= 3; k++)
     if (run(t, k % 3 ? RANDOM : HIGH, how, w))

@@ -1,6 +1,7 @@
-/* The reference meaning of a schedule tree: it runs literally. An instance is a frame of its definition whose output
- * axes run over the instance's positions. A cell knows the element that it holds, and holds none once the node runs
- * that its store's memory is there for: a read that finds another element, or none, fails.
+/* The reference meaning of a schedule tree: it runs literally. An instance is a frame of its
+ * definition whose output axes run over the instance's positions. A cell knows the element that it
+ * holds, and holds none once the node runs that its store's memory is there for: a read that finds
+ * another element, or none, fails.
  *
  *   band t in 0..T                h[t] is written to cell t % 2 of the store, as element t;
  *     leaf h[t]                   its read of h[t - 1] finds element t - 1 in cell (t - 1) % 2
@@ -9,7 +10,8 @@
 #include <string.h>
 
 enum { MOST_BANDS = NEO_INTERP_AXES / 4 };
-/* The frame of the tree's expressions has as AXIS k the index of band k, then the sizes of its rows. */
+/* The frame of the tree's expressions has as AXIS k the index of band k, then the sizes of its
+ * rows. */
 enum { BEGIN = MOST_BANDS, END = 2 * MOST_BANDS };
 
 typedef struct {

@@ -7,8 +7,8 @@
  *       leaf h[t]
  *       leaf y[t - 1]
  *
- * A definition that runs by owner (ir/order.h) is a leaf over the positions of the iteration's list:
- * leaf s[begin[v]..begin[v + 1]]. */
+ * A definition that runs by owner (ir/order.h) is a leaf over the positions of the iteration's
+ * list: leaf s[begin[v]..begin[v + 1]]. */
 #include "ir/component.h"
 #include "ir/lists.h"
 #include "ir/tree/tree.h"

@@ -35,8 +35,8 @@ static void mix_list(reads_check *c, neo_list l) {
     mix(c, neo_list_at(c->m, l, k));
 }
 
-/* Mixes a load's tensor into the key: its extents and bounds. The rest of an expression is determined
- * by its id. */
+/* Mixes a load's tensor into the key: its extents and bounds. The rest of an expression is
+ * determined by its id. */
 static void mix_tensor(void *ctx, neo_expr e) {
   reads_check *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
@@ -91,7 +91,7 @@ static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_rea
 /* Whether the read is in range. *given_up: it could not be decided within the prover's quota. */
 static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r, bool *given_up) {
   neo_module *m = c->m;
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   neo_tensor t = {neo_expr_node(m, r->read)->attr};
   neo_facts f = facts_of(c, d, r, axes);
   uint64_t before = neo_prover_given_up(c->p);

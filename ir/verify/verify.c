@@ -204,6 +204,8 @@ static bool check_nodes(neo_verifier *v) {
       return neo_verify_fail(v, "the operator or type of node %u does not exist", k);
     if ((uint64_t)n->arg.at + n->arg.n > v->m->pool.n)
       return neo_verify_fail(v, "the arguments of node %u do not exist", k);
+    if (n->arg.n > NEO_NODE_ARGS)
+      return neo_verify_fail(v, "node %u has more than %d arguments", k, NEO_NODE_ARGS);
     for (uint32_t j = 0; j < n->arg.n; j++) {
       uint32_t a = neo_list_at(v->m, n->arg, j);
       if (a == 0 || a >= k)

@@ -22,8 +22,8 @@ void die(const char *what, const char *why);
 /* n + 1 elements, all 0. */
 void *allocate(int64_t n, size_t bytes);
 
-/* Reads a file, of which the first `limit` trees are used; 0: all. Words are numbered by *vocab, which is
- * made of this file if it is null. */
+/* Reads a file, of which the first `limit` trees are used; 0: all. Words are numbered by *vocab,
+ * which is made of this file if it is null. */
 treebank read_trees(const char *path, int64_t limit, neo_rt_vocab **vocab);
 /* How many trees a batch of evaluation may have: as many as fit whatever they are. All three files
  * are looked at for what the model does not take; `least` trees must fit. */

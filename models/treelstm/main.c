@@ -5,11 +5,11 @@
  *   cc main.c data.c -Iout -Lout -ltreelstm -lneort -lm -o treelstm
  *   ./treelstm --save w.safetensors train.txt dev.txt test.txt
  *
- * Files hold labelled bracketed trees, as the Stanford sentiment treebank does. Words are numbered by
- * their frequency in the first file. After each epoch the two accuracies, over all vertices and over
- * the roots, are told for the second; those of the third at the end. What is saved, at the end of each
- * epoch and on Ctrl-C, goes on with --resume as if it had never stopped. Exit codes: 0 done, 2 usage,
- * 3 a file or the library failed. */
+ * Files hold labelled bracketed trees, as the Stanford sentiment treebank does. Words are numbered
+ * by their frequency in the first file. After each epoch the two accuracies, over all vertices and
+ * over the roots, are told for the second; those of the third at the end. What is saved, at the end
+ * of each epoch and on Ctrl-C, goes on with --resume as if it had never stopped. Exit codes: 0
+ * done, 2 usage, 3 a file or the library failed. */
 #define _POSIX_C_SOURCE 200809L
 #include "data.h"
 #include <inttypes.h>

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __version__ = _core.version()
 
-# What is imported when it is asked for first: name -> module of the package. A module by itself has
+# Names that are imported at their first use: name -> module of the package. A module by itself has
 # None. Whoever adds a module to the package adds its names here.
 _LAZY: dict[str, str | None] = {
     "Graph": "neoc.graph",

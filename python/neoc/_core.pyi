@@ -1,4 +1,4 @@
-"""What neoc._core has; python/src says the rest."""
+"""The names of neoc._core; python/src has their descriptions."""
 
 from typing import Any, Callable, Sequence
 

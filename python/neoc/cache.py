@@ -17,7 +17,7 @@ __all__ = ["Info", "clear", "info", "prune"]
 
 
 class Info(NamedTuple):
-    """What is in the cache: whole models (builds), single kernels and schedules of kernels, and how
+    """The contents of the cache: whole models (builds), single kernels and schedules of kernels, and how
     often entries that were asked for were there (hits) or not (misses)."""
 
     folder: str

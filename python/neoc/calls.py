@@ -1,4 +1,4 @@
-"""What is told of a call whose arguments are not those that the operator or the entry takes.
+"""Messages about a call whose arguments are not those that the operator or the entry takes.
 
 A message says what is wrong and what is taken, with the name that may have been meant:
 
@@ -48,7 +48,7 @@ def unbound_hint(names: Iterable[str]) -> str:
 
 
 def _what(op: Op, given: int, named: Sequence[str]) -> str:
-    """What is wrong with a call of so many arguments by position, and of these names."""
+    """The mistake in a call with `given` arguments by position, and with these names."""
     names = op.arguments
     if given > len(names):
         return f"takes {len(names)} arguments, {given} were given"

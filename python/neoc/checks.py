@@ -171,7 +171,7 @@ def choice(where: str, value: Any, known: Iterable[str]) -> str:
 
 
 def function(where: str, value: Any, wanted: str = "a function") -> Any:
-    """What can be called."""
+    """Checks that the value can be called."""
     if not callable(value):
         raise wrong_type(where, wanted, value)
     return value

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def diagnostics_of(build: _core.Build) -> list[Diagnostic]:
-    """What the compiler said of a build, by place."""
+    """The compiler's diagnostics of a build, by place."""
     return [Diagnostic(severity, code, message, file, source_line, line, column, length, help,
                        [Note(f, ln, c, n, t or "") for f, ln, c, n, t in notes])
             for (severity, code, message, file, source_line, line, column, length, help,
@@ -149,7 +149,7 @@ EXPLAINED = ("groups", "schedule", "kernels", "memory", "timings", "ir", "html")
 
 
 def check_explained(where: str, what: Any) -> None:
-    """What explain can tell of, but for the names of passes, which the compiler knows."""
+    """Checks the argument of explain; the compiler checks names of passes."""
     checks.word(where, what)
     if what not in EXPLAINED and not what.startswith("after="):
         words = ", ".join(f"'{w}'" for w in EXPLAINED)
@@ -157,7 +157,7 @@ def check_explained(where: str, what: Any) -> None:
 
 
 def explanation_of(where: str, build: _core.Build, what: str) -> str:
-    """What neo_build_explain says; ArgumentError where that is that it cannot."""
+    """The text of neo_build_explain; ArgumentError if it fails."""
     text = build.explain(what)
     last = text.rstrip("\n").rsplit("\n", 1)[-1]
     if last.startswith("neo: "):

@@ -264,7 +264,7 @@ def _out_axis(op: Op, axis: int) -> int:
 
 
 def _place(where: str, name: str, rank: int | None, axis: int) -> int:
-    """Where the axis is among rank + 1 of them; of a rank that is not known, as it is given."""
+    """The position of the axis among rank + 1 of them; unchanged if the rank is not known."""
     if rank is not None and not -rank - 1 <= axis <= rank:
         raise ArgumentError(f"{where}: {axis} is no axis of '{name}' with the batch: expected "
                             f"{-rank - 1} to {rank}")
@@ -363,7 +363,7 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
 
 
 def _moved_dimension(w: _Writer, axes: Sequence[int | None], name: str, d: int) -> int:
-    """Where dimension d of an argument is once the batch has its axis."""
+    """The position of an argument's dimension d after the batch axis was inserted."""
     k = [inner_of(a) for a in w.arguments].index(name)
     axis = axes[k]
     if axis is None:

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class NeoError(Exception):
-    """What all exceptions of neoc are."""
+    """The base class of all exceptions of neoc."""
 
 
 class Note:
@@ -40,7 +40,7 @@ class Note:
 
 
 class Diagnostic:
-    """What the compiler says of a text.
+    """A message of the compiler about a text.
 
     ``severity`` is "error", "warning" or "remark"; ``code`` is as in docs/language.md ("E0203");
     ``line`` and ``column`` count from 1 and are 0 where there is no place; ``help`` may be None.
@@ -127,7 +127,7 @@ class Unsupported(NeoError):
 
 
 class CompileWarning(UserWarning):
-    """What the compiler warns of, as it warns on the command line; codes begin with W."""
+    """A warning of the compiler, as on the command line; codes begin with W."""
 
 
 class Cancelled(KeyboardInterrupt):

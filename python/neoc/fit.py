@@ -27,7 +27,7 @@ Callback = Callable[["Model", Dict[str, Any]], Any]
 
 
 class History(Dict[str, List[Any]]):
-    """What a training was like: lists with a number for each epoch, "epoch", "step" (steps of the
+    """The course of a training: lists with a number for each epoch, "epoch", "step" (steps of the
     model by then), "seconds" (of this epoch with its validation, by the clock), the mean of each
     output of the entry ("loss"), and of the validation's ("val_loss")."""
 

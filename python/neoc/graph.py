@@ -41,12 +41,12 @@ class _Edges(NamedTuple):
     features: dict[str, Any]
 
     def moved(self, first: int) -> _Edges:
-        """Of vertices that are numbered from `first` on."""
+        """The edges with vertices that are numbered from `first` on."""
         return self._replace(child=(self.child + first).astype(np.int32),
                              parent=(self.parent + first).astype(np.int32))
 
     def between(self, first: int, end: int) -> _Edges:
-        """Those of the vertices first to end - 1, which are numbered from 0 on."""
+        """The edges of the vertices first to end - 1, which are then numbered from 0 on."""
         own = (self.parent >= first) & (self.parent < end)
         features = {name: value[own] for name, value in self.features.items()}
         return _Edges(self.child[own], self.parent[own], features).moved(-first)
@@ -140,7 +140,7 @@ class Graph:
 
     @property
     def child(self) -> Any:
-        """What compiled code takes: an array [n, K] of int32. Row k belongs to the vertex order[k],
+        """The children, as compiled code takes them: an array [n, K] of int32. Row k belongs to the vertex order[k],
         and its elements are numbers of rows that stand before it, or -1."""
         return self._child
 
@@ -152,7 +152,7 @@ class Graph:
 
     @property
     def place(self) -> Any:
-        """Where each vertex stands in `order`: [n] of int32."""
+        """The position of each vertex in `order`: [n] of int32."""
         return self._place
 
     @property
@@ -196,7 +196,7 @@ class Graph:
 
     @property
     def lists(self) -> tuple[Any, Any]:
-        """What compiled code takes of ``graph G(edges <= E, vertices <= V)``: (begin, child), arrays of
+        """The children as lists, as compiled code takes them for ``graph G(edges <= E)``: (begin, child), arrays of
         int32. Row k belongs to the vertex order[k] and has the edges begin[k] to begin[k + 1] - 1; child
         has the row of each edge's child.
 
@@ -236,7 +236,7 @@ class Graph:
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
-        """What the source calls each vertex: leaves of nested lists (None: a branch), nodes of
+        """The name of each vertex in the source: leaves of nested lists (None: a branch), nodes of
         networkx; None where it has numbers only."""
         return self._labels
 
@@ -539,7 +539,7 @@ class Graph:
 
     @classmethod
     def _of_parts(cls, names: Any, parts: Sequence[Any]) -> Graph:
-        """What stands for a graph in a traced function: child, features, n, arrange, restore."""
+        """A stand-in for a graph in a traced function: child, features, n, arrange, restore."""
         made = _Traced.__new__(_Traced)
         maps = 2 if names[1:3] == ("order", "place") else 0
         made._child, made._in_order = parts[0], maps == 0
@@ -636,7 +636,7 @@ def _features_of(given: Features | None, n: int) -> dict[str, Any]:
 
 
 def _starts(given: Any, n: int) -> Any:
-    """Where graphs of a batch begin, and the last one ends."""
+    """The positions at which graphs of a batch begin, and at which the last one ends."""
     start = np.asarray([0, n] if given is None else given, np.int64)
     if start.ndim != 1 or len(start) == 0 or start[0] != 0 or start[-1] != n or \
             (np.diff(start) < 0).any():

@@ -33,7 +33,7 @@ class Declared(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What an axis counts: vertices or edges of a graph, and these as the call has them."""
+    """The count of an axis: vertices or edges of a graph, with their number in the call."""
 
     graph: str
     what: str

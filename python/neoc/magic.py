@@ -21,7 +21,7 @@ __all__ = ["load_ipython_extension"]
 
 
 class Shell(Protocol):
-    """What the magic needs of IPython's shell."""
+    """The part of IPython's shell that the magic uses."""
 
     user_ns: dict[str, Any]
 

@@ -71,7 +71,7 @@ class Entry(_core.Entry):
         return self.inputs
 
     def _misfit(self, what: str, word: str) -> str:
-        """What a TypeError says of a call that is wrong about the argument `word`."""
+        """The text of a TypeError about the argument `word`."""
         from .calls import entry_misfit
         return entry_misfit(self.__name__, what, word, self._takes(), self.settings)
 
@@ -166,7 +166,7 @@ class Settings(MutableMapping[str, Any]):
         self._context.set(*row)
 
     def prepared(self, name: str, value: Any) -> tuple[int, Any] | None:
-        """What sets it: the number of its tensor, and an array; None where there is none of that
+        """The setting's tensor number and an array; None if there is none of that
         name. DTypeError, RangeError."""
         row = self._rows.get(name)
         if row is None:
@@ -224,7 +224,7 @@ def _as_stored(row: Tensor, value: Any) -> Any:
 
 
 class _Source(NamedTuple):
-    """What a model is compiled from."""
+    """The text, path and options that a model is compiled from."""
 
     text: str
     path: str
@@ -234,7 +234,7 @@ class _Source(NamedTuple):
 
 
 class Trace:
-    """What Model.trace returns: a context that ends the trace."""
+    """The context that Model.trace returns, which ends the trace."""
 
     def __init__(self, context: _core.Context) -> None:
         self._context = context
@@ -288,7 +288,7 @@ class Model:
     def _compiled(cls, where: str, text: Any, *, path: Any = "model.expr", imports: Any = None,
                   seed: Any = 0, threads: Any = None, device: Any = None, sizes: Any = None,
                   options: Any = None) -> Model:
-        """What __init__ does, for a caller of another name."""
+        """Does the work of __init__ for a caller of another name."""
         made = cls.__new__(cls)
         made._compile(where, text, path, imports, seed, threads, device, sizes, options)
         return made
@@ -414,7 +414,7 @@ class Model:
         return self._program.describe(False)
 
     def explain(self, what: str = "groups") -> str:
-        """What the compiler made of it: "groups", "schedule", "kernels", "memory", "after=PASS"."""
+        """The compiler's result as text: "groups", "schedule", "kernels", "memory", "after=PASS"."""
         where = "Model.explain(): what"
         check_explained(where, what)
         s = self._source
@@ -477,7 +477,7 @@ class Model:
         self._context.save(checks.path(f"{where}: path", path), rows)
 
     def load(self, path: str | os.PathLike[str]) -> Model:
-        """What save wrote: all names, types and shapes must fit, else nothing changes. Returns
+        """Reads a file of save: all names, types and shapes must fit, else nothing changes. Returns
         itself. FileError, ShapeError."""
         self._context.load(checks.path("Model.load(): path", path))
         return self
@@ -512,7 +512,7 @@ class Model:
     # ---- copies
 
     def _saved(self) -> bytes:
-        """What save writes, in memory."""
+        """The bytes that save writes."""
         import tempfile
         with tempfile.TemporaryDirectory(prefix="neoc-") as folder:
             path = os.path.join(folder, "model.safetensors")

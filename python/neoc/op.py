@@ -233,7 +233,7 @@ class Op(_core.Op):
         return Module("\n".join(head + lines + foot) + "\n", len(head), self._written)
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
-        """What a call for new shapes and types asks for (python/src/op.c)."""
+        """Compiles a variant for new shapes and types; calls ask for it (python/src/op.c)."""
         plan, first = Plan(), None
         while True:
             module = self._module(key, plan)
@@ -244,7 +244,7 @@ class Op(_core.Op):
             from .retell import retold
             first = first or retold(made, found, self._text, module, key, self._arguments)
             if not self._retry(found, module, key, plan):
-                # Where no type of the numbers fits, the first one is what is told.
+                # If no type of the numbers fits, the first error is reported.
                 raise first if plan.numbers else retold(made, found, self._text, module, key,
                                                         self._arguments)
         self._last = module
@@ -297,7 +297,7 @@ class Op(_core.Op):
     # ---- errors
 
     def _misfit(self, given: int, named: Sequence[str]) -> str:
-        """What a TypeError says of a call with `given` arguments by position, and these names."""
+        """The text of a TypeError about a call with `given` arguments by position, and these names."""
         from .calls import misfit
         return misfit(self, given, named)
 
@@ -387,7 +387,7 @@ class Op(_core.Op):
         return self
 
     def explain(self, what: str = "groups") -> str:
-        """What the compiler made of the text for the shapes that it was compiled for last.
+        """The compiler's result for the shapes that the text was compiled for last.
 
         ``what``: "groups", "schedule", "kernels", "memory", "after=PASS", as `neoc explain`.
         """

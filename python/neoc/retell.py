@@ -77,7 +77,7 @@ def _helped(d: Diagnostic, unbound: frozenset[str]) -> Diagnostic:
 
 def _unequal(found: Sequence[Diagnostic], text: str, key: Key,
              arguments: Sequence[Argument]) -> str | None:
-    """What is said of an argument whose extent is not the size that the text derives."""
+    """The message about an argument whose extent is not the size that the text derives."""
     wanted = derived_extents(text, arguments, key)
     for d in found:
         fact = d.message.partition("assertion fails: ")[2] if d.code == "E0215" else ""
@@ -88,7 +88,7 @@ def _unequal(found: Sequence[Diagnostic], text: str, key: Key,
     return None
 
 
-# What a text of which only a part is asked for has nothing to do with: unused definitions.
+# Warnings about unused definitions: an operator may use a part of its text alone.
 _UNUSED = frozenset(("W0440", "W0456", "W0457", "W0458"))
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer t
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-    # Of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v).
+    # A tuple of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v).
     Key = tuple[Any, ...]
 
     class Argument(NamedTuple):
@@ -56,7 +56,7 @@ class Module:
 # ---------------------------------------------------------------- names of a text
 
 class Names:
-    """What a text reads, defines and declares, as the compiler tells it."""
+    """The names that a text reads, defines and declares, from the compiler."""
 
     __slots__ = ("reads", "defines", "declares")
 
@@ -255,7 +255,7 @@ def input_line(name: str, shape: Sequence[int], word: str) -> str:
 
 
 class Plan:
-    """What is tried for one key: which types numbers of Python have, whether index arrays have
+    """The choices that are tried for one key: which types numbers of Python have, whether index arrays have
     bounds, and which lines are zeros."""
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ _SUBSCRIPT = r"(?<![\w.])([A-Za-z_]\w*)\s*\["
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the bracket that opens at `at` closes."""
+    """The position at which the bracket that opens at `at` closes."""
     depth = 0
     for k in range(at, len(text)):
         depth += (text[k] in "[(") - (text[k] in "])")

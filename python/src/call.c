@@ -1,9 +1,9 @@
 /* call.c: neo_rt_call from Python.
  *
- * Ctrl-C: a call that takes long must not keep the main thread from handlers of signals. Whether one
- * will is known from the one before: the first call, and those after one that took long, are made
- * in a thread of their own while the main thread waits (wait.c). An entry that updates parameters
- * runs to its end, and the exception follows; others are cancelled. */
+ * Ctrl-C: a call that takes long must not keep the main thread from handlers of signals. Whether
+ * one will is known from the one before: the first call, and those after one that took long, are
+ * made in a thread of their own while the main thread waits (wait.c). An entry that updates
+ * parameters runs to its end, and the exception follows; others are cancelled. */
 #include "python/src/wait.h"
 #include <time.h>
 

@@ -1,8 +1,8 @@
 /* compiling.c: who is within the compiler.
  *
- * LLVM has state of the whole process, which exit() destroys while other threads, daemons, may still
- * compile; and a child that was forked meanwhile would have its locks closed for ever. So the end of
- * a process, and a fork, wait until nobody is within the compiler. */
+ * LLVM has state of the whole process, which exit() destroys while other threads, daemons, may
+ * still compile; and a child that was forked meanwhile would have its locks closed for ever. So the
+ * end of a process, and a fork, wait until nobody is within the compiler. */
 #include "python/src/compiling.h"
 #include <pthread.h>
 #include <unistd.h>

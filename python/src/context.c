@@ -35,7 +35,8 @@ static PyObject *done(neo_py_context *c, int32_t status) {
 /* ------------------------------------------------------------ life */
 
 static int create(neo_py_context *c, uint64_t seed) {
-  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = seed, .cancel = &c->cancel};
+  neo_rt_config config = {
+      .struct_size = sizeof config, .threads = 1, .seed = seed, .cancel = &c->cancel};
   uint32_t generation;
   int32_t status;
   Py_BEGIN_ALLOW_THREADS;
@@ -121,8 +122,7 @@ static PyObject *get(PyObject *self, PyObject *number) {
   }
   r.scalar = false;
   neo_py_context_enter(c);
-  int32_t status =
-      neo_rt_get(c->ctx, (int32_t)(t - c->model->tensors), r.data, bytes_of(c, t));
+  int32_t status = neo_rt_get(c->ctx, (int32_t)(t - c->model->tensors), r.data, bytes_of(c, t));
   PyObject *ok = done(c, status);
   Py_XDECREF(ok);
   if (ok)
@@ -164,18 +164,16 @@ static PyObject *set_scalar(PyObject *self, PyObject *args) {
 /* ------------------------------------------------------------ views */
 
 typedef struct {
-  PyObject_HEAD
-  PyObject *context;
+  PyObject_HEAD PyObject *context;
   neo_dl_tensor dl;
   int64_t shape[NEO_PY_RANK];
   Py_ssize_t length[NEO_PY_RANK], strides[NEO_PY_RANK];
   uint8_t type;
 } view_object;
 
-static const char *const formats[] = {
-    [NEO_RT_F64] = "d", [NEO_RT_F32] = "f", [NEO_RT_F16] = "e", [NEO_RT_BF16] = "H",
-    [NEO_RT_I64] = "q", [NEO_RT_I32] = "i", [NEO_RT_I8] = "b",  [NEO_RT_U8] = "B",
-    [NEO_RT_BOOL] = "?"};
+static const char *const formats[] = {[NEO_RT_F64] = "d",  [NEO_RT_F32] = "f", [NEO_RT_F16] = "e",
+                                      [NEO_RT_BF16] = "H", [NEO_RT_I64] = "q", [NEO_RT_I32] = "i",
+                                      [NEO_RT_I8] = "b",   [NEO_RT_U8] = "B",  [NEO_RT_BOOL] = "?"};
 
 static int view_buffer(PyObject *self, Py_buffer *b, int flags) {
   view_object *v = (view_object *)self;
@@ -314,8 +312,7 @@ static int add_view(neo_py_state *s) {
                                 {Py_bf_getbuffer, view_buffer},
                                 {Py_tp_doc, "Memory of a tensor of a Context."},
                                 {0}};
-  static PyType_Spec spec = {"neoc._core.View", sizeof(view_object), 0, Py_TPFLAGS_DEFAULT,
-                             slots};
+  static PyType_Spec spec = {"neoc._core.View", sizeof(view_object), 0, Py_TPFLAGS_DEFAULT, slots};
   s->view = (PyTypeObject *)PyType_FromSpec(&spec);
   return s->view ? PyModule_AddObjectRef(s->module, "View", (PyObject *)s->view) : -1;
 }
@@ -339,8 +336,8 @@ int neo_py_add_context(neo_py_state *s) {
                                 {Py_tp_methods, methods},
                                 {Py_tp_doc, "Context(program, seed=0): parameters and states."},
                                 {0}};
-  static PyType_Spec spec = {"neoc._core.Context", sizeof(neo_py_context), 0,
-                             Py_TPFLAGS_DEFAULT, slots};
+  static PyType_Spec spec = {"neoc._core.Context", sizeof(neo_py_context), 0, Py_TPFLAGS_DEFAULT,
+                             slots};
   s->context = (PyTypeObject *)PyType_FromSpec(&spec);
   if (!s->context || add_view(s))
     return -1;

@@ -7,7 +7,7 @@ typedef struct {
   neo_py_program *program;
   const neo_rt_model *model;
   neo_rt_ctx *ctx;
-  volatile int32_t cancel; /* of its configuration */
+  volatile int32_t cancel; /* `cancel` of its configuration */
   PyThread_type_lock lock; /* a context serves one thread at a time */
 } neo_py_context;
 

@@ -56,7 +56,7 @@ static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o
 #endif
 
 enum {
-  NEO_PY_RANK = 16, /* of a tensor, at most */
+  NEO_PY_RANK = 16, /* most dimensions of a tensor */
   NEO_PY_FEW = 16   /* arguments for which a call needs no memory of its own */
 };
 
@@ -73,7 +73,7 @@ typedef struct {
   bool fields; /* arrays have the layout of value.c; else their buffers are asked for */
   PyObject *as_input, *raise; /* neoc.arrays.as_input, neoc.errors.raise_status */
   PyObject *out;              /* "out" */
-  /* Of torch_call.c; null until neoc.torch is imported. */
+  /* torch_call.c's; null until neoc.torch is imported. */
   neo_py_torch *torch;
   PyTypeObject *torch_plan;
 } neo_py_state;
@@ -133,11 +133,12 @@ typedef struct {
   neo_rt_ctx *ctx;
   volatile int32_t cancel; /* 1 ends the call at work (neo_rt_config.cancel) */
 } neo_py_worker;
-/* One that is free, else a new one. Null: *status and `why` (n bytes) say why. From any thread, with
- * or without the interpreter's lock. */
+/* One that is free, else a new one. Null: *status and `why` (n bytes) say why. From any thread,
+ * with or without the interpreter's lock. */
 neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
 void neo_py_program_give(neo_py_program *p, neo_py_worker *w);
-/* Of an object of the type Program, borrowed; null with an exception for another object. */
+/* The program of an object of the type Program, borrowed; null with an exception for another
+ * object. */
 neo_py_program *neo_py_program_of(neo_py_state *s, PyObject *object);
 
 /* ------------------------------------------------------------ pools */
@@ -162,11 +163,11 @@ typedef enum {
 } neo_py_kind;
 
 typedef struct {
-  PyObject *object; /* what is read: the argument, or an array that was made of it */
+  PyObject *object; /* the object that is read: the argument, or an array made from it */
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
   bool has_buffer, writable;
-  uint8_t kind, type; /* of an array enum neo_rt_type */
+  uint8_t kind, type; /* type: of an array, an enum neo_rt_type */
   int32_t rank;
   const Py_ssize_t *shape;
   void *data;
@@ -189,7 +190,7 @@ void *neo_py_array_data(neo_py_state *s, PyObject *array);
 /* ------------------------------------------------------------ results */
 
 typedef struct {
-  PyObject *array; /* what the kernels write to */
+  PyObject *array; /* the array that kernels write to */
   PyObject *given; /* the caller's, to which it is copied afterwards; null: nothing is copied */
   void *data;
   bool scalar; /* is returned as a number of numpy */
@@ -200,7 +201,7 @@ int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, co
                        PyObject *given, const neo_py_value *inputs, int32_t n_inputs,
                        neo_py_result *r);
 /* Raises where two arrays of `out` share memory: one result would be written over the other. */
-int neo_py_results_apart(PyObject *out);
+int neo_py_results_disjoint(PyObject *out);
 /* Steals the array: what the call returns for it. */
 PyObject *neo_py_result_take(neo_py_state *s, neo_py_result *r);
 void neo_py_result_release(neo_py_result *r);

@@ -44,7 +44,7 @@ typedef struct {
 struct neo_py_door {
   int64_t number;
   PyObject *object;
-  pthread_mutex_t lock; /* of those who add a variant */
+  pthread_mutex_t lock; /* held while a variant is added */
   _Atomic(table *) variants;
   int64_t n_variants;
 };
@@ -208,7 +208,7 @@ static const neo_rt_tensor *argument_of(const neo_py_door_variant *v, int32_t k)
   return &v->model->tensors[v->model->entry_args[entry_of(v)->args + k]];
 }
 
-/* What the program says of a tensor. */
+/* The program's record of a tensor. */
 static neo_py_shape shape_of(const neo_rt_model *m, const neo_rt_tensor *t, const int64_t *sizes,
                              int64_t *extents) {
   for (int32_t d = 0; d < t->rank; d++)
@@ -226,7 +226,7 @@ typedef struct {
   neo_py_door_variant *v;
   const neo_py_shape *given;
   int32_t n_given;
-  int64_t *sizes; /* of the model */
+  int64_t *sizes; /* the model's sizes */
   int32_t *in, *bound, *rank, *type;
   int64_t *call_sizes, *extents;
 } maker;
@@ -346,7 +346,7 @@ static bool fill_variant(neo_py_door_variant *v, PyObject *inputs, PyObject *bou
   return false;
 }
 
-/* What `_specialize` returned. */
+/* The value that `_specialize` returned. */
 typedef struct {
   PyObject *program, *inputs, *bound;
   int entry;

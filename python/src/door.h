@@ -18,12 +18,12 @@ typedef struct {
   neo_py_program *program;
   const neo_rt_model *model;
   int32_t entry, n_in, n_out, n_bound;
-  const int32_t *in;          /* of each input of the entry the number of the argument */
+  const int32_t *in;          /* by input of the entry: the number of the argument */
   const int32_t *bound;       /* pairs: a parameter or state, and the argument that is its memory */
-  const int64_t *sizes;       /* of the entry, in its order */
+  const int64_t *sizes;       /* the entry's sizes, in its order */
   const int64_t *extents;     /* NEO_PY_RANK for each result */
-  const int32_t *rank, *type; /* of each result */
-  void **plans;               /* of torch_call.c, under the interpreter's lock */
+  const int32_t *rank, *type; /* by result */
+  void **plans;               /* torch_call.c's plans, under the interpreter's lock */
 } neo_py_door_variant;
 
 /* The functions door_* of the module, and what they need. -1 with an exception. */

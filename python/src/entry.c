@@ -1,10 +1,10 @@
 /* entry.c: Entry, an entry of a model: model.step(X=x, Y=y).
  *
- * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension of
- * some input. Where an entry does not take that input, the size is a keyword of the call. All
- * extents are then checked against the shapes. Keywords may also be settings: they are set once
- * all arguments are known to be good, in the call's own turn of the context, and stay so. A call
- * that fails leaves all settings as they were. */
+ * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension
+ * of some input. Where an entry does not take that input, the size is a keyword of the call. All
+ * extents are then checked against the shapes. Keywords may also be settings: they are set once all
+ * arguments are known to be good, in the call's own turn of the context, and stay so. A call that
+ * fails leaves all settings as they were. */
 #include "python/src/context.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct {
   PyObject_HEAD neo_py_context *c;
   const neo_rt_entry *e;
   int32_t number;
-  PyObject *names, *sizes; /* of inputs and of sizes: tuples of interned strings */
+  PyObject *names, *sizes; /* names of inputs and of sizes: tuples of interned strings */
   PyObject *setting; /* setting(name, value) -> (tensor, array), or None where there is none */
   int64_t last_ns;
 } entry_object;
@@ -91,7 +91,7 @@ static int take_size(call *c, int32_t k, PyObject *value) {
   int64_t n = PyLong_AsLongLongAndOverflow(whole, &beyond);
   Py_DECREF(whole);
   if (beyond)
-    n = beyond < 0 ? INT64_MIN : INT64_MAX; /* which check_bounds tells */
+    n = beyond < 0 ? INT64_MIN : INT64_MAX; /* check_bounds reports it */
   int32_t number = model_of(c)->entry_sizes[c->o->e->sizes + k];
   c->size[number] = n;
   c->known[number] = true;
@@ -308,7 +308,7 @@ static int fill_outputs(call *c) {
       return -1;
     c->args[n_in(c) + k] = c->results[k].data;
   }
-  return neo_py_results_apart(c->out);
+  return neo_py_results_disjoint(c->out);
 }
 
 static int32_t set_settings(call *c) {

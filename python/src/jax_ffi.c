@@ -153,9 +153,9 @@ typedef struct {
   _Atomic(variant *) at[];
 } table;
 
-/* Of the process, as XLA's registry of functions is. */
+/* The variants of the process; XLA's registry of functions belongs to the process, too. */
 static struct {
-  pthread_mutex_t lock; /* of writers */
+  pthread_mutex_t lock; /* held by writers */
   _Atomic(table *) table;
   int64_t n;
   _Atomic int32_t minor; /* the version that is answered */
@@ -258,7 +258,7 @@ static bool is_counter(const buffer *b) {
   return type_of(b->type) == NEO_RT_I32 && b->rank == 1 && b->extents[0] == 2;
 }
 
-/* What is wrong with the call, or null. */
+/* The mistake in the call, or null. */
 static const char *make_key(call *c) {
   const call_frame *f = c->frame;
   const span *hash = find_string(&f->attributes, "hash");
@@ -430,7 +430,7 @@ static int32_t code_of(int32_t status) {
   }
 }
 
-/* Of neoc.errors. */
+/* An exception of neoc.errors. */
 static const char *kind_of(int32_t status) {
   switch (status) {
   case NEO_RT_E_SHAPE:

@@ -318,7 +318,7 @@ PyMODINIT_FUNC PyInit__core(void) {
   neo_py_state *s = module ? PyModule_GetState(module) : NULL;
   if (!s)
     return NULL;
-  s->module = module; /* which holds the state: not counted */
+  s->module = module; /* no reference is counted: the module holds the state */
   if (fill(s) == 0)
     return module;
   Py_DECREF(module);

@@ -30,7 +30,7 @@ typedef struct variant {
 
 typedef struct {
   PyObject_HEAD neo_py_state *s;
-  PyObject *names; /* of arguments: a tuple of interned strings */
+  PyObject *names; /* names of arguments: a tuple of interned strings */
   int32_t n;
   uint8_t *is_static;
   variant **at, *last;
@@ -435,7 +435,7 @@ static int frame_outputs(frame *f, const variant *v, const call *c) {
       return -1;
     f->args[v->n_in + k] = f->results[k].data;
   }
-  return neo_py_results_apart(c->out);
+  return neo_py_results_disjoint(c->out);
 }
 
 static int fail(const call *c, int32_t status, const char *why) {

@@ -16,7 +16,7 @@ static struct {
   pthread_mutex_t lock;
   neo_rt_pool *at[MOST];
   int32_t n;
-  int32_t threads;     /* of neoc.set_threads; 0: as many as cores */
+  int32_t threads;     /* as neoc.set_threads says; 0: as many as cores */
   uint32_t generation; /* counts changes of `threads` */
 } pools = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

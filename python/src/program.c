@@ -12,9 +12,9 @@ struct neo_py_program {
   _Atomic int64_t count;
   neo_code *code;
   const neo_rt_model *model;
-  int32_t threads; /* of its contexts; 0: as neoc.set_threads says */
+  int32_t threads; /* threads of its contexts; 0: as neoc.set_threads says */
   pthread_mutex_t lock;
-  neo_py_worker **free; /* those that nobody uses */
+  neo_py_worker **free; /* workers that no call uses */
   int32_t n, room;
   uint32_t generation; /* that of the pools when these were made */
 };

@@ -54,8 +54,8 @@ static bool overlaps(const neo_py_value *a, const neo_py_value *b) {
 }
 
 /* An array as the caller gave it, of any layout: what the call makes is copied there. */
-static int check_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
-                       const int64_t *extent, PyObject *given) {
+static int check_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, const int64_t *extent,
+                       PyObject *given) {
   PyObject *check = neo_py_import("neoc.arrays", "check_out"), *shape = shape_of(rank, extent);
   PyObject *dtype = type_of(s, t);
   PyObject *done = check && shape && dtype
@@ -81,9 +81,8 @@ static bool is_usable(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, con
   return good;
 }
 
-static int take_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
-                      const int64_t *extent, PyObject *given, const neo_py_value *inputs,
-                      int32_t n, neo_py_result *r) {
+static int take_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, const int64_t *extent,
+                      PyObject *given, const neo_py_value *inputs, int32_t n, neo_py_result *r) {
   neo_py_value v = {0};
   if (is_usable(s, t, rank, extent, inputs, n, given, &v)) {
     r->array = Py_NewRef(given);
@@ -96,9 +95,9 @@ static int take_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
   return make_new(s, t, rank, extent, r);
 }
 
-int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
-                       const int64_t *extent, PyObject *given, const neo_py_value *inputs,
-                       int32_t n_inputs, neo_py_result *r) {
+int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, const int64_t *extent,
+                       PyObject *given, const neo_py_value *inputs, int32_t n_inputs,
+                       neo_py_result *r) {
   memset(r, 0, sizeof *r);
   if (given && given != Py_None)
     return take_given(s, t, rank, extent, given, inputs, n_inputs, r);
@@ -106,7 +105,7 @@ int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
   return make_new(s, t, rank, extent, r);
 }
 
-int neo_py_results_apart(PyObject *out) {
+int neo_py_results_disjoint(PyObject *out) {
   if (!out || !PyTuple_Check(out) || PyTuple_Size(out) < 2)
     return 0;
   PyObject *check = neo_py_import("neoc.arrays", "check_apart");

@@ -61,10 +61,10 @@ static int is_tensor(const neo_py_torch *t, PyObject *object) {
 
 /* ------------------------------------------------------------ calls */
 
-/* What the arguments of a call are. */
+/* A description of the arguments of a call. */
 typedef struct {
   int wants;       /* 1: a gradient is wanted */
-  PyObject *dtype; /* of the first; borrowed, as PyTorch has one object for each type */
+  PyObject *dtype; /* the first argument's; borrowed, as PyTorch has one object for each type */
   bool mixed;      /* another has another type */
 } looks;
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "python/src/torch_shim.h"
 
-/* What neoc.torch gives (torch_begin), in its order, and names of attributes. */
+/* Objects that neoc.torch passes to torch_begin, in their order, and names of attributes. */
 struct neo_py_torch {
   PyObject *tensor, *parameter; /* types */
   PyObject *is_grad_enabled, *is_autocast, *transform;
@@ -18,10 +18,10 @@ struct neo_py_torch {
 typedef struct {
   PyObject_HEAD neo_py_torch *t;
   PyObject *door, *call, *number; /* call: the dispatcher's operator */
-  PyObject *apply;                /* of its autograd.Function; null until a gradient is wanted */
+  PyObject *apply;                /* its autograd.Function.apply; null until a gradient is wanted */
   int64_t key;
   Py_ssize_t n_in, n_out;
-  void *plans; /* of torch_grad.c, for tensors without elements, which have no variant */
+  void *plans; /* torch_grad.c's plans for tensors without elements, which have no variant */
 } neo_py_torch_call;
 
 /* call(number, *args). */

@@ -20,12 +20,12 @@ typedef neo_py_torch_call torch_call;
 typedef struct plan plan;
 
 struct plan {
-  PyObject_HEAD plan *next; /* of the same variant */
+  PyObject_HEAD plan *next; /* the next plan of the same variant */
   torch_call *op;
   uint64_t needs;                      /* a bit for each argument */
   const neo_py_door_variant *forward;  /* null for tensors without elements */
   const neo_py_door_variant *backward; /* null until stand-ins are known */
-  PyObject *call, *number;             /* of the backward pass; null until it is asked for */
+  PyObject *call, *number;             /* the backward pass's; null until it is asked for */
   int64_t key;
   PyObject *stand; /* for each argument its stand-in, or None where it is saved */
 };
@@ -122,7 +122,7 @@ static int learn(plan *p, const neo_py_door_variant *v, PyObject *saved) {
 
 /* ------------------------------------------------------------ the Function's forward */
 
-/* Those arguments that the backward pass reads. */
+/* The arguments that the backward pass reads. */
 static PyObject *to_save(const plan *p, PyObject *tensors) {
   if (!p || !p->stand)
     return Py_NewRef(tensors);

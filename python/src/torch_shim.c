@@ -115,7 +115,7 @@ typedef struct {
   int32_t n_in, n_out; /* n_out: of results that are there */
   tensor *in, *out;
   neo_py_shape *shapes;
-  void **args; /* those of the entry */
+  void **args; /* the entry's arguments */
   tensor few_in[FEW], few_out[FEW];
   neo_py_shape few_shapes[FEW];
   void *few_args[3 * FEW];
@@ -123,7 +123,7 @@ typedef struct {
   char why[NEO_PY_WHY];
 } call;
 
-/* Memory of an empty tensor may be nowhere. */
+/* Memory for tensors without elements, whose address may be null. */
 static _Alignas(64) char nothing[64];
 
 static int told(call *c, const char *why) {
@@ -226,7 +226,7 @@ static int take_arguments(call *c, const neo_py_door_variant *v) {
   return 0;
 }
 
-/* What ran last in a thread, for torch_call.c: a kernel has no other way to tell it. */
+/* The variant that ran last in a thread, for torch_call.c: a kernel has no other way to tell it. */
 static _Thread_local struct {
   int64_t number;
   const neo_py_door_variant *v;

@@ -67,7 +67,8 @@ static bool read_array(const neo_py_state *s, PyObject *object, neo_py_value *v)
   return s->fields ? read_fields(s, object, v) : read_buffer(s, object, v);
 }
 
-/* ------------------------------------------------------------ the layout, when numpy is imported */
+/* ------------------------------------------------------------ the layout, when numpy is
+ * imported */
 
 static bool same_array(const neo_py_state *s, PyObject *array) {
   neo_py_value a = {0}, b = {0};

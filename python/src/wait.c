@@ -91,8 +91,8 @@ int neo_py_wait(void (*work)(void *user), void *user, volatile int32_t *cancel) 
   pthread_t thread;
   pthread_mutex_init(&j.lock, NULL);
   pthread_cond_init(&j.ended, NULL);
-  bool apart = neo_py_in_main_thread() && start(&j, &thread);
-  if (apart) {
+  bool in_thread = neo_py_in_main_thread() && start(&j, &thread);
+  if (in_thread) {
     watch(&j, cancel);
     pthread_join(thread, NULL);
   } else {

@@ -119,7 +119,7 @@ OPERATORS = [
 
 
 def names(operator: Operator, arguments: tuple[str, ...]) -> list[str]:
-    """Of the arguments that are not static; `arguments`: of the operator that neoc made."""
+    """Shapes of the arguments that are not static; `arguments`: those of the operator that neoc made."""
     return [a for a in arguments if a not in operator.static]
 
 

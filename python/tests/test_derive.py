@@ -222,7 +222,7 @@ def _given(op):
 
 
 def _derived(text):
-    """What operators that are derived from the text compute."""
+    """Results of operators that are derived from the text."""
     def many(result):
         return result if isinstance(result, tuple) else (result,)
 

@@ -64,7 +64,7 @@ def of_row(row, seed=1):
 
 
 def in_process(text):
-    """What another process prints that runs the text."""
+    """The output of another process that runs the text."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
                           text=True, timeout=300)
     if done.returncode:

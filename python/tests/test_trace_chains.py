@@ -321,7 +321,7 @@ def of_numpy(f, arrays):
 
 
 def difference(chain, f, sizes):
-    """What is wrong at these sizes, or an empty text."""
+    """The mistake at these sizes, or an empty text."""
     arrays = arrays_of(sizes, chain.seed)
     wanted = of_numpy(chain, arrays)
     try:

@@ -197,7 +197,7 @@ class Vertices(unittest.TestCase):
         np.testing.assert_allclose(found[0], x[0] + x[2] + x[4], rtol=1e-5)
 
     def states(self, first, x, h, W):
-        """What the vertex function of `leaf_values` gives: with `first` for a child that is not there."""
+        """The result of the vertex function of `leaf_values`, with `first` for a missing child."""
         made = []
         for v, row in enumerate(self.child[:len(x)]):
             got = [made[c] if c >= 0 else first(x[v], h, W) for c in row]

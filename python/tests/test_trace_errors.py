@@ -81,7 +81,7 @@ CASES = [
      TypeError, "traced function returns"),
 ]
 
-# Those that the compiler tells.
+# Errors that the compiler reports.
 COMPILED = [
     ("two extents", 'y = x*2\n    return neoc.expr("C[i] = A[i]*B[i]", A=y, B=W)  # here',
      [(5,), (4,)], "E0203 index 'i' has two extents"),

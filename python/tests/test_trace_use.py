@@ -1,4 +1,4 @@
-"""What people meet who use traced functions: warnings, saved texts, tracebacks, words of others."""
+"""The use of traced functions: warnings, saved texts, tracebacks, words of other libraries."""
 import os
 import tempfile
 import traceback

@@ -169,7 +169,7 @@ def numpy_functions():
 
 
 def library_functions():
-    """Those of models/std, of tensors of the ranks of their signatures."""
+    """The functions of models/std, with tensors of the ranks of their signatures."""
     for module in trace_names.MODULES:
         for name, f in vars(getattr(neoc, module)).items():
             definition = getattr(f, "definition", None)
@@ -379,7 +379,7 @@ def graphs():
     yield Tried("Graph.from_pyg", G.from_pyg, {"data": None})
 
 
-# What takes no argument, is an exception or a module, or is tried under another name.
+# Names that take no argument, are exceptions or modules, or are tried under another name.
 APART = {"CacheInfo", "Function", "Tensor", "TraceError", "TrainStep", "tree", "Diagnostic", "Op",
          "errors", "cache", "fit", "tune", *trace_names.MODULES}
 

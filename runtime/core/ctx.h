@@ -10,7 +10,12 @@
 #include "runtime/model.h"
 #include "runtime/watch.h"
 
-enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128, NEO_RTI_CHUNK = 1 << 16 };
+enum {
+  NEO_RTI_ALIGN = NEO_RT_ALIGN_BYTES,
+  NEO_RTI_N_MEM = 8,
+  NEO_RTI_PLACE_BYTES = 128,
+  NEO_RTI_CHUNK = 1 << 16
+};
 
 typedef struct {  /* a tensor that the caller bound */
   void *data;     /* null: not bound */

@@ -39,9 +39,11 @@ static void add_json(out *o, const char *text) {
 
 /* ------------------------------------------------------------ size programs as formulas */
 
+enum { MOST_WORDS = 64 };
+
 typedef struct {
   const int64_t *code;
-  int starts[64], n; /* where each word of the code starts */
+  int starts[MOST_WORDS], n; /* where each word of the code starts */
 } formula;
 
 static bool is_leaf(const formula *f, int word) {
@@ -88,7 +90,7 @@ static void add_formula(out *o, const formula *f, int end, bool outer) {
 static void add_program(out *o, int32_t program) {
   formula f = {.code = o->m->programs + program};
   int at = 0;
-  for (; f.code[at] != NEO_RT_OP_END && f.n < 64; f.n++) {
+  for (; f.code[at] != NEO_RT_OP_END && f.n < MOST_WORDS; f.n++) {
     f.starts[f.n] = at;
     at += f.code[at] == NEO_RT_OP_CONST || f.code[at] == NEO_RT_OP_SIZE ? 2 : 1;
   }

@@ -32,7 +32,7 @@ int32_t neo_rt_find_entry(const neo_rt_model *model, const char *name) {
 
 static int64_t eval_at_max(const neo_rt_model *m, int32_t program) {
   int64_t hi[NEO_RT_MOST_SIZES], x;
-  if (m->n_sizes > 64)
+  if (m->n_sizes > NEO_RT_MOST_SIZES)
     return -1;
   for (int32_t i = 0; i < m->n_sizes; i++)
     hi[i] = m->sizes[i].hi;

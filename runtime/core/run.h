@@ -5,7 +5,8 @@
 /* The units of work of a kernel at these sizes (entry.c). */
 int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t *sizes);
 
-/* ------------------------------------------------------------ checks (call.c, values.c, sharing.c) */
+/* ------------------------------------------------------------ checks (call.c, values.c,
+ * sharing.c) */
 
 /* Checks that the elements of an index tensor (or bool) are in range; the message names position
  * and value. sizes null: the largest, for tensors that the context owns. */

@@ -34,7 +34,7 @@ static neo_rti_span span_of(const neo_rt_ctx *c, int32_t tensor, const void *p,
 }
 
 /* The number of the first span that ends after this address. Spans are disjoint and sorted. */
-static int32_t first_behind(const neo_rt_ctx *c, uintptr_t at) {
+static int32_t first_after(const neo_rt_ctx *c, uintptr_t at) {
   int32_t lo = 0, hi = c->n_outside;
   while (lo < hi) {
     int32_t mid = lo + (hi - lo) / 2;
@@ -59,7 +59,7 @@ void neo_rti_note_store(neo_rt_ctx *c, int32_t tensor) {
   neo_rti_span s = span_of(c, tensor, c->bound[tensor].data, NULL);
   if (s.from == s.to)
     return;
-  int32_t at = first_behind(c, s.from);
+  int32_t at = first_after(c, s.from);
   for (int32_t i = c->n_outside++; i > at; i--)
     c->outside[i] = c->outside[i - 1];
   c->outside[at] = s;
@@ -81,7 +81,7 @@ neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t, const v
   neo_rti_span s = span_of(c, tensor, data, NULL);
   if (in_own(c, &s, c->arena))
     return in_own_memory(c, t);
-  for (int32_t i = first_behind(c, s.from); i < c->n_outside && c->outside[i].from < s.to; i++)
+  for (int32_t i = first_after(c, s.from); i < c->n_outside && c->outside[i].from < s.to; i++)
     if (c->outside[i].tensor != tensor && overlap(&s, &c->outside[i]))
       return in_memory_of(c, t, c->outside[i].tensor, ", which is bound");
   return NEO_OK;
@@ -94,7 +94,7 @@ static neo_rt_status check_output(neo_rt_ctx *c, int32_t number) {
   const neo_rt_tensor *t = &c->model->tensors[out->tensor];
   if (in_own(c, out, c->arena))
     return in_own_memory(c, t);
-  int32_t at = c->n_outside ? first_behind(c, out->from) : 0;
+  int32_t at = c->n_outside ? first_after(c, out->from) : 0;
   if (at < c->n_outside && overlap(out, &c->outside[at]))
     return in_memory_of(c, t, c->outside[at].tensor, ", which is bound");
   for (int32_t i = 0; i < number; i++)
@@ -121,7 +121,7 @@ static neo_rt_status check_input(neo_rt_ctx *c, const neo_rt_entry *e, int32_t n
   neo_rti_span stores = {(uintptr_t)c->arena, (uintptr_t)c->places, -1};
   if (in_own(c, in, c->places))
     return in_own_memory(c, &c->model->tensors[in->tensor]);
-  int32_t at = c->n_outside ? first_behind(c, in->from) : 0;
+  int32_t at = c->n_outside ? first_after(c, in->from) : 0;
   bool in_store = overlap(in, &stores) || (at < c->n_outside && overlap(in, &c->outside[at]));
   return in_store ? check_updates(c, e, in) : NEO_OK;
 }

@@ -5,9 +5,11 @@
  * as long on two cores that ten others want. Results do not depend on the number of threads, so an
  * entry may run on one thread while that is faster:
  *
- *   SHARED  the pool runs it. PROBE follows after several runs in a row in which the caller waited for more than half
- *           of the time, and its own work is so large a part that one thread would not take much longer
- *   PROBE   one run alone, compared with those before it. Faster: ALONE; else SHARED, for long without another probe
+ *   SHARED  the pool runs it. PROBE follows after several runs in a row in which the caller waited
+ *           for more than half of the time, and its own work is so large a part that one thread
+ *           would not take much longer
+ *   PROBE   one run alone, compared with those before it. Faster: ALONE; else SHARED, for long
+ *           without another probe
  *   ALONE   a number of runs, which doubles each time; then SHARED again, for few runs if they wait
  *
  * Private to runtime/cpu. One for each entry of a context; all zero is SHARED. */

@@ -131,8 +131,8 @@ static neo_rt_status take_callers(neo_rt_ctx *c, const neo_rt_config *config, si
 }
 
 /* Allocates n bytes at an aligned address; *block is the block to free. */
-/* Elements of iterations that do not run take no memory: the system gives pages when they are written. A large page would
- * hold few elements that are. */
+/* Elements of iterations that do not run take no memory: the system gives pages when they are
+ * written. A large page would hold few elements that are. */
 static bool stays_untouched(const neo_rt_model *m) {
   bool stays = false;
   for (int32_t k = 0; k < m->n_entries; k++)

@@ -42,11 +42,11 @@ static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int6
 /* A worker on its way through the steps. */
 typedef struct {
   region *r;
-  int32_t worker, n; /* number of this worker; of all */
-  bool begun, small; /* a step has run before; it was small */
-  int32_t depth;     /* loops around */
-  uint32_t n_uneven; /* uneven steps so far */
-  int64_t sizes[64]; /* including indices of loops; 64: a model's limit */
+  int32_t worker, n;                /* number of this worker; of all */
+  bool begun, small;                /* a step has run before; it was small */
+  int32_t depth;                    /* loops around */
+  uint32_t n_uneven;                /* uneven steps so far */
+  int64_t sizes[NEO_RT_MOST_SIZES]; /* including indices of loops */
 } walker;
 
 /* Whether the entry failed or was cancelled. Workers then skip units, but still wait at all
@@ -154,7 +154,7 @@ static bool goes_on(walker *w, const neo_rt_step *s) {
 
 /* Runs an iteration of loop i; false: the loop ends before it. Its rows, if it has any, are those
  * of the blocks at .. end - 1. */
-static bool run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
+static bool run_iteration(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
   const neo_rt_loop *l = &c->model->loops[s->arg];
@@ -205,11 +205,11 @@ static void run_loop(walker *w, int32_t i) {
     hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;
   if (once)
-    (void)run_round(w, i, rows, whole ? lo : hi, end);
+    (void)run_iteration(w, i, rows, whole ? lo : hi, end);
   bool more = !once;
   for (int64_t k = lo; k < hi && more; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    more = run_round(w, i, rows, at, at + 1);
+    more = run_iteration(w, i, rows, at, at + 1);
   }
   w->depth--;
   if (rows)
@@ -249,8 +249,8 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return parallel;
 }
 
-/* Runs a region on the pool, or on one thread if that has proved quicker. With a trace or a watch it
- * always runs on the pool. */
+/* Runs a region on the pool, or on one thread if that has proved quicker. With a trace or a watch
+ * it always runs on the pool. */
 static void run_shared(neo_rti_cpu *u, neo_rti_crowd *crowd, region *r) {
   bool looked_at = u->spans || r->ctx->watch;
   neo_rti_region_time t = neo_rti_crowd_alone(crowd) && !looked_at

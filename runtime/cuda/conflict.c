@@ -19,12 +19,12 @@ static bool are_pieces(const neo_rt_ctx *c, const neo_rt_step *a, int32_t i, con
          neo_rti_step_writes(a, i) && neo_rti_step_writes(b, k);
 }
 
-bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t step, int32_t other, bool other_round) {
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t step, int32_t other, bool other_iteration) {
   const neo_rt_step *a = &c->model->steps[step], *b = &c->model->steps[other];
   for (int32_t i = 0; i < neo_rti_step_args(a); i++)
     for (int32_t k = 0; k < neo_rti_step_args(b); k++)
       if ((neo_rti_step_writes(a, i) || neo_rti_step_writes(b, k)) &&
-          meet(c, a->first + i, b->first + k) && (other_round || !are_pieces(c, a, i, b, k)))
+          meet(c, a->first + i, b->first + k) && (other_iteration || !are_pieces(c, a, i, b, k)))
         return true;
   return false;
 }

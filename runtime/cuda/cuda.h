@@ -21,7 +21,7 @@
 #include "runtime/core/device.h"
 #include "runtime/cuda_api.h"
 
-enum { CUDA_PIECES = 32, CUDA_PIECE_BYTES = 1 << 20, CUDA_RING_BYTES = 4 << 20 };
+enum { CUDA_PIECES = 32, CUDA_PIECE_BYTES = 1 << 20, CUDA_STAGING_BYTES = 4 << 20 };
 
 typedef struct { /* a part of the circular buffer whose copy may be in progress */
   size_t at, n;
@@ -34,7 +34,7 @@ typedef struct {
   size_t head;      /* the offset of the next piece */
   cuda_piece piece[CUDA_PIECES];
   unsigned first, n; /* pieces in use, the oldest first */
-} cuda_ring;
+} cuda_staging;
 
 typedef struct cuda_graphs cuda_graphs; /* the graphs of one entry (graph.c) */
 typedef struct cuda_marks cuda_marks;   /* events of a trace (trace.c) */
@@ -66,7 +66,7 @@ typedef struct { /* c->state */
   void **param;                   /* parameters of one launch */
   cuda_map map[NEO_RT_MOST_MAPS]; /* tensor maps of one launch */
   cuda_block arena, work;
-  cuda_ring ring;
+  cuda_staging staging;
   bool with_graphs;
   bool with_programmatic;  /* edges of programmatic dependent launch */
   bool at_once;            /* a graph is made in the first call */
@@ -100,13 +100,13 @@ void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
 void neo_rti_cuda_mark_end(neo_rt_ctx *c);
 /* Switches marks on or off within a loop: only its first iteration is marked, as each step has one
  * event. Returns the previous setting. */
-bool neo_rti_cuda_mark_rounds(neo_rt_ctx *c, bool on);
+bool neo_rti_cuda_mark_iterations(neo_rt_ctx *c, bool on);
 
 /* ---- copy.c */
 /* Allocates memory and events of the circular buffer. Without pinned memory there is none, which is
  * no failure. */
-neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) NEO_MUST_CHECK;
-void neo_rti_cuda_ring_close(neo_rt_ctx *c);
+neo_rt_status neo_rti_cuda_staging_open(neo_rt_ctx *c) NEO_MUST_CHECK;
+void neo_rti_cuda_staging_close(neo_rt_ctx *c);
 /* copy, synchronise and end of the device's table */
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                                 size_t n) NEO_MUST_CHECK;
@@ -129,9 +129,9 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
 
 /* ---- conflict.c */
 /* Whether step b of the model writes memory that step a reads or writes, or the other way round.
- * other_round: they are in different iterations, so that pieces of one tensor may be the same
+ * other_iteration: they are in different iterations, so that pieces of one tensor may be the same
  * memory. */
-bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b, bool other_round);
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b, bool other_iteration);
 
 /* ---- grid.c */
 /* Whether the model's table of grids is well formed. */

@@ -107,9 +107,9 @@ static neo_rt_status find_blocks_end(neo_rt_ctx *c, const int32_t *rows, int64_t
 
 /* Sets the sizes of the present iteration's rows; *any: it has some. */
 static neo_rt_status take_rows(neo_rt_ctx *c, const neo_rt_loop *l, const int32_t *rows,
-                               int64_t round, int64_t next, bool *any) {
+                               int64_t iteration, int64_t next, bool *any) {
   int32_t ends[2] = {0, 0};
-  neo_rt_status s = neo_rti_cuda_read(c, &ends[0], rows + round, sizeof ends[0]);
+  neo_rt_status s = neo_rti_cuda_read(c, &ends[0], rows + iteration, sizeof ends[0]);
   s = s ? s : neo_rti_cuda_read(c, &ends[1], rows + next, sizeof ends[1]);
   c->sizes[l->begin] = ends[0];
   c->sizes[l->end] = ends[1];
@@ -128,12 +128,12 @@ static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   bool whole = step->flags & NEO_RT_STEP_WHOLE;
   int64_t n = whole && lo < hi ? hi - lo : 1; /* blocks of an iteration */
   neo_rt_status s = rows && lo < hi && !whole ? find_blocks_end(c, rows, lo, &hi) : NEO_OK;
-  bool marks = c->trace && neo_rti_cuda_mark_rounds(c, true);
+  bool marks = c->trace && neo_rti_cuda_mark_iterations(c, true);
   for (int64_t k = lo; k < hi && !s; k += n) {
     int64_t at = l->down ? lo + hi - n - k : k;
     bool any = true;
     if (c->trace)
-      (void)neo_rti_cuda_mark_rounds(c, marks && k == lo);
+      (void)neo_rti_cuda_mark_iterations(c, marks && k == lo);
     if (l->index >= 0)
       c->sizes[l->index] = at;
     if (rows)
@@ -145,7 +145,7 @@ static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
       s = run_steps(c, i + 1, i + 1 + step->n, true, key);
   }
   if (c->trace)
-    (void)neo_rti_cuda_mark_rounds(c, marks);
+    (void)neo_rti_cuda_mark_iterations(c, marks);
   return s;
 }
 

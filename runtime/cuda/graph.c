@@ -141,12 +141,12 @@ static cuda_result change(neo_rt_ctx *c, changing *x, cuda_node node, int32_t of
   return r ? r : u->api.graph_set_kernel(x->g->exec, node, &k);
 }
 
-static cuda_result change_if_other(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+static cuda_result change_if_other(neo_rt_ctx *c, void *ctx, int32_t step, int32_t iteration) {
   changing *x = ctx;
   cuda_part part = neo_rti_cuda_graph_part(c, x->e, x->g, step);
   cuda_node node = x->g->at[x->k++].node;
   bool is_other = false;
-  (void)round;
+  (void)iteration;
   for (int32_t i = part.first; i < part.first + part.n; i++)
     is_other = is_other || x->g->other[i];
   return is_other ? change(c, x, node, step) : 0;

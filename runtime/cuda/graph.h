@@ -4,8 +4,8 @@
 
 typedef struct {
   cuda_node node;
-  int32_t step;  /* number in the entry; for a grid, of its first step */
-  int32_t round; /* steps of equal number are in one iteration, or in no loop */
+  int32_t step;      /* number in the entry; for a grid, of its first step */
+  int32_t iteration; /* steps of equal number are in one iteration, or in no loop */
 } cuda_at;
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
   int32_t n_nodes;
 } cached_graph;
 
-enum { CUDA_ROUNDS_ARE_DATA = -2 };
+enum { CUDA_ITERATIONS_ARE_DATA = -2 };
 
 typedef struct {
   int32_t first, n; /* range of the entry's steps */
@@ -34,11 +34,11 @@ static inline const neo_rti_patch *neo_rti_cuda_patch(const neo_rt_ctx *c, const
   return &c->patch[e - c->model->entries];
 }
 
-/* Visits the steps of an entry in the order in which they run (iterations.c). Ends when a visit fails,
- * or at a loop over blocks of rows, whose number the host does not know. Of a grid (as in
+/* Visits the steps of an entry in the order in which they run (iterations.c). Ends when a visit
+ * fails, or at a loop over blocks of rows, whose number the host does not know. Of a grid (as in
  * cached_graph) only the first step is visited. Sizes and units are those of the present
  * iteration. */
-typedef cuda_result cuda_visit(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round);
+typedef cuda_result cuda_visit(neo_rt_ctx *c, void *ctx, int32_t step, int32_t iteration);
 cuda_result neo_rti_cuda_walk(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *grid,
                               cuda_visit *visit, void *ctx) NEO_MUST_CHECK;
 

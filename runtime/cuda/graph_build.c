@@ -42,11 +42,11 @@ static void choose_grids(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) 
 }
 
 static bool parts_conflict(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_part a, cuda_part b,
-                           bool other_round) {
+                           bool other_iteration) {
   bool is = false;
   for (int32_t i = a.first; i < a.first + a.n; i++)
     for (int32_t k = b.first; !is && k < b.first + b.n; k++)
-      is = neo_rti_cuda_conflict(c, e->first_step + i, e->first_step + k, other_round);
+      is = neo_rti_cuda_conflict(c, e->first_step + i, e->first_step + k, other_iteration);
   return is;
 }
 
@@ -82,7 +82,7 @@ static void find_before(const neo_rt_ctx *c, int32_t k, waiting *w) {
     cuda_part other = neo_rti_cuda_graph_part(c, w->e, g, of->step);
     bool cooperate = g->grid[own->step] && g->grid[of->step];
     if (mine[j / 64] >> (j % 64) & 1 ||
-        (!cooperate && !parts_conflict(c, w->e, self, other, own->round != of->round)))
+        (!cooperate && !parts_conflict(c, w->e, self, other, own->iteration != of->iteration)))
       continue;
     if (waits_itself(c, w, own->step, of->step))
       w->programmatic[w->n_programmatic++] = of->node;
@@ -146,11 +146,11 @@ static cuda_result add_node(neo_rt_ctx *c, cached_graph *g, int32_t step, cuda_n
   return r ? r : add_edges(c, g, *node, w);
 }
 
-static cuda_result add(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+static cuda_result add(neo_rt_ctx *c, void *ctx, int32_t step, int32_t iteration) {
   waiting *w = ctx;
   cached_graph *g = w->g;
   int32_t k = g->n_nodes;
-  g->at[k] = (cuda_at){.step = step, .round = round};
+  g->at[k] = (cuda_at){.step = step, .iteration = iteration};
   find_before(c, k, w);
   cuda_result r = g->grid[step]
                       ? add_grid(c, g, (int32_t)g->grid[step] - 1, &g->at[k].node, w, w->key)
@@ -159,9 +159,9 @@ static cuda_result add(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
   return r;
 }
 
-static cuda_result count(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+static cuda_result count(neo_rt_ctx *c, void *ctx, int32_t step, int32_t iteration) {
   int32_t *n = ctx;
-  (void)c, (void)step, (void)round;
+  (void)c, (void)step, (void)iteration;
   return ++*n > MOST_NODES ? CUDA_TOO_MANY : 0;
 }
 

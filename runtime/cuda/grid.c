@@ -54,7 +54,7 @@ static const neo_rt_grid_part *part_at(const neo_rt_ctx *c, const neo_rt_grid *g
   return &c->model->grid_parts[g->part + step - g->first_step];
 }
 
-static int32_t behind(const neo_rt_model *m, int32_t step) {
+static int32_t item_end(const neo_rt_model *m, int32_t step) {
   return step + 1 + (m->steps[step].op == NEO_RT_STEP_LOOP ? m->steps[step].n : 0);
 }
 
@@ -62,7 +62,7 @@ static int32_t behind(const neo_rt_model *m, int32_t step) {
  * indices. */
 static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
   const neo_rt_model *m = c->model;
-  int64_t sizes[64], n = c->units[step];
+  int64_t sizes[NEO_RT_MOST_SIZES], n = c->units[step];
   if (!in_loop || !n)
     return n;
   for (int32_t i = 0; i < m->n_sizes; i++)
@@ -86,12 +86,12 @@ static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t 
                              bool in_loop) {
   const neo_rt_model *m = c->model;
   int64_t most = 1;
-  for (int32_t i = first; i < end; i = behind(m, i)) {
+  for (int32_t i = first; i < end; i = item_end(m, i)) {
     int64_t n = 0, lone = 0;
     if (m->steps[i].op == NEO_RT_STEP_LOOP && !part_at(c, g, i)->lone) {
-      n = wanted_blocks(c, g, i + 1, behind(m, i), true);
+      n = wanted_blocks(c, g, i + 1, item_end(m, i), true);
     } else {
-      for (int32_t k = first; k < end; k = behind(m, k)) {
+      for (int32_t k = first; k < end; k = item_end(m, k)) {
         if (part_at(c, g, k)->phase != part_at(c, g, i)->phase)
           continue;
         if (part_at(c, g, k)->lone)
@@ -158,17 +158,17 @@ neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid, const uint64
 
 /* Whether a step of item i conflicts with a step of item k. An item is a step, or a loop with its
  * steps. */
-static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_round) {
-  for (int32_t a = i; a < behind(c->model, i); a++)
-    for (int32_t b = k; b < behind(c->model, k); b++)
-      if (neo_rti_cuda_conflict(c, a, b, other_round))
+static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_iteration) {
+  for (int32_t a = i; a < item_end(c->model, i); a++)
+    for (int32_t b = k; b < item_end(c->model, k); b++)
+      if (neo_rti_cuda_conflict(c, a, b, other_iteration))
         return true;
   return false;
 }
 
 static int32_t last_phase(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end) {
   int32_t last = 0;
-  for (int32_t i = first; i < end; i = behind(c->model, i))
+  for (int32_t i = first; i < end; i = item_end(c->model, i))
     last = part_at(c, g, i)->phase > last ? part_at(c, g, i)->phase : last;
   return last;
 }
@@ -179,12 +179,12 @@ static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, 
                       bool unsynchronized) {
   const neo_rt_model *m = c->model;
   int32_t last = last_phase(c, g, first, end);
-  for (int32_t i = first; i < end; i = behind(m, i)) {
+  for (int32_t i = first; i < end; i = item_end(m, i)) {
     const neo_rt_grid_part *x = part_at(c, g, i);
     const neo_rt_loop *l = m->steps[i].op == NEO_RT_STEP_LOOP ? &m->loops[m->steps[i].arg] : NULL;
-    if (l && !in_phases(c, g, i + 1, behind(m, i), l->index >= 0 && !x->meets))
+    if (l && !in_phases(c, g, i + 1, item_end(m, i), l->index >= 0 && !x->meets))
       return false;
-    for (int32_t k = first; k < end; k = behind(m, k)) {
+    for (int32_t k = first; k < end; k = item_end(m, k)) {
       const neo_rt_grid_part *y = part_at(c, g, k);
       bool ordered = x->lone && y->lone && x->phase == y->phase;
       bool late = k < i && y->phase >= x->phase && !ordered;

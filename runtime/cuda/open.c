@@ -103,7 +103,7 @@ static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
     u->own_stream = s == NEO_OK;
   }
   if (!s)
-    s = neo_rti_cuda_ring_open(c);
+    s = neo_rti_cuda_staging_open(c);
   neo_rti_cuda_leave(c);
   return s;
 }
@@ -181,7 +181,7 @@ static void close_stream(neo_rt_ctx *c) {
   if (u->stream)
     (void)u->api.stream_wait(u->stream);
   neo_rti_cuda_graphs_close(c);
-  neo_rti_cuda_ring_close(c);
+  neo_rti_cuda_staging_close(c);
   if (u->module)
     (void)u->api.module_unload(u->module);
   neo_rti_cuda_arena_free(u);

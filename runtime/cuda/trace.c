@@ -93,7 +93,7 @@ static mark *begin(neo_rt_ctx *c) {
   return &m->at[m->n];
 }
 
-bool neo_rti_cuda_mark_rounds(neo_rt_ctx *c, bool on) {
+bool neo_rti_cuda_mark_iterations(neo_rt_ctx *c, bool on) {
   cuda_marks *m = cuda_of(c)->marks;
   bool before = m && m->on;
   if (m)

@@ -20,8 +20,8 @@ static uint64_t shift_rounded(uint64_t x, int n) {
   return out + (rest > half || (rest == half && (out & 1)));
 }
 
-/* Converts to a 16-bit IEEE format with `frac` fraction bits and exponents from 1 - bias. A carry out
- * of the fraction increments the exponent, which is right, up to infinity. */
+/* Converts to a 16-bit IEEE format with `frac` fraction bits and exponents from 1 - bias. A carry
+ * out of the fraction increments the exponent, which is right, up to infinity. */
 static uint16_t narrow(double x, int frac, int bias) {
   uint64_t u = bits_of(x), fraction = u & ((UINT64_C(1) << 52) - 1);
   int exponent = (int)(u >> 52 & 0x7ff);

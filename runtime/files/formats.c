@@ -1,5 +1,5 @@
-/* formats.c: the table of file formats, and loading of a file of any format. The first bytes tell the
- * format, not the name. */
+/* formats.c: the table of file formats, and loading of a file of any format. The first bytes tell
+ * the format, not the name. */
 #include "runtime/files/format.h"
 #include <errno.h>
 #include <fcntl.h>

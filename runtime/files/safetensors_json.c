@@ -54,8 +54,8 @@ static void put_utf8(neo_rti_json *r, uint32_t c) {
     return;
   }
   int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-  *r->text++ = (char)(uint8_t)(lead[more] | c >> (6 * more));
+  static const uint8_t first_byte[] = {0, 0xc0, 0xe0, 0xf0};
+  *r->text++ = (char)(uint8_t)(first_byte[more] | c >> (6 * more));
   while (more-- > 0)
     *r->text++ = (char)(uint8_t)(0x80 | (c >> (6 * more) & 0x3f));
 }

@@ -78,16 +78,16 @@ static void put_shape(neo_str *s, const int64_t *extent, uint32_t rank) {
 }
 
 /* Whether the file's tensor, with dimensions in this order, has the shape of the slot below its
- * first `lead` dimensions. */
-static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_file_tensor *f,
+ * first `n_outer` dimensions. */
+static bool same_shape(const neo_rti_slot *s, uint32_t n_outer, const neo_rti_file_tensor *f,
                        const uint8_t *order) {
-  bool same = s->rank == f->rank + lead;
+  bool same = s->rank == f->rank + n_outer;
   for (uint32_t d = 0; same && d < f->rank; d++)
-    same = s->extent[lead + d] == f->extent[order[d]];
+    same = s->extent[n_outer + d] == f->extent[order[d]];
   return same;
 }
 
-static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint32_t lead,
+static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint32_t n_outer,
                                  const neo_rti_file_tensor *f, const neo_rti_rule *r) {
   static const uint8_t transposed[] = {1, 0};
   neo_str_addf(&w->error, "%s: shape is ", f->name);
@@ -95,9 +95,9 @@ static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint
   neo_str_add(&w->error,
               r && (r->transpose || r->n_order) ? " before it is transposed, but " : ", but ");
   neo_str_addf(&w->error, "%s expects ", s->name);
-  put_shape(&w->error, s->extent + lead, s->rank - lead);
+  put_shape(&w->error, s->extent + n_outer, s->rank - n_outer);
   neo_str_addf(&w->error, " (%s)", s->place);
-  if (f->rank == 2 && !(r && r->transpose) && same_shape(s, lead, f, transposed))
+  if (f->rank == 2 && !(r && r->transpose) && same_shape(s, n_outer, f, transposed))
     neo_str_addf(&w->error, "; a line of a table transposes it: %s = %s transpose", f->name,
                  r ? r->ours : s->name);
   return NEO_SHAPE;
@@ -113,8 +113,9 @@ static bool order_of(const neo_rti_rule *r, const neo_rti_file_tensor *f, uint8_
 
 /* Parses "[3, 0]" after a name: an iteration's part of a stacked tensor, as the number of its first
  * element. */
-static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int64_t *first) {
-  *lead = 0;
+static bool read_subscripts(const char *at, const neo_rti_slot *s, uint32_t *n_outer,
+                            int64_t *first) {
+  *n_outer = 0;
   *first = 0;
   if (!*at)
     return true;
@@ -127,9 +128,9 @@ static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int
         return false;
     bool none = at == digits;
     at += strspn(at, " ");
-    if (none || *lead >= s->rank || x >= s->extent[*lead])
+    if (none || *n_outer >= s->rank || x >= s->extent[*n_outer])
       return false;
-    *first = *first * s->extent[(*lead)++] + x;
+    *first = *first * s->extent[(*n_outer)++] + x;
   } while (*at == ',');
   return at[0] == ']' && at[1] == 0;
 }
@@ -160,15 +161,15 @@ static neo_rt_status add_move(neo_rti_weights *w, size_t slot, const char *subsc
                               const neo_rti_file_tensor *f, const neo_rti_rule *r) {
   neo_rti_slot *s = &w->slots[slot];
   neo_rti_move m = {.from = f, .slot = slot, .count = 1};
-  uint32_t lead;
-  if (!read_lead(subscripts, s, &lead, &m.first)) {
+  uint32_t n_outer;
+  if (!read_subscripts(subscripts, s, &n_outer, &m.first)) {
     neo_str_addf(&w->error, "line %d of the table: %s has no part %s", r ? r->line : 0, s->name,
                  subscripts);
     return NEO_NAME;
   }
-  if (!order_of(r, f, m.order) || !same_shape(s, lead, f, m.order))
-    return wrong_shape(w, s, lead, f, r);
-  for (uint32_t d = lead; d < s->rank; d++)
+  if (!order_of(r, f, m.order) || !same_shape(s, n_outer, f, m.order))
+    return wrong_shape(w, s, n_outer, f, r);
+  for (uint32_t d = n_outer; d < s->rank; d++)
     m.count *= s->extent[d];
   m.first *= m.count;
   neo_rt_status status = check_type(w, s, f);

@@ -25,7 +25,8 @@ static piece trimmed(piece p) {
   return p;
 }
 
-/* Cuts `rest` at the first character that `stops`, and drops that character; without one, takes all. */
+/* Cuts `rest` at the first character that `stops`, and drops that character; without one, takes
+ * all. */
 static piece cut(piece *rest, bool (*stops)(char)) {
   piece p = {rest->at, 0};
   while (p.n < rest->n && !stops(rest->at[p.n]))

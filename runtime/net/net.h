@@ -34,10 +34,10 @@ typedef enum {
   NEO_RTI_NET_LOSS,
   NEO_RTI_NET_STASH, /* stash[which] of the slot */
   NEO_RTI_NET_COUNT, /* updates so far */
-  NEO_RTI_NET_SEEN   /* what an update reads of an instance: seen[which] */
+  NEO_RTI_NET_SEEN   /* a tensor of an instance that an update reads: seen[which] */
 } neo_rti_net_place;
 
-typedef struct { /* where an entry's arguments are */
+typedef struct { /* the places of an entry's arguments */
   int32_t entry; /* -1: there is nothing to run */
   int32_t n;
   bool trusted; /* nothing that the user gives is an index, a bool, or a size with conditions */
@@ -121,7 +121,7 @@ struct neo_rt_network {
   _Atomic uint64_t *updates;
   int64_t *answered;                    /* by node: instances, or rows, that no update has seen */
   neo_rti_net_call *forward, *backward; /* by node */
-  neo_rti_net_call *first, *apply;      /* by node: in the place of what ends its work */
+  neo_rti_net_call *first, *apply;      /* by node: entries in place of those that end its work */
   neo_rti_net_call *update;             /* by actor */
   uint8_t *loss_type;                   /* by node */
   neo_rti_net_rows *rows;               /* by edge */

@@ -319,7 +319,8 @@ static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_
   return steps * area * (1 + 1.5 * (double)(tile_m + tile_n) / loads);
 }
 
-/* The rate of a warp's products, relative to multiplications by threads; a warp reads a fragment once. */
+/* The rate of a warp's products, relative to multiplications by threads; a warp reads a fragment
+ * once. */
 static double warps_rate(const neo_machine *machine, neo_warps kind) {
   const double parts = 3.2; /* products of tf32 for one of f32, and splitting its operands */
   const neo_profile *p = &machine->profile;

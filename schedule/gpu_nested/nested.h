@@ -28,11 +28,12 @@ typedef struct
   bool on;
   neo_warps sum[NEO_NESTED_SUMS], product;
 } neo_nested_warps;
-/* The types that warps of some generation could multiply in each sum. The factors of `n` become the operands of
- * these products. */
+/* The types that warps of some generation could multiply in each sum. The factors of `n` become the
+ * operands of these products. */
 neo_nested_warps neo_nested_warps_of(neo_module *m, const neo_form *f, neo_nested *n);
 neo_type neo_warps_type(neo_warps kind); /* the type of an element in shared memory */
-/* The number of steps of an inner sum that warps take at a time. *whole: these are all of its steps. */
+/* The number of steps of an inner sum that warps take at a time. *whole: these are all of its
+ * steps. */
 int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum *x, neo_warps kind,
                          bool *whole);
 
@@ -40,7 +41,8 @@ int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum 
 bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_factors *x,
                             uint64_t points, uint64_t steps);
 
-/* Is the schedule legal for a form with nested reductions? If not, *why (may be null) gets the reason. */
+/* Is the schedule legal for a form with nested reductions? If not, *why (may be null) gets the
+ * reason. */
 bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why);
 /* An estimate in cycles; 0 for a schedule without threads. */

@@ -27,8 +27,8 @@ static int contiguous(neo_module *m, const neo_form *f, const neo_stage *s, uint
   return c.n;
 }
 
-/* The most elements of one access, along rows or along columns: at most 16 bytes of the narrowest tensor, and at most 8
- * elements. */
+/* The most elements of one access, along rows or along columns: at most 16 bytes of the narrowest
+ * tensor, and at most 8 elements. */
 static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
   enum { MOST = 8 };
   int64_t n = 2;

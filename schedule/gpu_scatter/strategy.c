@@ -48,8 +48,8 @@ static double cost(const neo_space *x, const neo_schedule *s) {
     return sm->launch;
   double terms = terms_of(x, &e, false), threads = (double)s->rows.threads;
   double points = neo_form_usual_points(x->m, x->f, ~0ULL);
-  double rounds = terms / threads + points / threads;
-  return sm->launch + (1 + rounds) * 2 * sm->wait;
+  double waves = terms / threads + points / threads;
+  return sm->launch + (1 + waves) * 2 * sm->wait;
 }
 
 /* ---- the row of the strategy */
@@ -69,8 +69,8 @@ static bool choose(const neo_space *x, neo_schedule *out) {
   return true;
 }
 
-/* One block adds some thousand times fewer terms in the same time than all blocks compare with rows. Sizes are the
- * largest ones: where they are small the difference is, too. */
+/* One block adds some thousand times fewer terms in the same time than all blocks compare with
+ * rows. Sizes are the largest ones: where they are small the difference is, too. */
 static bool pays(const neo_space *x, const neo_schedule *s) {
   enum { COMPARED = 3000 };
   neo_segment e;

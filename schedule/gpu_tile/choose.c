@@ -62,10 +62,10 @@ static double shape_cost(const neo_machine *machine, const neo_block_shape *x, d
                          double columns, double batches) {
   enum { READ = 24 }; /* copying an element into shared memory, in multiplications */
   double blocks = neo_blocks_of(rows, x->block_m) * neo_blocks_of(columns, x->block_n) * batches;
-  double rounds = neo_blocks_of(blocks, machine->profile.workers);
+  double waves = neo_blocks_of(blocks, machine->profile.workers);
   double area = (double)(x->block_m * x->block_n), loads = (double)(x->tile_m * x->tile_n);
   double shared = 1 + 1.5 * (double)(x->tile_m + x->tile_n) / loads;
-  return rounds * (area * shared + READ * (double)(x->block_m + x->block_n));
+  return waves * (area * shared + READ * (double)(x->block_m + x->block_n));
 }
 
 typedef struct {
@@ -96,7 +96,8 @@ static double longest_sum(neo_module *m, const neo_form *f) {
   return most;
 }
 
-/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if it is legal. */
+/* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if
+ * it is legal. */
 static neo_schedule staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s) {
   neo_machine small = *machine;

@@ -60,13 +60,13 @@ static double copy_cost(const neo_schedule *s) {
 }
 
 /* The cost of starting blocks, which other blocks of the multiprocessor hide if there are any. */
-static double begins_cost(const neo_multiprocessor *sm, const neo_schedule *s, double rounds) {
+static double begins_cost(const neo_multiprocessor *sm, const neo_schedule *s, double waves) {
   enum { TWO_BLOCKS = 16 << 10 };
   double begin = sm->block / 2, next = sm->next / 2; /* half of it is hidden */
   const neo_block_params *p = &s->block;
   bool alone = p->products == NEO_THREADS_WARPGROUPS && p->block_m * p->block_n > TWO_BLOCKS;
-  double begins = !alone ? 0 : p->persistent ? begin : rounds * begin;
-  return begins + (p->persistent ? rounds * next : 0);
+  double begins = !alone ? 0 : p->persistent ? begin : waves * begin;
+  return begins + (p->persistent ? waves * next : 0);
 }
 
 double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s) {
@@ -75,7 +75,7 @@ double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s) {
   lengths l = lengths_of(x, s);
   double bm = (double)p->block_m, bn = (double)p->block_n;
   double tm = (double)p->tile_m, tn = (double)p->tile_n;
-  double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, x->machine->profile.workers);
+  double waves = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, x->machine->profile.workers);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory delivers 16 bytes at a time */
   warp_cost by_warps = warp_cost_of(x, s);
   bool by_groups = p->products == NEO_THREADS_WARPGROUPS; /* tensor cores read shared memory */
@@ -86,5 +86,5 @@ double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s) {
   double warps = (double)p->threads / 32, few = warps < 8 ? 8 / warps : 1;
   double barrier = by_groups && p->stages ? 0 : BARRIER; /* products overlap the barrier */
   double step = work * (1 + 0.25 * (few - 1)) / x->machine->sm.lanes + barrier / (double)p->block_k;
-  return rounds * l.steps * step + begins_cost(&x->machine->sm, s, rounds);
+  return waves * l.steps * step + begins_cost(&x->machine->sm, s, waves);
 }

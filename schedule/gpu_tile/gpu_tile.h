@@ -31,8 +31,8 @@ typedef enum {
   NEO_WARPS_F16,
   NEO_WARPS_3XTF32 /* f32 as three products of tf32, where the module permits it */
 } neo_warps;
-/* The type that warps of some generation could multiply. The factors become operands of that product: f32(e), where e
- * is bf16 or f16, becomes e. */
+/* The type that warps of some generation could multiply. The factors become operands of that
+ * product: f32(e), where e is bf16 or f16, becomes e. */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);
 /* As neo_threads_warps, for one factor: *e becomes an operand of the product. */
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e);

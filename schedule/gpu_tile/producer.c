@@ -117,8 +117,8 @@ bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *
       neo_producer_blocks(machine, s) > 1) /* two resident blocks hide each other's start */
     return false;
   double area = (double)(p->block_m * p->block_n);
-  double rounds = ceil(tiles_of(m, f, s) / processors);
+  double waves = ceil(tiles_of(m, f, s) / processors);
   double tile = area * steps / products + area / sm->stored;
-  double separate = rounds * (sm->block + tile);
-  return sm->block + (rounds - 1) * sm->next + rounds * tile < worth * separate;
+  double separate = waves * (sm->block + tile);
+  return sm->block + (waves - 1) * sm->next + waves * tile < worth * separate;
 }

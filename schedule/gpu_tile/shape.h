@@ -1,5 +1,5 @@
-/* The shapes of a block's tile and its threads, for the model's choice, random schedules and legality. Private to
- * schedule and its tests. */
+/* The shapes of a block's tile and its threads, for the model's choice, random schedules and
+ * legality. Private to schedule and its tests. */
 #pragma once
 #include "schedule/block.h"
 #include "schedule/gpu_tile/gpu_tile.h"

@@ -1,11 +1,12 @@
-/* The choice of the operands that are copied asynchronously, and of the number of stages (stages.h).
+/* The choice of the operands that are copied asynchronously, and of the number of stages
+ * (stages.h).
  *
- * Blocks may request more than 48 KB of shared memory. The model requests no more than all devices of a level have:
- * code for sm_80 also runs on 8.6 and 8.9, which have 99 KB.
- * It has about 24 steps in flight, and 48 for warps, which are faster: as many as a
- * multiprocessor computes within the latency of memory. Warpgroups have two blocks of steps in
- * flight. sm_90a runs on devices of one kind, whose shared memory is all for one block, or for two
- * where registers hold the sums of two. */
+ * Blocks may request more than 48 KB of shared memory. The model requests no more than all
+ * devices of a level have: code for sm_80 also runs on 8.6 and 8.9, which have 99 KB. It has
+ * about 24 steps in flight, and 48 for warps, which are faster: as many as a multiprocessor
+ * computes within the latency of memory. Warpgroups have two blocks of steps in flight. sm_90a
+ * runs on devices of one kind, whose shared memory is all for one block, or for two where
+ * registers hold the sums of two. */
 #include "schedule/gpu_tile/stages.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/reject.h"

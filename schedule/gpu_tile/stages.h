@@ -14,8 +14,9 @@
 
 enum { NEO_STAGES_MOST = 6 };
 
-/* The part of a factor that is copied: a load, or selects of a load and zero; 0: there is none. *rounded: its reader
- * has to round it to tf32; null: that is not possible. neo_stages_source returns the operand of rows or of columns. */
+/* The part of a factor that is copied: a load, or selects of a load and zero; 0: there is none.
+ * *rounded: its reader has to round it to tf32; null: that is not possible. neo_stages_source
+ * returns the operand of rows or of columns. */
 neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded);
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded);

@@ -68,8 +68,8 @@ static bool take_key(matcher *x, neo_expr e) {
   return false;
 }
 
-/* Splits the condition: one conjunct orders the positions, others compare keys, and each of the rest depends on one of
- * the two positions alone. */
+/* Splits the condition: one conjunct orders the positions, others compare keys, and each of the
+ * rest depends on one of the two positions alone. */
 static bool take_condition(matcher *x, neo_expr where) {
   neo_expr adds[MOST_CONJUNCTS], asks[MOST_CONJUNCTS];
   uint32_t order = 0, n_adds = 0, n_asks = 0;
@@ -95,8 +95,8 @@ static bool take_condition(matcher *x, neo_expr where) {
 
 /* ---- how many keys there are */
 
-/* The element of the key, without conversions that preserve its number; a conversion to a narrower type may change it,
- * and make it negative. */
+/* The element of the key, without conversions that preserve its number; a conversion to a narrower
+ * type may change it, and make it negative. */
 static neo_expr element_of(neo_module *m, neo_expr key) {
   if (neo_expr_node(m, key)->op != NEO_OP_CAST)
     return key;
@@ -138,8 +138,8 @@ static neo_expr asked(const matcher *x, neo_expr key, bool low, neo_expr *n) {
   return (neo_expr){0};
 }
 
-/* Combines the key of an equation with the earlier ones into one number: earlier * (number of its keys) + key. False:
- * the number of keys is unbounded. */
+/* Combines the key of an equation with the earlier ones into one number: earlier * (number of its
+ * keys) + key. False: the number of keys is unbounded. */
 static bool add_keys(matcher *x, neo_expr shared) {
   neo_module *m = x->m;
   neo_expr key = neo_cast(m, NEO_I64_T, shared), n = declared_keys(x, shared), high = {0};
@@ -180,8 +180,8 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* Are the reads of e in range at each position by itself? In the original form they are made only where an earlier
- * position exists. */
+/* Are the reads of e in range at each position by itself? In the original form they are made only
+ * where an earlier position exists. */
 static bool is_safe(const matcher *x, neo_expr e, neo_expr where) {
   return !e.i || neo_condition_guards(&x->at_u, e, where);
 }

@@ -1,4 +1,5 @@
-/* Keyed scans: running reductions over the earlier elements with the same key, matched by their shape:
+/* Keyed scans: running reductions over the earlier elements with the same key, matched by their
+ * shape:
  *
  *   P[u] = sum[k where k < u and key[k] == key[u]] X[k]
  *   P[u] = sum[k where k < u and key[k] == key[u] and 0 <= key[u]] X[k]    0 for a negative key
@@ -6,8 +7,9 @@
  *
  *   ->  table[..] = 0;  for u: P[u] = table[key[u]];  table[key[u]] += X[u]
  *
- * A literal evaluation costs U*U. One pass along u, downwards if `u < k`, with a running value for each key in a
- * table, costs U and the number of keys. With X = 1 it gives equal keys ranks, in order, as in a counting sort. */
+ * A literal evaluation costs U*U. One pass along u, downwards if `u < k`, with a running value for
+ * each key in a table, costs U and the number of keys. With X = 1 it gives equal keys ranks, in
+ * order, as in a counting sort. */
 #pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"
@@ -26,6 +28,6 @@ typedef struct {
   int64_t most; /* number of keys at the largest sizes */
 } neo_keyed_scan;
 
-/* Is the group a keyed scan? It has one reduction, over one axis with the range of a shared axis, and its results share
- * no memory with operands. */
+/* Is the group a keyed scan? It has one reduction, over one axis with the range of a shared axis,
+ * and its results share no memory with operands. */
 bool neo_keyed_scan_of(neo_module *m, const neo_group *g, neo_keyed_scan *out);

@@ -8,8 +8,9 @@
  *
  *     P[t, k, l] = W[k, 16*t + l]
  *
- * In the order of P's axes each line of W is on another page, which hardware prefetchers do not follow; with t inside
- * of k each line of P is. Blocks of a few t inside of k read and write a few streams. */
+ * In the order of P's axes each line of W is on another page, which hardware prefetchers do not
+ * follow; with t inside of k each line of P is. Blocks of a few t inside of k read and write a few
+ * streams. */
 #include "schedule/extent.h"
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
@@ -24,7 +25,8 @@ typedef struct {
   int64_t line; /* bytes of a cache line */
   uint32_t v;   /* the axis of lanes */
   int64_t
-      rows; /* the axis along which an access runs that has a line for each lane; -1: there is none */
+      /* the axis along which an access runs that has a line for each lane; -1: there is none */
+      rows;
 } line_look;
 
 static void look_lines(line_look *l, neo_expr at, uint32_t bytes) {
@@ -44,9 +46,9 @@ static void look_load(void *ctx, neo_expr e) {
     look_lines(l, neo_flat_at(l->m, e), neo_type_bytes((neo_type)n->type));
 }
 
-/* The axis of rows of the register tile with which a tile uses all of each line that it touches. Otherwise the caches
- * would have to hold a line for each lane until the next row, which fails if the distance of lines is a power of two.
- * -1: there is none. */
+/* The axis of rows of the register tile with which a tile uses all of each line that it touches.
+ * Otherwise the caches would have to hold a line for each lane until the next row, which fails if
+ * the distance of lines is a power of two. -1: there is none. */
 static int64_t transposed(neo_module *m, const neo_form *f, int64_t line, uint32_t v) {
   line_look l = {m, f, line, v, -1};
   for (size_t k = 0; k < f->stages.n; k++) {
@@ -108,9 +110,9 @@ static bool is_far(const copied *c, neo_expr at, int64_t axis) {
   return neo_flat_stride(c->m, c->f, at, (uint32_t)axis, &stride) && stride * c->bytes >= FAR;
 }
 
-/* For a form that copies whole lines: the axis along which lines are contiguous where it reads and distant where it
- * writes, while the opposite is true along another axis. -1: the form does not copy lines, or copies them in the same
- * order, or copies few. */
+/* For a form that copies whole lines: the axis along which lines are contiguous where it reads and
+ * distant where it writes, while the opposite is true along another axis. -1: the form does not
+ * copy lines, or copies them in the same order, or copies few. */
 static int64_t interchanged(neo_module *m, const neo_form *f, int64_t line, uint32_t v) {
   const neo_stage *s = f->stages.at;
   read_look r = {m, {0}, 0};
@@ -134,7 +136,8 @@ static int64_t interchanged(neo_module *m, const neo_form *f, int64_t line, uint
   return all >= LEAST_BYTES ? rows : -1;
 }
 
-/* A tile's rows are a few lines that are read or written together; blocks of such are outside of all other loops. */
+/* A tile's rows are a few lines that are read or written together; blocks of such are outside of
+ * all other loops. */
 static void tile_interchanged(neo_module *m, const neo_form *f, neo_schedule *s) {
   int64_t n = neo_axis_most(m, &f->axes.at[s->loops.axis_m]);
   int64_t line = neo_axis_most(m, &f->axes.at[s->loops.vector_axis]);

@@ -1,13 +1,13 @@
-/* Legality, steps of the search and parts of the model for all strategies of the family `loops`, whose parameters are
- * in loops/params.def. Private to schedule. */
+/* Legality, steps of the search and parts of the model for all strategies of the family `loops`,
+ * whose parameters are in loops/params.def. Private to schedule. */
 #pragma once
 #include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
 /* ---- legality (loops/legal.c): *why says what is wrong */
 
-/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. It refuses parameters that
- * the schedule's strategy does not have. */
+/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. It
+ * refuses parameters that the schedule's strategy does not have. */
 bool neo_loops_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 /* Checks that there are units and neither lanes nor tiles. */
 bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
@@ -16,7 +16,8 @@ bool neo_loops_bounds_legal(const neo_space *x, const neo_schedule *s, neo_str *
 /* Checks that the fused axes can be one loop. f, s: of neo_collapsed_of. */
 bool neo_loops_fused_legal(const neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_str *why);
-/* Checks that the schedule has no parameters of contractions: packs, blocks of the reduction, pairs. */
+/* Checks that the schedule has no parameters of contractions: packs, blocks of the reduction,
+ * pairs. */
 bool neo_loops_plain_legal(const neo_schedule *s, neo_str *why);
 /* Checks that no separate axis is collapsed into the columns. */
 bool neo_loops_columns_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
@@ -28,8 +29,8 @@ neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *
 
 /* The approximate work of a unit, in elements. */
 enum { NEO_UNIT_WORK = 20000 };
-/* Chooses rows of the register tile for forms that read cache lines in another order than they write them. False: the
- * form does not. (loops/lines.c) */
+/* Chooses rows of the register tile for forms that read cache lines in another order than they
+ * write them. False: the form does not. (loops/lines.c) */
 bool neo_loops_tile_lines(neo_module *m, const neo_form *f, const neo_machine *machine,
                           neo_schedule *s);
 /* Adds nontemporal stores and a stash where they pay. */

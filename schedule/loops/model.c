@@ -200,8 +200,8 @@ static double work_of_point(neo_module *m, const neo_form *f) {
   return work < 1 ? 1 : work;
 }
 
-/* The size of a unit under flags, which rule out most rows: some blocks of rows, so that a unit costs more than its
- * start. */
+/* The size of a unit under flags, which rule out most rows: some blocks of rows, so that a unit
+ * costs more than its start. */
 static int64_t unit_of_flags(neo_module *m, const neo_form *f, const neo_schedule *s,
                              int64_t size) {
   enum { MOST_BLOCKS = 8, UNITS = 64 };

@@ -40,8 +40,8 @@ static int64_t likely_bytes(neo_module *m, neo_tensor t) {
   return bytes_of(m, t, neo_expr_rewrite(m, neo_tensor_elements(m, t), middle, NULL));
 }
 
-/* Does the group read the tensor or its old version, so that its lines are cached already? Slices of a recurrence
- * count, too: the next iteration reads the results of an iteration. */
+/* Does the group read the tensor or its old version, so that its lines are cached already? Slices
+ * of a recurrence count, too: the next iteration reads the results of an iteration. */
 static bool in_place(const neo_module *m, const neo_group *g, neo_tensor t) {
   if (neo_tensor_at(m, t)->moves)
     return true;
@@ -125,8 +125,8 @@ static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedul
   return steps >= LONG_STEPS || ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
 }
 
-/* Does the kernel write whole lines at a time? A tile writes some adjacent vectors of a row, then those of other
- * rows. */
+/* Does the kernel write whole lines at a time? A tile writes some adjacent vectors of a row, then
+ * those of other rows. */
 static bool whole_lines(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;

@@ -1,6 +1,7 @@
-/* Nontemporal stores. An ordinary store that misses reads its line first, which is a third of the traffic of a copy. A
- * nontemporal store does not read the line, but its data are not in the caches afterwards. So it suits results that are
- * too large for the caches, whose next reader would miss anyway. */
+/* Nontemporal stores. An ordinary store that misses reads its line first, which is a third of the
+ * traffic of a copy. A nontemporal store does not read the line, but its data are not in the caches
+ * afterwards. So it suits results that are too large for the caches, whose next reader would miss
+ * anyway. */
 #pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"

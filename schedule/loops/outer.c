@@ -1,5 +1,5 @@
-/* The leading loops of a schedule: shared axes outside of the register tile, and blocks. Axes
- * that keys say are inside of all loops (schedule/segment/segment.h). */
+/* The leading loops of a schedule: shared axes outside of the register tile, and blocks. An axis
+ * whose position keys give is inside of all loops (schedule/segment/segment.h). */
 #include "schedule/contract.h"
 #include "schedule/model.h"
 

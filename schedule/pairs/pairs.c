@@ -303,8 +303,8 @@ static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
       s->loops.pack &= ~(1LL << k);
 }
 
-/* Chooses blocks that fit into scratch and L2: blocks of the reduction first, then of columns, then of rows. Columns
- * that are read in place are streams, so that rows are packed once. */
+/* Chooses blocks that fit into scratch and L2: blocks of the reduction first, then of columns, then
+ * of rows. Columns that are read in place are streams, so that rows are packed once. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
   neo_loop_params *p = &s->loops;
   int64_t near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;

@@ -12,7 +12,7 @@ typedef struct {
   uint32_t axis;   /* shared axis u */
   uint32_t own;    /* own axis k of the first stage */
   bool suffix;     /* the domain is edge <= k, else k < edge */
-  bool down;       /* it grows as u falls */
+  bool down;       /* the domain grows as u falls */
   int64_t step;    /* how far the edge moves when u moves by one; above 0 */
   neo_expr edge;   /* linear in u; otherwise over shared axes and sizes */
   neo_expr lo, hi; /* range of k without u; over shared axes and sizes */

@@ -1,5 +1,5 @@
-/* The condition of a segmented reduction, split into the conjuncts before the keys, the keys, and the rest
- * (segment.h). */
+/* The condition of a segmented reduction, split into the conjuncts before the keys, the keys, and
+ * the rest (segment.h). */
 #include "schedule/segment/condition.h"
 #include "ir/comparison.h"
 #include "ir/prove/prove.h"
@@ -13,7 +13,7 @@ typedef struct {
   neo_segment_pass *out;
   neo_expr part[MOST_CONJUNCTS];
   bool taken[MOST_CONJUNCTS];
-  bool before[MOST_CONJUNCTS];   /* it is tested before the keys */
+  bool before[MOST_CONJUNCTS];   /* by conjunct: tested before the keys */
   uint32_t of[NEO_SEGMENT_KEYS]; /* the conjunct of each key; n: it is of two */
   uint32_t n, now;               /* now: the current conjunct */
 } splitter;
@@ -161,9 +161,9 @@ static bool guards(const neo_condition_context *c, neo_expr e, neo_expr cond) {
   return !e.i || neo_condition_guards(c, e, cond);
 }
 
-/* Does the condition itself evaluate the key at all points where a pass does? It does if the key's conjunct comes after
- * nothing but the conjuncts of `before` and the equations of earlier keys. The condition is evaluated at points of
- * rows: without rows, the pass is skipped. */
+/* Does the condition itself evaluate the key at all points where a pass does? It does if the key's
+ * conjunct comes after nothing but the conjuncts of `before` and the equations of earlier keys. The
+ * condition is evaluated at points of rows: without rows, the pass is skipped. */
 static bool comes_first(const splitter *x, uint32_t key) {
   bool first = x->of[key] < x->n;
   for (uint32_t k = 0; first && k < x->of[key]; k++) {

@@ -20,9 +20,9 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* Is the form a product of matrices, one with the axis of rows and one with that of columns? A register tile then uses
- * each operand for a whole row or column of results, and takes less time than passes, which access memory for each
- * term. */
+/* Is the form a product of matrices, one with the axis of rows and one with that of columns? A
+ * register tile then uses each operand for a whole row or column of results, and takes less time
+ * than passes, which access memory for each term. */
 static bool reuses_operands(neo_module *m, const neo_form *f, uint32_t axis) {
   neo_contraction c;
   uint64_t shared = ((uint64_t)1 << f->axes.n) - 1, row = (uint64_t)1 << axis;
@@ -69,14 +69,16 @@ static bool match_pass(neo_module *m, const neo_form *f, const neo_stage *s, neo
   return same;
 }
 
-/* Can the result hold accumulator 0? No other result may be stored after it that still needs a row's terms. */
+/* Can the result hold accumulator 0? No other result may be stored after it that still needs a
+ * row's terms. */
 static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
   const neo_stage *store = &f->stages.at[f->stages.n - 1];
   return store->outs.n == 1 && !in_operand(m, g) &&
          f->stages.at[0].accs.at[0].type == neo_expr_type(m, store->outs.at[0].value);
 }
 
-/* Sets `rows`, if the result is a sum of whose rows only those with terms are read (neo_tensor_rec.terms). */
+/* Sets `rows`, if the result is a sum of whose rows only those with terms are read
+ * (neo_tensor_rec.terms). */
 static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
   const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);
@@ -171,10 +173,10 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   return true;
 }
 
-/* Compares the time of a pass with that of loops over all points. A term of a pass is a load and a store of its
- * accumulator, and may wait for the term before. In that time, loops over all points compare with TERM rows, or with
- * COLUMNS rows if both have lanes over columns (measured with sums and maxima of f32 and f64). Terms of intervals count
- * as independent, as in a list of lists. */
+/* Compares the time of a pass with that of loops over all points. A term of a pass is a load and a
+ * store of its accumulator, and may wait for the term before. In that time, loops over all points
+ * compare with TERM rows, or with COLUMNS rows if both have lanes over columns (measured with sums
+ * and maxima of f32 and f64). Terms of intervals count as independent, as in a list of lists. */
 bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine) {
   enum { TERM = 8, COLUMNS = 2 };
   const neo_form *f = neo_group_form(m, g);

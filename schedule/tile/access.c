@@ -1,5 +1,5 @@
-/* The accesses of a contraction's operands along each axis. They are cached, because hundreds of candidates use
- * each. */
+/* The accesses of a contraction's operands along each axis. They are cached, because hundreds of
+ * candidates use each. */
 #include "schedule/tile/model.h"
 
 typedef struct {

@@ -27,7 +27,8 @@ typedef struct {
   cached_merit at[CACHED]; /* merits of schedules with one tile */
 } merit_cache;
 
-/* The parameters that a merit depends on; the order of loops counts only by which tiles come first. */
+/* The parameters that a merit depends on; the order of loops counts only by which tiles come
+ * first. */
 static void key_of(const neo_tiles *q, const neo_schedule *s, int64_t key[KEYS]) {
   static const neo_param vary[KEYS - 1] = {
       NEO_PARAM(loops, block_k),      NEO_PARAM(loops, block_m),   NEO_PARAM(loops, block_n),
@@ -200,8 +201,9 @@ static void limit_reduction(descent *d) {
   d->fits = fits(d->q, &d->best);
 }
 
-/* Tries shorter blocks of the reduction, for an operand in place that would miss the caches, or a packed one that would
- * be evicted. A block has few steps or, if one iteration of the first axis exceeds that, few iterations. */
+/* Tries shorter blocks of the reduction, for an operand in place that would miss the caches, or a
+ * packed one that would be evicted. A block has few steps or, if one iteration of the first axis
+ * exceeds that, few iterations. */
 static void try_reduction(descent *d) {
   enum { FEWEST = 4, STEPS = 512, ITERATIONS = 4 };
   const neo_schedule start = d->best;
@@ -326,8 +328,9 @@ static descent block_ordered(merit_cache *cache, neo_schedule *s) {
   return best;
 }
 
-/* Tries both loop orders of tiles if sums or their blocks are short, because stores of results and partial sums are
- * then much of the traffic; and if nothing is packed, because of repeated reads. */
+/* Tries both loop orders of tiles if sums or their blocks are short, because stores of results
+ * and partial sums are then much of the traffic; and if nothing is packed, because of repeated
+ * reads. */
 static double block_shared(merit_cache *cache, neo_schedule *s) {
   neo_tiles *q = cache->q;
   enum { SHORT = 512 };

@@ -1,11 +1,11 @@
-/* Estimates the share of a reduction's steps that remain under its condition. A window that exceeds its operand has
- * conditions
+/* Estimates the share of a reduction's steps that remain under its condition. A window that exceeds
+ * its operand has conditions
  *
  *     sum[p: 0..5, q: 0..5 | 4 - h <= p and p < 10 - h and 4 - w <= q and q < 10 - w] ...
  *
- * between one reduction axis and one shared axis. If the shared axis is outside of the register tile, the lowering
- * turns them into loop bounds; if it is the axis of rows, into bounds of the steps that some row of the tile needs. A
- * tile has the remaining steps at its position. */
+ * between one reduction axis and one shared axis. If the shared axis is outside of the register
+ * tile, the lowering turns them into loop bounds; if it is the axis of rows, into bounds of the
+ * steps that some row of the tile needs. A tile has the remaining steps at its position. */
 #include "schedule/tile/model.h"
 
 enum { MOST_POINTS = 4096 };

@@ -2,8 +2,8 @@
 #include "schedule/tile/cost.h"
 #include <math.h>
 
-/* Does each tile prefetch a part of the data of the next copy of columns (prefetch.h), which is still cached at the
- * copy? */
+/* Does each tile prefetch a part of the data of the next copy of columns (prefetch.h), which is
+ * still cached at the copy? */
 static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side,
                             const neo_tile_walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / q->line_bytes + 1;
@@ -84,7 +84,8 @@ static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   return (line + (times - 1) * fmin(line, again)) / times;
 }
 
-/* The number of times that the copies of one block of the reduction read the same element of the tensor. */
+/* The number of times that the copies of one block of the reduction read the same element of the
+ * tensor. */
 static double copied_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
                            double elements) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
@@ -229,8 +230,8 @@ static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_si
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / q->line_bytes : 0;
 }
 
-/* The number of copies of an operand: codegen/lower/lower.c hoists a copy out of the loops of a unit that it does not
- * depend on. */
+/* The number of copies of an operand: codegen/lower/lower.c hoists a copy out of the loops of a
+ * unit that it does not depend on. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];

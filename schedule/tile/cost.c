@@ -11,8 +11,8 @@
 
 /* ---- tiles */
 
-/* Cycles of a step of a tile of r rows and c vectors. If lanes are columns, the factors of a row are multiplied as
- * numbers, and the product is spread over a vector afterwards. */
+/* Cycles of a step of a tile of r rows and c vectors. If lanes are columns, the factors of a row
+ * are multiplied as numbers, and the product is spread over a vector afterwards. */
 static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
   double rows = r * g->row_products, columns = c * g->column_products;
@@ -157,8 +157,8 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   return cycles < limit ? cycles + neo_tile_copies(q, g, s) : cycles;
 }
 
-/* Cycles at the end of an element whose sum is in lanes: a tree adds the lanes, with a shuffle and an addition for each
- * level; the epilogue is computed on one number at a time. */
+/* Cycles at the end of an element whose sum is in lanes: a tree adds the lanes, with a shuffle and
+ * an addition for each level; the epilogue is computed on one number at a time. */
 static double own_end(const neo_tiles *q, const geometry *g) {
   const double begun_and_stored = 6;
   return begun_and_stored + 2 * log2(g->lanes) + q->after / g->core->units;

@@ -38,7 +38,8 @@ double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loo
 /* Does an operand depend on the loop? */
 bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
                       neo_side side);
-/* The number of consecutive iterations of the loops over axes that read the same block of an operand. */
+/* The number of consecutive iterations of the loops over axes that read the same block of an
+ * operand. */
 double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
 
 /* A reuse distance: the bytes that are touched before a line is touched again. conflicts: the
@@ -53,8 +54,8 @@ reuse neo_tile_reuse(double bytes);
 /* The distance for runs of `lines` lines with a stride of `stride` bytes. */
 reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride);
 
-/* Cycles of a line: in one stream, in streams that restart with each tile, or alone. THROUGHPUT: the least time between
- * two lines, even if their latency is hidden. */
+/* Cycles of a line: in one stream, in streams that restart with each tile, or alone. THROUGHPUT:
+ * the least time between two lines, even if their latency is hidden. */
 typedef enum {
   STREAM = NEO_LINE_STREAM,
   STREAMS = NEO_LINE_STREAMS,
@@ -68,20 +69,22 @@ double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,
                                  line_access x);
 
-/* The mean for the first tile of a block that reads `bytes` bytes of an operand. If blocks of the reduction are around
- * the leading loops, later iterations find their block cached. */
+/* The mean for the first tile of a block that reads `bytes` bytes of an operand. If blocks of the
+ * reduction are around the leading loops, later iterations find their block cached. */
 double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
                                   line_access x);
 
-/* Are large columns prefetched (prefetch.h) with enough arithmetic to hide the latency, so that they are still cached
- * when they are read? */
+/* Are large columns prefetched (prefetch.h) with enough arithmetic to hide the latency, so that
+ * they are still cached when they are read? */
 bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles);
-/* The sliding of the packed operand along its side (schedule/tile/pack.c); null: it does not slide. */
+/* The sliding of the packed operand along its side (schedule/tile/pack.c); null: it does not
+ * slide. */
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
 /* Elements of a packed block of rows or columns, for `steps` steps of the reduction. */
 double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double steps);
 
-/* The cycles of reads in a step, beyond their issue slots: for all rows of the tile, and for its columns. */
+/* The cycles of reads in a step, beyond their issue slots: for all rows of the tile, and for its
+ * columns. */
 typedef struct {
   double rows, columns;
   double throughput; /* the least cycles of the lines of columns */

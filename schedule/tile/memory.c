@@ -10,9 +10,10 @@ static double product_cycles(const neo_core *core, double lanes, double bytes) {
   return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
 }
 
-/* Counts multiplications outside of the multiply-add. The factors of each side are multiplied first, so that an
- * element's multiply-add has one operand of each side. Factors that vary with neither side join the smaller side.
- * Functions of operands of both sides are computed for each element. */
+/* Counts multiplications outside of the multiply-add. The factors of each side are multiplied
+ * first, so that an element's multiply-add has one operand of each side. Factors that vary with
+ * neither side join the smaller side. Functions of operands of both sides are computed for each
+ * element. */
 static void set_products(const neo_tiles *q, geometry *g) {
   double n[4] = {0};
   for (uint32_t k = 0; k < q->c->n; k++)

@@ -1,7 +1,7 @@
-/* The model's choice for contractions. Every combination of row and column axes, register tile and packed operands gets
- * a cost (cost.c). The best ones get blocks and units (block.c), and the best of these is the choice. Blocks help some
- * candidates more than others, so the best few of each vector axis and set of packed operands get blocks, unless their
- * cost is much higher. */
+/* The model's choice for contractions. Every combination of row and column axes, register tile and
+ * packed operands gets a cost (cost.c). The best ones get blocks and units (block.c), and the best
+ * of these is the choice. Blocks help some candidates more than others, so the best few of each
+ * vector axis and set of packed operands get blocks, unless their cost is much higher. */
 #include "schedule/tile/model.h"
 #include "schedule/loops/collapse.h"
 #include <math.h>
@@ -53,9 +53,9 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
-/* The cost that a tile may reach once it has blocks, with a limit as in neo_tiles_cost. If nothing is packed, a long
- * reduction misses the caches for columns at every step. Short blocks of it turn these reads into streams, and another
- * tile shape is then best. */
+/* The cost that a tile may reach once it has blocks, with a limit as in neo_tiles_cost. If nothing
+ * is packed, a long reduction misses the caches for columns at every step. Short blocks of it turn
+ * these reads into streams, and another tile shape is then best. */
 static double promise(search *c, const candidate *x, const neo_schedule *s, double limit) {
   enum { BLOCK = 8 };
   double cost = neo_tiles_cost(&c->q, s, limit);
@@ -82,9 +82,9 @@ static void consider(search *c, const candidate *x) {
 
 /* ---- enumeration */
 
-/* Does operand k suit blocks of few rows? Operands that all rows share must then be read in place if they are
- * contiguous, because a copy in each block would cost more than the block's products; and tiles must be wide, so
- * that a single row has enough sums to hide their latency. */
+/* Does operand k suit blocks of few rows? Operands that all rows share must then be read in place
+ * if they are contiguous, because a copy in each block would cost more than the block's products;
+ * and tiles must be wide, so that a single row has enough sums to hide their latency. */
 static bool suits_few_rows(search *c, const candidate *x, uint32_t k, neo_side side) {
   enum { PART = 8 }; /* 1/PART of the registers */
   bool wide = x->cols >= c->q.machine->vector_regs / PART || (x->cols + 1) * x->lanes > x->n;
@@ -217,11 +217,11 @@ static void own_candidates(search *c) {
  * reduction are then left out, as partial sums would be moved in pieces as short as results. */
 static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
                      size_t n, size_t most) {
-  const double behind = 1.6;
+  const double margin = 1.6;
   for (size_t list = 0; list < (c->q.f->axes.n + 1) * SETS; list++)
     for (size_t k = 0; k < c->top[list].n; k++) {
       neo_ranked x = c->top[list].at[k];
-      if (most < TRIED && x.cost > behind * c->best)
+      if (most < TRIED && x.cost > margin * c->best)
         continue;
       x.cost = neo_tiles_block(&c->q, &x.schedule);
       if (x.cost >= limit || (columns && x.schedule.loops.block_k))

@@ -89,8 +89,8 @@ neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused);
 /* Its access pattern along the reduction. (memory.c) */
 neo_tile_walk neo_tiles_steps(neo_tiles *q, uint32_t factor);
-/* The number of vector accesses that read or store `lanes` lanes over tiles of `tile` elements; 0: each lane has an
- * access of its own. */
+/* The number of vector accesses that read or store `lanes` lanes over tiles of `tile` elements; 0:
+ * each lane has an access of its own. */
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
 /* Do all results have this stride along a shared axis? Has the k-th result of all stages stride 1?
  * (Of very many results only the first ones are known.) */
@@ -98,15 +98,15 @@ bool neo_tiles_results_have_stride(neo_tiles *q, uint32_t axis, int64_t stride);
 bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k);
 /* Elements of the tensor that the factor reads; 0: it reads none. */
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
-/* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and small enough for the
- * second cache? */
+/* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and
+ * small enough for the second cache? */
 bool neo_tiles_stay_near(neo_tiles *q, uint32_t factor);
 /* The sliding of the factor along the axis; null: it does not slide. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes);
 
-/* The share of the steps that remain under the conditions on a shared axis, averaged over tiles of `rows` of its
- * elements. */
+/* The share of the steps that remain under the conditions on a shared axis, averaged over tiles of
+ * `rows` of its elements. */
 double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
 /* The share of vector products that test a condition, where lanes run along a shared axis. Where
  * positions of tiles are constants and the innermost steps are unrolled, the condition is known to
@@ -122,8 +122,9 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
  * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
 
-/* The cost in cycles on one core, if it is below `limit`; else a part of it that is at least `limit`. A search for the
- * cheapest schedule passes the best cost so far, so that most evaluations end early. INFINITY: the whole cost. */
+/* The cost in cycles on one core, if it is below `limit`; else a part of it that is at least
+ * `limit`. A search for the cheapest schedule passes the best cost so far, so that most evaluations
+ * end early. INFINITY: the whole cost. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit);
 /* The units of work. */
 neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s);

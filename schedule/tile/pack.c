@@ -72,9 +72,10 @@ static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule
   return block && block < n ? block : n;
 }
 
-/* The pitch of rows that are not transposed: three pieces of 16 elements beyond a multiple of eight. The rows
- * of a tile then fall on different cache sets and prefetchers. (Measured: at multiples of 1024
- * bytes a tile takes up to 2.5 times as long; here it is within 3 per cent of one stream.) */
+/* The pitch of rows that are not transposed: three pieces of 16 elements beyond a multiple of
+ * eight. The rows of a tile then fall on different cache sets and prefetchers. (Measured: at
+ * multiples of 1024 bytes a tile takes up to 2.5 times as long; here it is within 3 per cent of one
+ * stream.) */
 static int64_t padded_pitch(int64_t n) {
   enum { PIECE = 16, PIECES = 8, GOOD = 3 };
   int64_t n_pieces = (n + PIECE - 1) / PIECE;
@@ -106,8 +107,8 @@ static bool along_reduction(neo_module *m, const neo_form *f, const neo_stage *s
   return false;
 }
 
-/* Are rows contiguous in memory, and all steps of a block so near that no tile needs its own in one piece? Then a copy
- * takes whole vectors, however few rows a tile has. */
+/* Are rows contiguous in memory, and all steps of a block so near that no tile needs its own in one
+ * piece? Then a copy takes whole vectors, however few rows a tile has. */
 static bool has_row_vectors(neo_module *m, const neo_form *f, const neo_factor *x,
                             const neo_schedule *s, int64_t n, int64_t steps) {
   int64_t bytes = neo_type_bytes(neo_expr_type(m, x->e));

@@ -95,8 +95,8 @@ static void look(void *ctx, neo_expr e) {
 
 /* ---- columns that are copied */
 
-/* Are the columns packed again for each block of the reduction, or else for each block of columns, along one own axis,
- * so that the tiles of rows can share the prefetches? */
+/* Are the columns packed again for each block of the reduction, or else for each block of columns,
+ * along one own axis, so that the tiles of rows can share the prefetches? */
 static bool copies_blocks(const finder *c, const neo_factor *x) {
   const neo_loop_params *p = &c->s->loops;
   uint64_t own = x->axes >> c->f->axes.n;

@@ -6,10 +6,11 @@
  *     tiles of columns outside:                        those of the next tile of columns
  *     rows outside, or one tile of them; blocks:       the same columns in the next block
  *
- * A tile without blocks also prefetches the elements that its successor needs in its epilogue: the parameter that an
- * optimizer's update reads. For packed columns (schedule/tile/pack.c) the tiles prefetch, in memory order, the data of
- * the next copy: that of the next block of the reduction, or of the next block of columns. If a tile has many lines,
- * its steps share them, so that memory is busy while the tile computes and other misses do not queue after them. */
+ * A tile without blocks also prefetches the elements that its successor needs in its epilogue: the
+ * parameter that an optimizer's update reads. For packed columns (schedule/tile/pack.c) the tiles
+ * prefetch, in memory order, the data of the next copy: that of the next block of the reduction, or
+ * of the next block of columns. If a tile has many lines, its steps share them, so that memory is
+ * busy while the tile computes and other misses do not queue after them. */
 #pragma once
 #include "fusion/form.h"
 #include "schedule/schedule.h"

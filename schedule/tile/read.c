@@ -135,8 +135,9 @@ static bool is_prefetched(const neo_tiles *q, const geometry *g, double bytes, d
   return neo_tile_prefetches(q, g, tiles) && bytes > (double)q->machine->l2_bytes;
 }
 
-/* Additional cycles of the first line of a contiguous run. A run in a page of its own waits for the page's translation,
- * too, which takes least if the tensor is small enough that its pages stay in the TLB from call to call. */
+/* Additional cycles of the first line of a contiguous run. A run in a page of its own waits for the
+ * page's translation, too, which takes least if the tensor is small enough that its pages stay in
+ * the TLB from call to call. */
 static double run_start(const neo_tiles *q, reuse all, int64_t jump) {
   enum { HELD_BYTES = 8 << 20, HELD_PAGE = 2 };
   double alone = neo_tile_miss_cycles(q, all, ALONE);
@@ -145,10 +146,10 @@ static double run_start(const neo_tiles *q, reuse all, int64_t jump) {
   return alone + (far ? page : 0);
 }
 
-/* The least cycles to read the lines of a step of one row, which reads each line of the columns once. There are only
- * these reads between two steps, so those of many steps are in flight at the same time: their bound is the throughput
- * of the cache, and the beginnings of runs. If tiles alternate between more rows than a prefetcher follows, the
- * throughput is lower. */
+/* The least cycles to read the lines of a step of one row, which reads each line of the columns
+ * once. There are only these reads between two steps, so those of many steps are in flight at the
+ * same time: their bound is the throughput of the cache, and the beginnings of runs. If tiles
+ * alternate between more rows than a prefetcher follows, the throughput is lower. */
 static double one_row_read(const neo_tiles *q, double lines, double run_bytes, reuse all,
                            int64_t jump, bool alternating) {
   double throughput = neo_tile_miss_cycles(q, all, THROUGHPUT);
@@ -157,8 +158,8 @@ static double one_row_read(const neo_tiles *q, double lines, double run_bytes, r
   return lines * (throughput + run_start(q, all, jump) * q->line_bytes / run_bytes);
 }
 
-/* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches those of many steps
- * ahead, so that they are as good as a stream. */
+/* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches
+ * those of many steps ahead, so that they are as good as a stream. */
 static double near_read(const neo_tiles *q, const geometry *g) {
   double wide = g->c * g->lanes * (double)q->bytes;
   return (wide + q->line_bytes - (double)q->bytes) / q->line_bytes * q->machine->core.near[STREAM];

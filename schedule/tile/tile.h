@@ -2,5 +2,6 @@
 #pragma once
 #include "schedule/strategy.h"
 
-/* Members of the strategy's row (strategy.h); they include the common parts of all strategies of loops. */
+/* Members of the strategy's row (strategy.h); they include the common parts of all strategies of
+ * loops. */
 bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why);

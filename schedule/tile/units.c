@@ -1,9 +1,9 @@
 /* The units of work of a contraction's schedule (cost.h), and their balance among cores.
  *
- * A core runs a contiguous range of units (runtime/cpu/run.c), and a unit a contiguous range of the iterations of the
- * loops that are divided. The last block of rows or of columns may be smaller than the others, so the work of a range
- * is a difference of sums over the first iterations. Such a sum follows from the mixed-radix digits of an iteration's
- * number, loop by loop. */
+ * A core runs a contiguous range of units (runtime/cpu/run.c), and a unit a contiguous range of the
+ * iterations of the loops that are divided. The last block of rows or of columns may be smaller
+ * than the others, so the work of a range is a difference of sums over the first iterations. Such a
+ * sum follows from the mixed-radix digits of an iteration's number, loop by loop. */
 #include "schedule/tile/cost.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* The units of work of a contraction's schedule, and their balance among cores. Private to schedule/tile and its
- * tests. */
+/* The units of work of a contraction's schedule, and their balance among cores. Private to
+ * schedule/tile and its tests. */
 #pragma once
 #include "fusion/form.h"
 

@@ -78,7 +78,7 @@ _BY_COMMAND = {("tune", "--records"): ["", "folder"], ("tune", "--log"): ["", "f
 
 
 def bad_values(command, option, form):
-    """What the option refuses. KeyError: nobody has thought about values of that form."""
+    """The values that the option refuses. KeyError: nobody has thought about values of that form."""
     if (command, option) in _BY_COMMAND:
         return _BY_COMMAND[command, option]
     if option in _BY_OPTION:

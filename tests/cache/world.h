@@ -1,4 +1,4 @@
-/* What the tests of tools/cache share: a folder of their own, records made from numbers. */
+/* Helpers of the tests of tools/cache: a folder of their own, records made from numbers. */
 #ifndef NEO_TESTS_CACHE_WORLD_H
 #define NEO_TESTS_CACHE_WORLD_H
 #include "tools/cache/set.h"

@@ -1,6 +1,6 @@
 /* Parses the text of loop/print.c: statements and the head. Layout: a block's statements stand
- * further in than its head, all alike. The first error ends the parse. Limits keep hostile text from
- * exhausting the stack. */
+ * further in than its head, all alike. The first error ends the parse. Limits keep hostile text
+ * from exhausting the stack. */
 #include "loop_parse.h"
 #include <string.h>
 
@@ -233,7 +233,7 @@ static void buffer(parser *p) {
     neo_lp_declare(p, b.name, N_BUF, neo_kernel_buf(p->k, b));
 }
 
-/* Where a buffer begins, behind the sizes that say so. */
+/* Parses the origin of a buffer, which follows the sizes. */
 static void origin(parser *p) {
   token at = p->t;
   const name *n = neo_lp_find(p, neo_lp_take_word(p, "a buffer"));

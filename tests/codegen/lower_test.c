@@ -71,7 +71,7 @@ typedef struct {
   int64_t *n;
 } memory;
 
-/* What lies where nothing has been stored: never the right value. */
+/* The value of elements that were never stored: never the right one. */
 static neo_value unwritten(neo_type t, neo_value right) {
   if (neo_type_is_float(t))
     return (neo_value){.f = 768};

@@ -177,7 +177,7 @@ static neo_kernel *tile_in_stages(loop_fix *f, int stages, maker by) {
                                      stages, layouts[by].schedule));
 }
 
-/* What the interpreter says; "": all results are right. */
+/* The interpreter's message; "": all results are right. */
 static const char *result(loop_fix *f, const neo_kernel *k, maker by) {
   const layout *x = &layouts[by];
   const int64_t elements[] = {x->rows * x->steps, x->steps * x->columns, x->rows * x->columns};
@@ -228,7 +228,7 @@ static void tiles_wait_for_what_they_read(void **state) {
   }
 }
 
-/* Of warpgroups one product is under way while the next begins: of two, what they read would be
+/* One product of warpgroups is under way while the next begins; with two, operands would be
  * written again. */
 static void warpgroups_leave_one_product_under_way(void **state) {
   loop_fix *f = *state;

@@ -383,7 +383,7 @@ static double random_unit(uint64_t *state) { /* in [-1, 1) */
   return (double)(int64_t)neo_splitmix(state) * 0x1p-63;
 }
 
-/* Where something changes, and 32 neighbours of both signs. */
+/* Arguments at which a function's code branches, and 32 neighbours of both signs. */
 static double special64(uint32_t i) {
   static const double odd[] = {0,
                                1,

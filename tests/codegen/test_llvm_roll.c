@@ -68,8 +68,8 @@ static void short_ends_are_copied(void **state) {
   assert_int_equal(roots(*state, text), 2 * 12);
 }
 
-/* What the next statement reads, what the rows add to, rows that read others, a row that an index
- * divides by. */
+/* Registers that the next statement reads or that rows add to, rows that read others, a row that an
+ * index divides by. */
 static void rows_that_have_more_in_common_are_copied(void **state) {
   static const char *const end[] = {
       "        acc[r, v, l] = y[" AT "] + y[" AT " + 3] * sqrt(abs(acc[r, v, l]))\n"

@@ -61,7 +61,7 @@ static void each_broken_rule_is_found(void **state) {
     refused(*state, parse(*state, cases[n][0]), cases[n][1]);
 }
 
-/* What text cannot say. */
+/* Mistakes that no text can have. */
 static void broken_graphs_are_found(void **state) {
   loop_fix *f = *state;
   neo_kernel *k = parse(f, "for u in 0..N unit\n  for j in 0..3\n    z[u] = x[j]\n");
@@ -123,7 +123,8 @@ static void the_interpreter_refuses(void **state) {
   }
 }
 
-/* The interpreter's message about a kernel with scratch, of which two units run; empty: it refuses nothing. */
+/* The interpreter's message about a kernel with scratch, of which two units run; empty: it refuses
+ * nothing. */
 static const char *said(loop_fix *f, const char *body) {
   neo_value x[3] = {{0}}, z[3], i[3] = {{.i = 1}, {.i = 1}, {.i = 1}}, s[4], q[4];
   neo_str why;

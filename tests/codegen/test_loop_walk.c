@@ -1,5 +1,5 @@
-/* What any statement of the loop IR has: its expressions and the blocks inside of it, for all kinds
- * alike. */
+/* The parts of each statement of the loop IR: its expressions and the blocks inside of it, for all
+ * kinds alike. */
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

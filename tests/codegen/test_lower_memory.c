@@ -1,4 +1,4 @@
-/* What kernels do for the memory's sake: whole lines past the caches, rows asked for early. */
+/* Memory accesses of kernels: nontemporal stores of whole lines, prefetches of rows. */
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/print.h"
@@ -88,7 +88,7 @@ static void the_next_row_is_asked_for_while_a_row_is_worked_on(void **state) {
   }
 }
 
-/* What a row's exponentials take is time for all of the next one; what they write is not in the way
+/* During a row's exponentials the next row can arrive; what they write is not in the way
  * of the last product, which only the stores come after. A long row of a function or two takes four
  * vectors at a time: two lines, each asked for. */
 static void the_longest_stage_after_the_first_asks_for_the_next_row(void **state) {
@@ -134,8 +134,8 @@ static void rows_that_are_read_once_are_not_asked_for(void **state) {
   neo_arena_free(&x.arena);
 }
 
-/* The table that names the rows is read some iterations later, but not where an iteration would not read it. Rows of small
- * tensors stay in a cache. */
+/* The table that names the rows is read some iterations later, but not where an iteration would not
+ * read it. Rows of small tensors stay in a cache. */
 static void rows_that_data_name_are_asked_for_early(void **state) {
   (void)state;
   static const struct {
@@ -232,7 +232,8 @@ static void rows_in_scratch_keep_their_distance_from_their_results(void **state)
   }
 }
 
-/* In scratch a value is computed at every point of the row: not one that reads outside where its condition fails. */
+/* In scratch a value is computed at every point of the row: not one that reads outside where its
+ * condition fails. */
 static void values_that_read_outside_of_a_condition_are_computed_again(void **state) {
   (void)state;
   for (int low = 0; low <= 1; low++) {

@@ -123,7 +123,7 @@ static void sums_go_over_several_axes(void **state) {
                     4) > 6);
 }
 
-/* What a mask leaves out may be anything: it is not multiplied by zero. */
+/* Elements that a mask excludes may be NaN: they are not multiplied by zero. */
 static void masked_steps_may_be_no_numbers(void **state) {
   (void)state;
   assert_true(check("size N 1..9\ninput Q : f32 [N, 2]\ninput K : f32 [21, 2]\n"
@@ -175,7 +175,7 @@ static void steps_that_no_row_takes_are_left_out(void **state) {
   }
 }
 
-/* Of nothing, of all that is excluded, with infinities: as one that is computed in two passes. */
+/* Softmax of no elements, of excluded ones, with infinities: the same as in two passes. */
 static void logsumexps_hold_for_infinities(void **state) {
   static const char *const body[] = {
       "select(i < j + 3, -inf, S[i, j])", "select(i == j + 3, inf, S[i, j])",
@@ -193,7 +193,7 @@ static void logsumexps_hold_for_infinities(void **state) {
   }
 }
 
-/* Of all schedules of the text's kernels, those in stages. */
+/* The schedules of the text's kernels that are in stages. */
 static int count_staged(const char *text, way w) {
   neo_profile p = eager();
   neo_seeds s = neo_seeds_of(1, 1);

@@ -84,7 +84,8 @@ static void check_products_of_warps(const char *x, const char *w, const char *y,
   }
 }
 
-/* Of windows with an edge, over so many channels: an axis of blocks, one within a block, neither.
+/* Sums over windows with an edge, for numbers of channels: an axis of blocks, one within a block,
+ * neither.
  */
 static void check_windows_of_warps(const char *x, const char *w, const char *y) {
   bool split = strcmp(y, "(") == 0;
@@ -165,7 +166,7 @@ static void conditions_on_windows_are_tiles_of_blocks(void **state) {
                     1, 10) > 3);
 }
 
-/* What a mask leaves out may be infinite where it is not left out of memory: it is tested at each
+/* Elements that a mask excludes may be infinite in memory: the mask is tested at each
  * product. */
 static void masks_are_tested_at_each_product(void **state) {
   (void)state;
@@ -231,7 +232,7 @@ static void check_rows(const char *text, int kept, int wide) {
   "def S[b: B] =\n  sum[i: " n "] exp(X[b, i] - M[b])\n  then acc0\n"                            \
   "def Y[b: B, i: " n "] =\n  exp(X[b, i] - M[b]) / S[b]\n"
 
-/* What a thread has of a row is whole vectors, or ends in the middle of one, or is nothing. */
+/* A thread's part of a row is whole vectors, or ends in the middle of one, or is empty. */
 static void rows_are_kept_in_registers(void **state) {
   (void)state;
   check_rows(SOFTMAX("40", "f32"), 1, 1);
@@ -259,7 +260,7 @@ static void columns_are_summed_side_by_side(void **state) {
              0, 1);
 }
 
-/* Of an image's channels: the other axes are walked as one, the last one by vectors. */
+/* Sums over an image's channels: the other axes are walked as one, the last one by vectors. */
 static void several_axes_are_walked_by_vectors(void **state) {
   (void)state;
   check_rows("input X : f32 [3, 5, 4, 12]\ntemp s : f32 [5]\n"
@@ -270,7 +271,7 @@ static void several_axes_are_walked_by_vectors(void **state) {
              0, 1);
 }
 
-/* Where no result asks for a sum, none is made; where nobody reads a result, nothing is. */
+/* A sum that no result needs is not computed, and neither is a result that nothing reads. */
 static void sums_that_are_not_selected_are_left_out(void **state) {
   (void)state;
   check("size B 1..50\ninput X : f32 [B, 30]\ninput M : i32 [B] < 3\ntemp s : f32 [B]\n"

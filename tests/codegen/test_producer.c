@@ -78,7 +78,8 @@ static void persistent_roles_print_as_they_were_written(void **state) {
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
-/* Roles count stages from tile to tile: what says at which one they are is there under any condition. */
+/* Roles count stages from tile to tile: what says at which one they are is there under any
+ * condition. */
 static void a_condition_is_asked_for_each_tile_of_a_role(void **state) {
   static const char text[] =
       "neo-loop 2\n"
@@ -332,7 +333,7 @@ static void expect_persistent_says(loop_fix *f, neo_kernel *k, const char *text)
   fail_msg("'%s' is not '%s'", said, text);
 }
 
-/* What would do if each tile began anew. */
+/* A protocol that would be right if each tile began anew. */
 static void a_broken_protocol_between_tiles_is_found(void **state) {
   loop_fix *f = *state;
   for (int stages = 3; stages <= 4; stages++) {

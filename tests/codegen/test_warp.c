@@ -40,7 +40,7 @@ static matrices numbers(void) {
   return x;
 }
 
-/* Of a small integer. */
+/* The f16 bits of a small integer. */
 static uint32_t half_of(float x) {
   uint32_t sign = x < 0 ? 0x8000 : 0, size = (uint32_t)(x < 0 ? -x : x), exponent = 25;
   if (!size)
@@ -278,7 +278,7 @@ typedef struct {
   int found;
 } search;
 
-/* At values of the unrolled variables, in thread t. */
+/* The value of e in thread t, with the unrolled variables at `at`. */
 static int64_t value_at(const search *x, const neo_lx *e, int64_t t, const int64_t *at) {
   neo_value v[3];
   if (e->kind == NEO_LX_CONST)

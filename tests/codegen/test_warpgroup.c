@@ -26,7 +26,7 @@ static uint32_t bits_of(float x) {
   return u;
 }
 
-/* Of small integers, which all types hold. */
+/* Operands of small integers, which all types hold. */
 static uint32_t cell_of(neo_wgmma_op op, float x) {
   if (op == NEO_WGMMA_TF32)
     return bits_of(x) | 0x1fff; /* bits that do not count */

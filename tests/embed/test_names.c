@@ -64,7 +64,7 @@ static void bare_names_are_scalars_where_elements_stand(void **state) {
       "0, 'read': false}], 'declares': []}");
 }
 
-/* What stands nowhere but as a subscript by itself is an index that was not bound, mostly. */
+/* A name that occurs as a subscript alone is an unbound index, mostly. */
 static void bare_subscripts_are_told(void **state) {
   (void)state;
   check_names(

@@ -101,7 +101,7 @@ static void a_forked_child_compiles_for_a_gpu(void **state) {
   CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* What the caller's threads compute with, and how they print, is nobody else's business. */
+/* A compilation leaves the float mode and the locale of the caller's threads unchanged. */
 static void modes_of_the_caller_stay_and_change_nothing(void **state) {
   (void)state;
   neo_request r =

@@ -1,4 +1,4 @@
-/* What the tests of the syntax share: a fresh compilation each, and golden files. */
+/* Helpers of the tests of the syntax: a fresh compilation each, and golden files. */
 #ifndef NEO_TESTS_PARSE_TEST_H
 #define NEO_TESTS_PARSE_TEST_H
 #include "frontend/syntax/format.h"

@@ -62,7 +62,7 @@ static void name(gen *g) {
   word(g, names[pick(g, 10)]);
 }
 
-/* Where a statement's word would begin another statement. */
+/* Writes a name that begins no statement. */
 static void plain_name(gen *g) {
   static const char *const names[] = {"x", "y", "W1", "h2", "_a", "output_of_the_layer"};
   word(g, names[pick(g, 6)]);

@@ -1,4 +1,4 @@
-/* What checked programs compute, by the reference interpreter: values against loops written by
+/* Results of checked programs in the reference interpreter: values against loops written by
  * hand, and that no read which was proved in range ever falls outside. */
 #include "base/random.h"
 #include "frontend/frontend.h"
@@ -233,7 +233,8 @@ static void test_a_call_at_an_index_below_0_is_that_of_its_element(void **state)
   finish(&r);
 }
 
-/* The range of j is longest where k is least, which is not where k begins for the definition that sum[j] becomes. */
+/* The range of j is longest where k is least, which is not where k begins for the definition that
+ * sum[j] becomes. */
 static void test_a_reducer_reads_another_in_range_wherever_it_is_computed(void **state) {
   running r;
   (void)state;

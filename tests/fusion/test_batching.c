@@ -1,4 +1,5 @@
-/* What runs in the loop over levels of a recurrence, and what at once for all rows (neo_loop_options). */
+/* Definitions that run in the loop over levels of a recurrence, and those that run at once for all
+ * rows (neo_loop_options). */
 #include "fusion/recurrence.h"
 #include "ir/print.h"
 #include <cmocka.h>
@@ -22,7 +23,8 @@ typedef struct {
   "def levels (level, first, place, -, " kind "; placed, -, -) kinds " kinds " [v: V, k: " slots \
   "] = child[v, k]" own "\n"
 
-/* Rows whose children lie in earlier blocks: z leads them, c follows, and W, b and n are sums over them. */
+/* Rows whose children lie in earlier blocks: z leads them, c follows, and W, b and n are sums over
+ * them. */
 #define ROWS                                                            \
   LEVELS("2", "1", "-", "")                                             \
   "temp z : f32 [V, 16]\n"                                              \
@@ -37,7 +39,8 @@ typedef struct {
   "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"            \
   "def n[j: 16] =\n  sum[v: V] h[v, j] * b[j]\n"
 
-/* The same of rows of two kinds, each with a product of its own: p is of kind 1, q of kind 0, which r is a multiple of. */
+/* The same of rows of two kinds, each with a product of its own: p is of kind 1, q of kind 0, which
+ * r is a multiple of. */
 #define KINDS                                                                                  \
   LEVELS("2", "2", "kind", ", sort[v]")                                                        \
   "input sort : i32 [V] < 2\ntemp kind : i32 [V] < 2\n"                                        \
@@ -174,18 +177,19 @@ static void rows_that_the_next_block_alone_reads_lie_in_a_ring(void **state) {
   (void)state;
   world w;
   fuse_text(&w, CHAINS("1"), "h = h", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "ring.c") && !has_slice_of(&w, "c"));
-  assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "ring.h"));
+  assert_true(has_slice_of(&w, "folded.c") && !has_slice_of(&w, "c"));
+  assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "folded.h"));
   neo_arena_free(&w.arena);
   fuse_text(&w, CHAINS("1"), "h = h, c = c", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "folded.c"));
   neo_arena_free(&w.arena);
   fuse_text(&w, CHAINS("2"), "h = h", (neo_loop_options){0});
-  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "folded.c"));
   neo_arena_free(&w.arena);
 }
 
-/* In the loop: how many segments run in blocks of some kind alone, and how many sums over axes these have. */
+/* In the loop: how many segments run in blocks of some kind alone, and how many sums over axes
+ * these have. */
 static void look_at_kinds(const world *w, const neo_tree *t, bool guarded, uint32_t *segments,
                           uint32_t *sums) {
   for (size_t k = 0; k < t->children.n; k++)

@@ -1,5 +1,5 @@
-/* What a group is to records: its key is that of the same computation in any module, its family
- * that of any shape. */
+/* The identity of a group in records: its key is that of the same computation in any module, its
+ * family that of any shape. */
 #include "fusion/family.h"
 #include "fusion/form.h"
 #include "ir/print.h"

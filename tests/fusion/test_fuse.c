@@ -69,7 +69,7 @@ static void an_activation_joins_the_product_and_its_input_stays_in_registers(voi
 
 /* Whatever their number: the last entry of 70 has a kernel of its own, and so has the one before.
  * */
-/* Of short vectors they are one kernel. */
+/* Products of short vectors are one kernel. */
 static void products_that_stream_large_matrices_stay_apart(void **state) {
   (void)state;
   for (int n = 16; n <= 512; n *= 32) {
@@ -220,7 +220,8 @@ static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* The exponentials of a row are made once where it is short enough to be kept (schedule/row_stash.h). */
+/* The exponentials of a row are made once where it is short enough to be kept
+ * (schedule/row_stash.h). */
 static void a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short(void **state) {
   (void)state;
   for (int n = 1024; n <= 65536; n *= 64) {
@@ -300,7 +301,8 @@ static void what_a_sum_reads_is_its_prologue(void **state) {
   }
 }
 
-/* A gate that is stored, and read behind a sum: both are stored behind the sum, so it is computed once. */
+/* A gate that is stored, and read behind a sum: both are stored behind the sum, so it is computed
+ * once. */
 static void what_the_end_of_a_sum_reads_joins_it_and_is_stored_there(void **state) {
   (void)state;
   world w;
@@ -331,7 +333,8 @@ static void siblings_are_found_among_readers_of_other_entries(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* y could share the loop of h, but needs the largest of all elements, which is known after the loop. */
+/* y could share the loop of h, but needs the largest of all elements, which is known after the
+ * loop. */
 static void what_needs_a_later_kernel_does_not_share_a_loop(void **state) {
   (void)state;
   world w;
@@ -380,7 +383,8 @@ static void what_each_iteration_reads_is_computed_in_blocks_of_all_iterations(vo
   neo_arena_free(&w.arena);
 }
 
-/* D reads the last of u, which would do after the loop; but m needs all of a, which the same definition makes. */
+/* D reads the last of u, which would do after the loop; but m needs all of a, which the same
+ * definition makes. */
 static void what_reads_a_last_element_and_a_later_kernel_has_its_own(void **state) {
   (void)state;
   world w;

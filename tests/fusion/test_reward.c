@@ -40,7 +40,8 @@ static void greedy_is_near_the_optimum_of_small_graphs(void **state) {
   assert_true(loss[GRAPHS * 9 / 10] < 0.1);
 }
 
-/* All sequences of moves of the table, uphill ones too, against all states and against the search. */
+/* All sequences of moves of the table, uphill ones too, against all states and against the
+ * search. */
 static void moves_reach_the_optimum_of_most_small_graphs(void **state) {
   (void)state;
   enum { GRAPHS = 40, MOST_BEYOND = 8 };
@@ -183,7 +184,7 @@ static void memory_that_is_kept_has_a_limit(void **state) {
   assert_true(kept[1] == 4 << 20);  /* a */
 }
 
-/* What the forward pass keeps of a module, fused without a price on it. */
+/* The bytes that the forward pass of a module saves, fused without a price on them. */
 static double kept_of(const char *text) {
   neo_arena a;
   fuser q;

@@ -31,7 +31,7 @@ SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken);
 SHOWN void neo_gpu_commit(void);
 SHOWN void neo_gpu_copied(unsigned groups);
-/* What tests call. */
+/* Functions that tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
 static _Thread_local unsigned grid_size;
@@ -234,7 +234,7 @@ DRIVER(cuFuncSetAttribute)(cuda_function function, int attribute, int value) {
   return 0;
 }
 
-/* Who launches a kernel knows what its parameters are: maps say so of themselves. */
+/* The launcher of a kernel knows its parameters; tensor maps are marked as such. */
 bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
   enum { PLAIN_BYTES = 8 };
   unsigned n = 0;

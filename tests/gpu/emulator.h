@@ -15,7 +15,7 @@ typedef struct {
   const neo_emulator_kernel *at;
 } neo_emulator_code;
 
-/* What the driver was asked for; the function neo_emulator_count gives it. */
+/* The number of calls of each kind to the driver; the function neo_emulator_count gives it. */
 typedef struct {
   unsigned launches, graphs, graph_launches, changes; /* changes: of nodes */
   unsigned copies, waits;                             /* waits: for streams */

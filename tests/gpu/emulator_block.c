@@ -2,9 +2,9 @@
  *
  * Each runs on a stack of its own until it ends, or stands where others have to come first: at a
  * barrier, at an instruction that a warp or a warpgroup executes as one (.sync.aligned), or until
- * something has happened. Whoever is complete goes on, the meeting that was complete first, or, with
- * a seed, any of them: so one warpgroup gets ahead of another. When nobody can go on and some have
- * not ended, the launch has failed. A stack whose thread has ended serves the next one; it is
+ * something has happened. Whoever is complete goes on, the meeting that was complete first, or,
+ * with a seed, any of them: so one warpgroup gets ahead of another. When nobody can go on and some
+ * have not ended, the launch has failed. A stack whose thread has ended serves the next one; it is
  * entered for the first time by swapcontext, and by longjmp from then on, which is no matter of the
  * kernel. */
 #define _GNU_SOURCE 1
@@ -267,7 +267,7 @@ static bool go_on(void) {
 
 /* ---- blocks */
 
-/* Those of a launch that has failed stand where they are for good. */
+/* Threads of a failed launch stop where they are. */
 static void drop_threads(void) {
   emu_team *t = emu_own;
   for (unsigned k = 0; k < EMU_THREADS; k++)
@@ -313,7 +313,7 @@ static void say_wait(const emu_wait *w, char *text) {
              w->place < EMU_WARPGROUPS ? "warp" : "warpgroup", m->n);
 }
 
-/* Who waits in vain: the first thread of each wait that reads differently. */
+/* The threads that wait in vain: the first one of each different wait. */
 static void say_who_waits(void) {
   char text[TEXT], all[TEXTS] = "";
   for (unsigned k = 0, n = 0; k < EMU_THREADS; k++) {

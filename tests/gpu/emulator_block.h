@@ -16,7 +16,7 @@ enum {
   EMU_PRODUCTS = 64
 };
 
-/* Where threads meet: at one of a block's barriers, as a warp, as a warpgroup. */
+/* A barrier of threads: one of a block's, a warp's, a warpgroup's. */
 enum {
   EMU_BARRIERS = 16,
   EMU_WARPS = EMU_BARRIERS,

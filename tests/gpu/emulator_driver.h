@@ -1,4 +1,4 @@
-/* What the files of the emulated driver share. */
+/* Declarations that the files of the emulated driver share. */
 #ifndef NEO_TESTS_GPU_EMULATOR_DRIVER_H
 #define NEO_TESTS_GPU_EMULATOR_DRIVER_H
 #include "runtime/cuda_api.h"
@@ -28,7 +28,7 @@ typedef struct { /* a launch with its own copy of the parameters: of 8 bytes, or
   void **params;
   char *value;
   unsigned n;
-  bool is_early; /* may come to the device before those end whose results it needs */
+  bool is_early;       /* may come to the device before those end whose results it needs */
   bool is_cooperative; /* its blocks are there at the same time */
 } emu_launch;
 bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l); /* false: not one that may be */

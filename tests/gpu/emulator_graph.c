@@ -242,7 +242,8 @@ static bool is_ready(const task *t, const bool *done) {
   return true;
 }
 
-/* One of those that may run next; without a seed the last, which launches would take last. */
+/* A task that may run next, drawn at random; without a seed the last task, which launches in order
+ * would run last. */
 static unsigned next_task(const tasks *t, const bool *done, uint64_t *seed) {
   unsigned chosen = t->n, n = 0;
   for (unsigned i = 0; i < t->n; i++) {

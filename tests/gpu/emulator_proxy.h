@@ -30,8 +30,8 @@ void emu_proxy_ended(const unsigned *products, unsigned n);
 /* Something that others may have to know of: its number. Does the thread that runs know of it? */
 uint32_t emu_proxy_event(void);
 bool emu_proxy_knows(unsigned thread, uint32_t event);
-/* Those of the threads meet, and know what each knew. A clock for every thread of a block: what the
- * running one knows goes there, or what is there is known to it. */
+/* Threads meet, and each then knows the writes that any of them knew. A clock for every thread of a
+ * block: what the running one knows goes there, or what is there is known to it. */
 void emu_proxy_meet(const unsigned *thread, unsigned n);
 void emu_proxy_give(emu_clock *to);
 void emu_proxy_take(const emu_clock *from);

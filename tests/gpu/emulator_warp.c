@@ -1,4 +1,4 @@
-/* What warps and warpgroups of an emulated block do as one: products and matrices of warps, words
+/* Instructions of warps and warpgroups of an emulated block: products and matrices of warps, words
  * that they give each other, products of warpgroups, and their registers.
  *
  * A thread waits for the others of its warp where the hardware says .sync.aligned. */
@@ -21,7 +21,7 @@ static unsigned lane_of(unsigned thread) {
   return thread % EMU_WARP;
 }
 
-/* What the threads of a warp multiply: each reads the others' factors, which stay until all have
+/* A product of a warp: each thread reads the others' factors, which stay until all have
  * met again. */
 void neo_gpu_warp(unsigned op, void *fragments) {
   unsigned thread = emu_thread(), first = thread - lane_of(thread);
@@ -36,7 +36,8 @@ void neo_gpu_warp(unsigned op, void *fragments) {
   emu_meet_warp();
 }
 
-/* What they read: each names a row, which stays as it is until all have met again. */
+/* A load of matrices by a warp: each thread names a row, which stays as it is until all have met
+ * again. */
 void neo_gpu_warp_read(unsigned op, void *row, void *cells) {
   unsigned thread = emu_thread(), first = thread - lane_of(thread);
   emu_own->handed[thread] = row;
@@ -106,8 +107,8 @@ void neo_gpu_warpgroup_wait(unsigned left) {
 
 /* ---- registers of warpgroups
  *
- * All threads begin with as many as the kernel's bound says; a warpgroup that wants more waits until
- * others have given up so many. */
+ * All threads begin with as many as the kernel's bound says; a warpgroup that wants more waits
+ * until others have given up so many. */
 
 enum { REGISTERS = 64 << 10, LEAST = 24, MOST = 256, STEP = 8 };
 

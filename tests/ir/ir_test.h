@@ -1,4 +1,4 @@
-/* What the tests of ir share: an empty module for each test, modules from text, running them. */
+/* Helpers of the tests of ir: an empty module for each test, modules from text, running them. */
 #ifndef NEO_TESTS_IR_TEST_H
 #define NEO_TESTS_IR_TEST_H
 #include "ir/interp/interp.h"

@@ -463,8 +463,8 @@ static void sums_that_step_through_memory_are_those_of_single_reads(void **state
   }
 }
 
-/* inf*1 + inf*-2 is NaN, inf*(1 + -2) is -inf: a factor may leave the sum. The sum of terms that are
- * no products is certain, and what is made of an uncertain one is not. */
+/* inf*1 + inf*-2 is NaN, inf*(1 + -2) is -inf: a factor may leave the sum. The sum of terms that
+ * are no products is certain, and what is made of an uncertain one is not. */
 static void a_sum_of_products_with_an_infinity_promises_nothing(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [2]\n"
                                      "temp s : f32 []\n"
@@ -559,7 +559,8 @@ static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
   assert_true(off > 0 && off <= 0x1p-24 * 64 * 1000);
 }
 
-/* Where a probability is 1 to the last place, its difference from 1 is rounding alone, and so is its sign. */
+/* The difference of a probability from 1 is rounding alone if it is 1 to the last place, and so is
+ * its sign. */
 static void disturbed_elements_differ_in_the_last_place(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [2]\n"
                                      "temp s : f32 []\ntemp p : f32 [2]\ntemp c : f32 [2]\n"

@@ -90,8 +90,9 @@ static void a_table_of_two_axes_has_a_loop_in_a_loop(void **state) {
     assert_true(v->at[k].f == d[k / 5][k % 5]);
 }
 
-/* Of a second derivative. A loop over the second axis of some and the first of others fits all reads, as two rounds,
- * a bound and a condition leave one point; but nothing comes from an earlier round of it. */
+/* An order of a second derivative. A loop over the second axis of some and the first of others fits
+ * all reads, as two rounds, a bound and a condition leave one point; but nothing comes from an
+ * earlier round of it. */
 static void axes_that_fit_and_lead_nowhere_are_not_the_last_that_are_tried(void **state) {
   neo_module *m = test_parse(*state, "input D : f32 [2, 2]\ninput g : f32 [2, 2]\n"
                                      "temp S : f32 [2, 2]\ntemp T : f32 [2, 2]\n"
@@ -143,8 +144,8 @@ static void quantified_reads_are_earlier_by_their_conditions(void **state) {
     assert_true(fabs(v->at[k].f - l[k / 4][k % 4]) < 1e-12);
 }
 
-/* The adjoint of a batched Cholesky factorization. An axis as short as the batch's also has a bound,
- * but says nothing of where its elements are read. */
+/* The adjoint of a batched Cholesky factorization. An axis as short as the batch's also has a
+ * bound, but says nothing of where its elements are read. */
 static void constant_distances_tell_of_axes_before_bounds_do(void **state) {
   neo_module *m = test_parse(
       *state, "input A : f32 [3, 5, 5]\n"

@@ -135,7 +135,7 @@ static void conditions_become_loop_bounds(void **state) {
     check_loop(*state, &loops[k]);
 }
 
-/* What is known of an axis further in holds where it has values, and proves nothing where it has none. */
+/* Facts about an inner axis hold if it has values, and prove nothing if it has none. */
 static void what_is_known_further_in_proves_nothing_around_it(void **state) {
   question q;
   neo_expr lo, hi, rest;

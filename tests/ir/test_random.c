@@ -1,7 +1,7 @@
 /* The generator of random modules: what it makes is well-typed, in range and prints; and what the
  * shrinker leaves is small. */
-#include "ir/print.h"
 #include "ir/order.h"
+#include "ir/print.h"
 #include "tests/ir/ir_test.h"
 #include "tests/random/gen.h"
 #include <math.h>
@@ -74,7 +74,7 @@ static void random_modules_evaluate_without_leaving_a_tensor(void **state) {
     run_program(&a, &g, &n, &n_sure);
     neo_arena_free(&a);
   }
-  /* What cannot be compared is the exception. */
+  /* results that cannot be compared are the exception */
   assert_true(n > 10000 && n_sure * 10 > n * 9);
 }
 

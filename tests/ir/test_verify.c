@@ -318,7 +318,8 @@ static void what_is_dead_is_not_looked_at(void **state) {
 }
 
 /* Progressions of many strides and offsets against counting. */
-/* No such tensor can be: whether its pieces cover it is not asked. 2^128 elements, in 128 bits 0. */
+/* No such tensor can be: whether its pieces cover it is not asked. 2^128 elements, in 128 bits
+ * 0. */
 static void a_tensor_of_more_elements_than_can_be_is_not_counted(void **state) {
   const char *errors;
   const char *text = "module m\ntemp y : f32 [1125899906842624, 1125899906842624, 268435456]\n"
@@ -396,7 +397,7 @@ static void every_read_is_shown_to_be_inside(void **state) {
           READS "def y[i: 9] = x[i]\n");
 }
 
-/* What was proved is not asked again; what a tensor is may change, though. */
+/* Proved facts are not proved again, unless the tensor changed. */
 static void a_tensor_that_shrinks_is_looked_at_again(void **state) {
   neo_str why;
   neo_module *m = test_parse(*state, "input x : f32 [8]\ntemp y : f32 [8]\ndef y[i: 8] = x[i]\n");

@@ -245,7 +245,8 @@ static void try_bad(fix *f, const char *symbol, const char *why, int times) {
   }
 }
 
-/* Where the library of the good one is another file. */
+/* Measures with another file as the library of the good candidate: `why` is the expected
+ * refusal. */
 static void try_other(fix *f, const char *symbol, const char *why) {
   const char *answer = ask(f, "try", symbol);
   if (!has(answer, "\"ok\":false") || !has(answer, why))
@@ -305,7 +306,7 @@ static void other_bad_candidates_are_refused(void **state) {
   stop(f);
 }
 
-/* Where system calls cannot be filtered, limits and the killing of the group remain. */
+/* If system calls cannot be filtered, limits and the killing of the group remain. */
 static void nothing_outlives_its_limit_without_the_filter_either(void **state) {
   fix *f = *state;
   start(f, "--no-filter");
@@ -343,7 +344,7 @@ static void nonsense_is_answered_with_an_error(void **state) {
   say(f, "buffer read f32 4611686018427387904");
   say(f, "ready");
   assert_true(has(ask(f, "plain", "good"), "no memory"));
-  describe(f); /* and nothing of that is left */
+  describe(f); /* the next job is unaffected */
   assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
   stop(f);
 }

@@ -176,7 +176,7 @@ static void a_base_that_is_not_the_processors_answer_is_refused(void **state) {
   assert_true(has(run(f, "base", "wrong"), "wrong answer"));
 }
 
-/* What one process computed is what another one compares with. */
+/* A process compares its results with another process's. */
 static void expected_answers_travel_in_a_file(void **state) {
   fix *f = *state;
   char line[128], path[96];

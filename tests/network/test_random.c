@@ -157,7 +157,7 @@ static void random_networks_are_the_step(void **state) {
       for (uint64_t k = 0; k < STEPS; k++) {
         world_size(&w, "B", 2 + (int64_t)(seed + k) % 4);
         world_fill(&w, k);
-        neo_net_interp_apart(w.net, seed % 3 == 0);
+        neo_net_interp_separate(w.net, seed % 3 == 0);
         world_step(&w, 1e-9);
       }
       world_close(&w);

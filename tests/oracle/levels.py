@@ -21,7 +21,7 @@ def tensors_of(arrays):
 
 
 class Arranged:
-    """Of a batch of binary trees. `leaf`: all leaves, the deepest first; `levels`, from the deepest
+    """The levels of a batch of binary trees. `leaf`: all leaves, the deepest first; `levels`, from the deepest
     up: how many of them are of that level, how many branches, and how to order branches, then leaves,
     for their parents (None: as they are). `order`: leaves, then branches in the order in which they
     are computed. A leaf's place among all of them tells its word."""

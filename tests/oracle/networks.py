@@ -47,7 +47,7 @@ def sizes_of(model, defines):
 
 
 class Net:
-    """What a network runs in. What is derived from it makes tensors: input, ints, param, state."""
+    """The environment of a network. Derived classes make tensors: input, ints, param, state."""
 
     training = True
 
@@ -57,7 +57,7 @@ class Net:
             setattr(self, name, value)
 
     def size(self, name):
-        """Of names that are no words of Python, too."""
+        """The size of a name, which may be no identifier of Python."""
         return getattr(self, name)
 
     def rounds(self, count):

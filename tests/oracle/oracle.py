@@ -1,4 +1,4 @@
-"""What the scripts that make expected values share: lines of a file, PyTorch's side of the shipped
+"""Helpers of the scripts that make expected values: lines of a file, PyTorch's side of the shipped
 library. Importing it without PyTorch ends the program with a message.
 """
 import math

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-# What is of each vertex lies in arrays by its name, such as "word" or "label"; what is of each graph,
+# Features of vertices are arrays by name, such as "word" or "label"; features of graphs,
 # as "root", too. `child` is [vertices, places].
 Graph = collections.namedtuple("Graph", "child vertex", defaults=({},))
 
@@ -110,7 +110,7 @@ def chain(length, **vertex):
 
 
 def random_tree(rng, leaves, words, labels=5):
-    """Of 1 to `leaves` leaves, neighbours of which are joined at random."""
+    """A tree of 1 to `leaves` leaves, neighbours of which are joined at random."""
     n = int(rng.integers(1, leaves + 1))
     child, waiting = [[-1, -1]] * n, list(range(n))
     while len(waiting) > 1:
@@ -141,7 +141,7 @@ def complete_tree(leaves):
 
 
 def depths(child):
-    """Of forests: how far the root is."""
+    """The distance of each vertex of a forest from its root."""
     depth = np.zeros(len(child), np.int64)
     for v in range(len(child) - 1, -1, -1):
         for c in child[v]:

@@ -1,4 +1,4 @@
-"""What networks.py computes with, in PyTorch."""
+"""The operators of networks.py in PyTorch."""
 import torch
 import torch.nn.functional as F
 

@@ -112,7 +112,7 @@ def tree_gru(net):
 
 
 def lists(net, name):
-    """Of each vertex its edges: their numbers, and the children."""
+    """The edges of each vertex: their numbers, and the children."""
     begin = net.ints(name + ".begin", (net.size(name + ".vertices") + 1,), 1).tolist()
     child = net.ints(name + ".child", (net.size(name + ".edges"),), 1).tolist()
     return [[(e, child[e]) for e in range(a, b)] for a, b in zip(begin, begin[1:])]

@@ -39,7 +39,7 @@ static neo_schedule draw_schedule(neo_compilation *c, const neo_group *g, uint64
   return first;
 }
 
-/* Of a kernel inside of a recurrence: by the model, or a random one. It is counted. */
+/* The schedule of a kernel inside of a recurrence: the model's, or a random one. Counts it. */
 static neo_schedule segment_schedule(void *ctx, neo_module *m, const neo_group *g,
                                      const neo_machine *machine) {
   pairs_compilation *x = (pairs_compilation *)((char *)ctx - offsetof(pairs_compilation, draw));
@@ -86,28 +86,28 @@ bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
     return false;
   snprintf(x->path, sizeof x->path, "/proc/self/fd/%d", x->file);
   static const char *const library[] = {NEO_TEST_SOURCE_DIR "/models/std", NULL};
-  neo_compile_options o = {.path = x->path,
-                           .import_paths = library,
-                           .prefix = how->prefix ? how->prefix : "t",
-                           .out_dir = how->folder,
-                           .emit = how->folder ? NEO_EMIT_OBJECT : 0,
-                           .target = how->target,
-                           .mcpu = how->mcpu,
-                           .math = how->math,
-                           .store = how->store,
-                           .fusion = {.off = how->off,
-                                      .memory = how->small ? NEO_FUSE_SMALL : NEO_FUSE_FAST},
-                           .every_grid = how->every_grid,
-                           .loops = how->every_loop ? NEO_LOOPS_EVERY : NEO_LOOPS_PRICED,
-                           .reassociate = how->reassociate,
-                           .batch_kinds = how->batch_kinds,
-                           .tile_iterations = how->tile_iterations,
-                           .chunk_iterations = how->chunk_iterations,
-                           .passes = {.verify = true, .skip = x->optional},
-                           .check_facts = !reference && neo_test_long(),
-                           .schedule = how->schedules ? any_schedule : NULL,
-                           .segment_schedule = segment_schedule,
-                           .schedule_ctx = &x->draw};
+  neo_compile_options o = {
+      .path = x->path,
+      .import_paths = library,
+      .prefix = how->prefix ? how->prefix : "t",
+      .out_dir = how->folder,
+      .emit = how->folder ? NEO_EMIT_OBJECT : 0,
+      .target = how->target,
+      .mcpu = how->mcpu,
+      .math = how->math,
+      .store = how->store,
+      .fusion = {.off = how->off, .memory = how->small ? NEO_FUSE_SMALL : NEO_FUSE_FAST},
+      .every_grid = how->every_grid,
+      .loops = how->every_loop ? NEO_LOOPS_EVERY : NEO_LOOPS_PRICED,
+      .reassociate = how->reassociate,
+      .batch_kinds = how->batch_kinds,
+      .tile_iterations = how->tile_iterations,
+      .chunk_iterations = how->chunk_iterations,
+      .passes = {.verify = true, .skip = x->optional},
+      .check_facts = !reference && neo_test_long(),
+      .schedule = how->schedules ? any_schedule : NULL,
+      .segment_schedule = segment_schedule,
+      .schedule_ctx = &x->draw};
   x->draw = how->schedules;
   neo_compilation_init(&x->c, &o);
   return true;

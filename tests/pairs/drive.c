@@ -21,7 +21,8 @@ typedef struct {
 
 /* ---- ways of compiling */
 
-/* One kind of fusion off, or all; random schedules; other precision; together now and then. */
+/* Draws a way of compiling: one kind of fusion off, or all; random schedules; other precision; or
+ * several of these. */
 static void vary(pairs_how *how, uint64_t h) {
   static const neo_precision math[] = {NEO_PRECISION_BF16, NEO_PRECISION_TF32, NEO_PRECISION_BF16,
                                        NEO_PRECISION_3XTF32};
@@ -37,7 +38,8 @@ static void vary(pairs_how *how, uint64_t h) {
   if (way == 7)
     how->store = NEO_PRECISION_BF16;
   if (way < 4 && h >> 56 & 1) /* half of the passes, or all but a few */
-    how->without = neo_hash_mix(h, 1) & (h >> 57 & 1 ? ~(uint64_t)0 : neo_hash_mix(h, 2) & neo_hash_mix(h, 3));
+    how->without =
+        neo_hash_mix(h, 1) & (h >> 57 & 1 ? ~(uint64_t)0 : neo_hash_mix(h, 2) & neo_hash_mix(h, 3));
 }
 
 bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, neo_arena *a) {
@@ -55,13 +57,16 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   if (pairs_has_recurrences(d->draw) && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
   out->every_loop = out->every_loop || (pairs_has_recurrences(d->draw) && h >> 42 & 1);
-  out->tile_iterations = pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->tile_iterations =
+      pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_iterations && h >> 46 & 1;
   out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
-  out->chunk_iterations = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
-  out->chunk_iterations |= out->chunk_iterations && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
+  out->chunk_iterations =
+      pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 1 + (uint32_t)(h >> 49) % 4 : 0;
+  /* chunks in chunks */
+  out->chunk_iterations |= out->chunk_iterations && h >> 51 & 1 ? 2u << 16 : 0;
   out->small = h >> 47 & 1;
-  /* What is stored or multiplied in few bits depends on what these passes make. */
+  /* rounding to few bits depends on the definitions that these passes make */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_iterations = out->store ? 0 : out->chunk_iterations;
   out->small = out->small && !out->store;

@@ -10,7 +10,8 @@ typedef struct {
   const char *type;
   bool typed, places; /* edges of another type; places for children */
   bool
-      down; /* the function at hand: gradients of products from parents take the interpreter minutes */
+      /* the function at hand: gradients of products from parents take the interpreter minutes */
+      down;
 } drawn;
 
 static int64_t pick(drawn *k, int64_t lo, int64_t hi) {
@@ -107,7 +108,7 @@ static const char *reducer(drawn *k) {
   return k->down && strcmp(name, "prod") == 0 ? "sum" : name;
 }
 
-/* Of nothing a maximum is infinite, a mean NaN. */
+/* The maximum of no elements is infinite, their mean NaN. */
 static const char *guarded(drawn *k, const char *value) {
   return neo_arena_printf(k->a, "select(abs(%s) < 1000, %s, 0)", value, value);
 }
@@ -123,8 +124,8 @@ static const char *reduced(drawn *k, const char *range, const char *where, const
 
 /* ---- recurrences */
 
-/* A reduction for each edge, of the child with the edge, with what belongs to the vertex, or, towards the parents, with what the
- * vertex made of its other edges. */
+/* A reduction for each edge, of the child with the edge, with what belongs to the vertex, or,
+ * towards the parents, with what the vertex made of its other edges. */
 static const char *edge_key(drawn *k) {
   static const char *const keys[] = {"sum[l] h[e, l]*feat[e, l]",
                                      "sum[l] h[e, l]*x[l]",
@@ -144,8 +145,8 @@ static const char *edge_value(drawn *k) {
   return values[pick(k, 0, k->down ? 3 : 4)];
 }
 
-/* Values of edges that have names: of the child alone with products, of features, of the vertex, and all of them in a
- * softmax over the edges of the vertex. The last one is r[j]. */
+/* Values of edges that have names: of the child alone with products, of features, of the vertex,
+ * and all of them in a softmax over the edges of the vertex. The last one is r[j]. */
 static void add_values(drawn *k, neo_str *s) {
   static const char *const keys[] = {"sum[l] h[e, l]*u[l, 0]", "sum[l] tanh(h[e, l])*u[1, l]",
                                      "max[l] h[e, l]", "h[e, 2]"};
@@ -171,7 +172,8 @@ static const char *typed_value(drawn *k, neo_str *s) {
   return "o[e, j]";
 }
 
-/* What a vertex makes of its value h2: in a loop, in one that ends early, in an arm. The result is h2 again, or h3. */
+/* The value that a vertex computes from its value h2: in a loop, in one that ends early, in an arm.
+ * The result is h2 again, or h3. */
 static const char *add_block(drawn *k, neo_str *s) {
   static const char *const blocks[] = {
       "  h3 = scan r < 2 from b[j < J] = h2[j] { next b[j] = tanh(0.5*b[j] + 0.25*s[j]) }\n",

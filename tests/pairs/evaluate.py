@@ -64,7 +64,7 @@ def differs(expected, got, derived):
 
 
 def calls(results):
-    """What each call gave: its outputs, then parameters and states as they are after it."""
+    """The results of each call: its outputs, then parameters and states after it."""
     call = []
     for x in results:
         if call and not x["kept"] and (call[-1]["kept"] or call[-1]["entry"] != x["entry"]):

@@ -1,7 +1,7 @@
 /* Draws programs: sizes, inputs, then definitions by the forms' weights. */
-#include "tests/pairs/edges.h"
 #include "tests/pairs/gen.h"
 #include "base/hash.h"
+#include "tests/pairs/edges.h"
 #include <string.h>
 
 static const char *const texts[] = {
@@ -282,7 +282,7 @@ static void draw_input(pgen *g, bool is_float) {
   (void)pg_given(g, t, dim, rank, bound, false);
 }
 
-/* Of constant extents. */
+/* Adds a parameter of constant extents. */
 void pg_param(pgen *g) {
   uint32_t dim[2], rank = 0;
   for (uint32_t k = 0; k < g->extents.n && rank < 2; k++)
@@ -347,8 +347,8 @@ static void draw_definition(pgen *g, const weighted *of, size_t n) {
 }
 
 static const weighted known[] = {{pg_twice, 20},  {pg_constant, 12}, {pg_integers, 25},
-                                {pg_channel, 8}, {pg_declare, 10}, {pg_bounded, 10},  {pg_many, 3},
-                                {pg_vast, 5},    {pg_convolutions, 3}};
+                                 {pg_channel, 8}, {pg_declare, 10},  {pg_bounded, 10},
+                                 {pg_many, 3},    {pg_vast, 5},      {pg_convolutions, 3}};
 
 static void draw_any(pgen *g) {
   if (g->wide && pg_chance(g, 30)) {
@@ -437,8 +437,8 @@ bool pairs_is_nested(pairs_drawer *d) {
 }
 
 bool pairs_has_vertices(pairs_drawer *d) {
-  return d == pairs_draw_vertices || d == pairs_draw_nested_vertices || d == pairs_draw_wide_vertices ||
-         d == pairs_draw_edges;
+  return d == pairs_draw_vertices || d == pairs_draw_nested_vertices ||
+         d == pairs_draw_wide_vertices || d == pairs_draw_edges;
 }
 
 bool pairs_has_recurrences(pairs_drawer *d) {

@@ -58,7 +58,8 @@ typedef struct {
   int read_depth;
   bool inside; /* of what is written for one vertex: no index is of vertices */
   bool nested; /* loops in loops, mostly of f64, with what gen_nested.c draws */
-  bool wide;   /* every option of the grammar is drawn; else the seeds of before mean what they meant */
+  /* every option of the grammar is drawn; else the seeds of before mean what they meant */
+  bool wide;
 } pgen;
 
 static inline uint64_t pg_below(pgen *g, uint64_t n) {
@@ -78,7 +79,7 @@ uint32_t pg_end(pgen *g, pairs_statement s);
 ptensor pg_result(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank);
 void pg_define(pgen *g, ptensor *t, const char *left, const char *value);
 void pg_define_text(pgen *g, ptensor *t, const char *text); /* "left = value" */
-/* An input of the same name, for the shrinker. */
+/* The declaration of an input with t's name, by which the shrinker replaces t's definition. */
 const char *pg_input_text(pgen *g, const ptensor *t);
 uint32_t pg_given_earlier(pgen *g, uint32_t extent);
 uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
@@ -100,7 +101,7 @@ const char *pg_left_of(pgen *g, const ptensor *t);            /* "y[i < N, j < 4
 void pg_take(pgen *g, const ptensor *t);
 /* A read of a tensor at indices at hand; null: none fits. */
 const char *pg_read(pgen *g, uint32_t tensor);
-/* Of some tensor of this type, or converted to it. */
+/* A read of some tensor of this type, or converted to it. */
 const char *pg_read_any(pgen *g, neo_type t);
 typedef bool pg_wanted(const pgen *g, const ptensor *t);
 /* A tensor that is wanted and whose dimensions are all among the indices; UINT32_MAX: none. */
@@ -109,17 +110,21 @@ uint32_t pg_find(pgen *g, pg_wanted *wanted);
 const char *pg_read_plain(pgen *g, uint32_t tensor);
 const char *pg_convert(pgen *g, neo_type to, neo_type from, const char *e);
 
-/* "t + 1": an index at hand, moved into the extent where its range lies beside it; null: none fits. */
+/* "t + 1": an index at hand, moved into the extent where its range lies beside it; null: none
+ * fits. */
 const char *pg_at_extent(pgen *g, uint32_t extent);
 
 /* ---- gen_wide.c: what programs have that draw every option */
-/* "-2 <= t < N + 1", "i - 1 <= t < k[i]": a new index, in scope, whose range need not be that of the extent. */
+/* "-2 <= t < N + 1", "i - 1 <= t < k[i]": a new index, in scope, whose range need not be that of
+ * the extent. */
 const char *pg_wide_range(pgen *g, uint32_t extent);
 /* An integer of indices, sizes, constants and integer tensors, of any size and sign. */
 const char *pg_integer(pgen *g, int depth);
-/* A subscript below the extent, or with *guarded set one that may be outside. *affine: a sum of indices and constants. */
+/* A subscript below the extent, or with *guarded set one that may be outside. *affine: a sum of
+ * indices and constants. */
 const char *pg_wide_subscript(pgen *g, uint32_t extent, bool *guarded, bool *affine);
-/* A value with a reducer in it, a call at an element, a random number or a function that is rare; null: not here. */
+/* A value with a reducer in it, a call at an element, a random number or a function that is rare;
+ * null: not here. */
 const char *pg_wide_value(pgen *g, neo_type t, int depth);
 /* A condition on integers, a guarded read or a reducer; null: not here. */
 const char *pg_wide_where(pgen *g);
@@ -145,7 +150,8 @@ const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
 /* "t < n" of a new index along the extent, which is in scope then; of some kind of range. */
 const char *pg_range(pgen *g, uint32_t extent);
 pairs_feature pg_reducer(pgen *g, neo_type t);
-/* An integer tensor along one extent whose elements are below another: one that there is, or an input. */
+/* An integer tensor along one extent whose elements are below another: one that there is, or an
+ * input. */
 uint32_t pg_positions(pgen *g, uint32_t along, uint32_t below);
 /* A reduction whose range or condition is what the tensor `on` found. */
 bool pg_follow(pgen *g, uint32_t on);

@@ -1,5 +1,5 @@
-/* Private to gen_cell.c, which draws vertex functions, and to what it is made of: gen_block.c draws the definitions of
- * their blocks, gen_gather.c what is gathered, scattered and pushed. */
+/* Private to gen_cell.c, which draws vertex functions, and to what it is made of: gen_block.c draws
+ * the definitions of their blocks, gen_gather.c what is gathered, scattered and pushed. */
 #ifndef NEO_TESTS_PAIRS_GEN_CELL_H
 #define NEO_TESTS_PAIRS_GEN_CELL_H
 #include "tests/pairs/gen_vertex.h"
@@ -19,7 +19,8 @@ typedef struct {
   uint64_t scattered[MOST_GATHERS]; /* of which tensors it is a smooth function */
   uint32_t made[MOST_MADE], n_made;
   uint32_t pushed[MOST_PUSHED], n_pushed;
-  ptensor listed; /* what is gathered along a list of edges, of one of them; without a name: nothing */
+  /* what is gathered along a list of edges, of one of them; without a name: nothing */
+  ptensor listed;
 } cell;
 
 /* ---- gen_block.c */
@@ -29,7 +30,8 @@ uint32_t pc_add_local(cell *c, ptensor t);
 void pc_keep(cell *c, ptensor t);
 /* The indices of a tensor of the block are at hand, and it is a function of nothing yet. */
 void pc_begin(cell *c, const ptensor *t);
-/* An element like those of this tensor, of what the gathered one `which` has, unless it is UINT32_MAX. */
+/* An element like those of this tensor, of what the gathered one `which` has, unless it is
+ * UINT32_MAX. */
 const char *pc_value(cell *c, const ptensor *t, uint32_t which, int depth);
 void pc_block(cell *c);
 
@@ -37,9 +39,10 @@ void pc_block(cell *c);
 void pc_gather(cell *c);
 void pc_scatter(cell *c);
 void pc_push(cell *c);
-/* One of what was made or gathered, with the type and shape of an element of h; UINT32_MAX: none. */
+/* One of what was made or gathered, with the type and shape of an element of h; UINT32_MAX:
+ * none. */
 uint32_t pc_alike(cell *c, const ptensor *h);
-/* What is gathered is a function of what is scattered. */
+/* The gathered value is a function of the scattered one. */
 uint64_t pc_resolved(const cell *c, uint64_t from);
 
 /* ---- gen_list.c */

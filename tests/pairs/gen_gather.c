@@ -1,4 +1,4 @@
-/* What vertices gather, scatter and push. */
+/* Draws gathers, scatters and pushes of vertices. */
 #include "tests/pairs/gen_cell.h"
 
 /* ---- gathers */
@@ -130,7 +130,7 @@ void pc_push(cell *c) {
   }
 }
 
-/* What is gathered is a function of what is scattered. */
+/* The gathered value is a function of the scattered one. */
 uint64_t pc_resolved(const cell *c, uint64_t from) {
   for (uint32_t round = 0; round < MOST_GATHERS; round++)
     for (uint32_t k = 0; k < c->n_gathered; k++)

@@ -43,7 +43,8 @@ static uint32_t sum_of(pvertices *v, uint32_t y, const char *text) {
                       neo_arena_printf(g->arena, text, t.name, t.name));
 }
 
-/* Of a sum over vertices each of which adds what is its own: rows, with respect to rows of the same graph. */
+/* The gradient of a sum over vertices, each of which adds its own row, with respect to rows of the
+ * same graph. */
 static uint32_t gradient(pvertices *v, const char *text, const uint64_t reads, uint32_t x,
                          bool has_rows, pairs_feature f) {
   pgen *g = &v->g;

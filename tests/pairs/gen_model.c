@@ -81,7 +81,7 @@ static bool gradient_of(pgen *g, uint32_t k) {
   return true;
 }
 
-/* Of what was defined last, mostly. */
+/* Adds the gradient of the last definition, mostly. */
 bool pg_gradient(pgen *g) {
   for (size_t k = g->tensors.n; k-- > 0;) {
     const ptensor *t = &g->tensors.at[k];
@@ -170,7 +170,7 @@ bool pg_call(pgen *g) {
               PAIRS_BIT(body[k].has) | PAIRS_BIT(PAIRS_ANY_RANK), 1);
 }
 
-/* Of a function with a recurrence in it. */
+/* A call of a function with a recurrence in it. */
 bool pg_recurrent_call(pgen *g) {
   static const char *const body[] = {
       "y[.., i < I] = x[.., i] + 0.5*(y[.., i - 1] else 1)",
@@ -216,7 +216,7 @@ bool pg_repeat(pgen *g) {
   return true;
 }
 
-/* Of the state that was made last. */
+/* A new value of the state that was declared last. */
 static const char *next_value(pgen *g) {
   const char *old = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
   const char *value =
@@ -225,7 +225,8 @@ static const char *next_value(pgen *g) {
   return neo_arena_printf(g->arena, "%s*0.5 + %s", old, value);
 }
 
-/* What belongs to each element, by a tensor of positions, or comes before it. */
+/* A sum over the elements that belong to each element by a tensor of positions, or that come before
+ * it. */
 static const char *counted(pgen *g, uint32_t key, uint32_t along, uint32_t dim) {
   if (pg_chance(g, 40)) {
     g->n_index = 0; /* nothing but the range depends on i */

@@ -1,5 +1,5 @@
-/* What programs of loops in loops have beyond others: a `while` that asks for more than a counter, arms of a case that
- * have loops of their own, choices by bools, and carries that move along an axis. */
+/* Features of programs of loops in loops alone: a `while` that asks for more than a counter, arms
+ * of a case that have loops of their own, choices by bools, and carries that move along an axis. */
 #include "tests/pairs/gen_loop.h"
 
 /* ---- conditions of a while */
@@ -18,7 +18,8 @@ static loop_condition by_counters(loop *l, const pindex *around, uint32_t n_arou
   pgen *g = l->g;
   const char *a = pl_name(g), *b = pl_name(g), *first = count_of(l, around, n_around);
   return (loop_condition){
-      .test = neo_arena_printf(g->arena, "%s > 0 %s %s != 0", a, pg_chance(g, 50) ? "or" : "and", b),
+      .test =
+          neo_arena_printf(g->arena, "%s > 0 %s %s != 0", a, pg_chance(g, 50) ? "or" : "and", b),
       .from = neo_arena_printf(g->arena, "%s : i32 = %s, %s : i32 = %s", a, first, b,
                                count_of(l, around, n_around)),
       .next = neo_arena_printf(g->arena, "%s = %s - 1, %s = max(%s - 1, 0)", a, a, b, b),
@@ -70,9 +71,7 @@ loop_condition pn_condition(loop *l, const pindex *around, uint32_t n_around) {
   neo_type t = g->tensors.at[l->carry[0]].type;
   if (roll < 40 && (t == NEO_F64_T || t == NEO_F32_T))
     return by_error(l);
-  return (roll < 60   ? by_halves
-          : roll < 80 ? by_bool
-                      : by_counters)(l, around, n_around);
+  return (roll < 60 ? by_halves : roll < 80 ? by_bool : by_counters)(l, around, n_around);
 }
 
 /* ---- choices */
@@ -121,7 +120,8 @@ const char *pn_arm(loop *l, const ptensor *t, const pindex *around, uint32_t n_a
 
 /* ---- carries */
 
-const char *pn_shifted(loop *l, const ptensor *t, uint32_t of, const pindex *around, uint32_t n_around) {
+const char *pn_shifted(loop *l, const ptensor *t, uint32_t of, const pindex *around,
+                       uint32_t n_around) {
   pgen *g = l->g;
   pl_begin(l, t, around, n_around);
   const ptensor x = g->tensors.at[of];

@@ -1,7 +1,7 @@
 /* Static definitions of what belongs to vertices. */
 #include "tests/pairs/gen_vertex.h"
 
-/* Of the tensor, at the indices at hand, whose first is the vertex. */
+/* A read of the tensor at the current indices, the first of which is the vertex. */
 static const char *plain(pgen *g, uint32_t k) {
   return pg_read_plain(g, k);
 }
@@ -99,7 +99,7 @@ static bool reduced(pvertices *v, const pgraph *graph) {
   return true;
 }
 
-/* What the children have, or the parents, as in rounds of a network over a graph. */
+/* The sum over the children, or the parents, as in iterations of a network over a graph. */
 static bool neighbours(pvertices *v, const pgraph *graph) {
   pgen *g = &v->g;
   uint32_t k = pv_some_rows(v, graph, 1, 1, true);

@@ -1,4 +1,5 @@
-/* Programs over graphs: inputs of vertices, vertex functions and what is around them, losses, training. */
+/* Programs over graphs: inputs of vertices, vertex functions and what is around them, losses,
+ * training. */
 #include "tests/pairs/gen_vertex.h"
 #include "base/hash.h"
 
@@ -69,7 +70,7 @@ static void draw_one(pvertices *v) {
     draw_general(v);
 }
 
-/* Of what has parameters, if something has. */
+/* Trains a tensor that depends on parameters, if there is one. */
 static void draw_training(pvertices *v) {
   static const char *const optimizers[] = {
       "sgd(lr = 0.125)",    "momentum(lr = 0.0625)", "nesterov(lr = 0.0625)", "adam(lr = 0.0625)",
@@ -113,8 +114,11 @@ static void choose_outputs(pvertices *v) {
 
 static pairs_program draw(neo_arena *a, uint64_t seed, bool wide, bool nested) {
   pairs_program p = {.seed = seed};
-  pvertices v = {
-      .g = {.arena = a, .state = neo_hash_mix(seed, 0x7e27), .p = &p, .nested = nested, .wide = wide}};
+  pvertices v = {.g = {.arena = a,
+                       .state = neo_hash_mix(seed, 0x7e27),
+                       .p = &p,
+                       .nested = nested,
+                       .wide = wide}};
   pgen *g = &v.g;
   draw_sizes(&v);
   draw_shared(&v);

@@ -1,11 +1,12 @@
-/* Private to the generator: programs over graphs. gen_vertex.c draws them; gen_graph.c graphs, and what belongs to their
- * vertices; gen_static.c static definitions of it; gen_loss.c losses and gradients; gen_cell.c vertex functions;
- * gen_list.c lists of edges;
- * gen_by_hand.c recurrences over vertices that are written out.
+/* Private to the generator: programs over graphs. gen_vertex.c draws them; gen_graph.c graphs, and
+ * what belongs to their vertices; gen_static.c static definitions of it; gen_loss.c losses and
+ * gradients; gen_cell.c vertex functions; gen_list.c lists of edges; gen_by_hand.c recurrences over
+ * vertices that are written out.
  *
- * A tensor has rows if its first index is a vertex (or a root) and a row depends on what is linked to that vertex
- * alone, in whichever batch it is. What else depends on the batch (sums over vertices, their numbers, what general
- * forms make of rows) comes from statements in `batch`, and has none. */
+ * A tensor has rows if its first index is a vertex (or a root) and a row depends on what is linked
+ * to that vertex alone, in whichever batch it is. What else depends on the batch (sums over
+ * vertices, their numbers, what general forms make of rows) comes from statements in `batch`, and
+ * has none. */
 #ifndef NEO_TESTS_PAIRS_GEN_VERTEX_H
 #define NEO_TESTS_PAIRS_GEN_VERTEX_H
 #include "tests/pairs/gen_recur.h"
@@ -24,7 +25,8 @@ typedef struct {
   const char *child;                        /* the input of children */
   uint32_t number, vertices, places, roots; /* extents; without roots NO_EXTENT */
   uint32_t root, line;
-  const char *edges, *feature; /* "G3.near": a list of edges; an input with a number for each. Null: none */
+  /* "G3.near": a list of edges; an input with a number for each. Null: none */
+  const char *edges, *feature;
   uint32_t feature_line;
 } pgraph;
 
@@ -43,12 +45,13 @@ void pv_has_rows(pvertices *v, ptensor *t, const pgraph *graph);
 bool pv_is_shared(const pvertices *v, const ptensor *t);
 uint32_t pv_row_input(pvertices *v, const pgraph *graph, neo_type type, const uint32_t *dim,
                       uint32_t rank, uint32_t bound);
-/* A tensor with rows of this graph and so many further dimensions, of floats if wanted; UINT32_MAX: none. */
+/* A tensor with rows of this graph and so many further dimensions, of floats if wanted; UINT32_MAX:
+ * none. */
 uint32_t pv_some_rows(pvertices *v, const pgraph *graph, uint32_t least, uint32_t most,
                       bool is_float);
 /* A shared tensor of this shape, one that there is or an input. */
 uint32_t pv_weights(pvertices *v, neo_type type, const uint32_t *dim, uint32_t rank);
-/* What was defined from tensor `first` on by forms that know nothing of rows. */
+/* The definitions from tensor `first` on, made by forms that know nothing of rows. */
 void pv_note_batch(pvertices *v, size_t first_line);
 
 /* ---- gen_list.c */

@@ -1,5 +1,5 @@
-/* What programs have that draw every option of the grammar: ranges whose ends are anything, subscripts that are any
- * integer, values with reducers, calls and random numbers in them. */
+/* Programs that draw every option of the grammar: ranges whose ends are anything, subscripts that
+ * are any integer, values with reducers, calls and random numbers in them. */
 #include "tests/pairs/gen.h"
 
 enum { MOST_REDUCED = 3, MOST_READS = 2 };
@@ -50,12 +50,11 @@ static const char *integer_leaf(pgen *g) {
 }
 
 static const char *integer_of(pgen *g, const char *a, int depth) {
-  static const char *const forms[] = {"(%s)*(-2)",        "(%s - 3)*(-1)", "i64(%s)/(-2)", "(%s) %% (-3)",
-                                      "(%s) %% 4",        "i64(%s)/3",        "abs(%s)",   "min(%s, 3)",
-                                      "max(%s, -2)",      "clamp(%s, -1, 4)", "(%s)^2",
-                                      "i64(i8(%s))",      "i64(u8(%s))",   "i64(i32(%s))",
-                                      "(%s + 1)",         "(%s - 2)",      "(3 - (%s))", "(-(%s))",
-                                      "3*(%s)",           "sign(%s)*2"};
+  static const char *const forms[] = {
+      "(%s)*(-2)", "(%s - 3)*(-1)", "i64(%s)/(-2)", "(%s) %% (-3)", "(%s) %% 4",
+      "i64(%s)/3", "abs(%s)",       "min(%s, 3)",   "max(%s, -2)",  "clamp(%s, -1, 4)",
+      "(%s)^2",    "i64(i8(%s))",   "i64(u8(%s))",  "i64(i32(%s))", "(%s + 1)",
+      "(%s - 2)",  "(3 - (%s))",    "(-(%s))",      "3*(%s)",       "sign(%s)*2"};
   if (pg_chance(g, 8)) {
     const char *c = pg_integer(g, 0), *b = pg_integer(g, depth - 1);
     return neo_arena_printf(g->arena, "select(%s > 1, %s, %s)", c, a, b);
@@ -64,8 +63,8 @@ static const char *integer_of(pgen *g, const char *a, int depth) {
 }
 
 const char *pg_integer(pgen *g, int depth) {
-  static const char *const pairs[] = {"(%s + %s)", "(%s - %s)", "(%s)*(%s)", "(%s) %% (%s)",
-                                      "i64(%s)/i64(%s)", "max(%s, %s)"};
+  static const char *const pairs[] = {"(%s + %s)",    "(%s - %s)",       "(%s)*(%s)",
+                                      "(%s) %% (%s)", "i64(%s)/i64(%s)", "max(%s, %s)"};
   if (depth <= 0 || pg_chance(g, 15))
     return integer_leaf(g);
   const char *a = pg_integer(g, depth - 1);
@@ -88,8 +87,8 @@ static const char *shifted(pgen *g, uint32_t extent) {
   x->to = to;
   x->times = e.now - from + to;
   x->times = x->times < 0 ? 0 : x->times;
-  const char *end = to ? neo_arena_printf(g->arena, to < 0 ? "%s - %d" : "%s + %d", n, to < 0 ? -to : to)
-                       : n;
+  const char *end =
+      to ? neo_arena_printf(g->arena, to < 0 ? "%s - %d" : "%s + %d", n, to < 0 ? -to : to) : n;
   if (!from && pg_chance(g, 50))
     return neo_arena_printf(g->arena, "%s < %s", t, end);
   return pg_chance(g, 25) && to < 0
@@ -114,10 +113,11 @@ static const char *other_low(pgen *g) {
   case 5:
     return i ? neo_arena_printf(g->arena, "%s - %d <= ", i, 1 + (int)pg_below(g, 3)) : "-2 < ";
   case 6:
-    return neo_arena_printf(g->arena, pg_chance(g, 50) ? "-%s <= " : "-%s < ", pg_extent_text(g, n));
-  default:
-    return neo_arena_printf(g->arena, pg_chance(g, 50) ? "%s/2 <= " : "%s - 2 <= ",
+    return neo_arena_printf(g->arena, pg_chance(g, 50) ? "-%s <= " : "-%s < ",
                             pg_extent_text(g, n));
+  default:
+    return neo_arena_printf(g->arena,
+                            pg_chance(g, 50) ? "%s/2 <= " : "%s - 2 <= ", pg_extent_text(g, n));
   }
 }
 
@@ -155,7 +155,8 @@ static const char *other_end(pgen *g) {
   case 3:
     return i ? neo_arena_printf(g->arena, pg_chance(g, 50) ? " <= %s" : " < %s", i) : " <= 3";
   case 4:
-    return i ? neo_arena_printf(g->arena, pg_chance(g, 50) ? " < %s + 2" : " < 2*%s + 1", i) : " < 4";
+    return i ? neo_arena_printf(g->arena, pg_chance(g, 50) ? " < %s + 2" : " < 2*%s + 1", i)
+             : " < 4";
   case 5:
     s = length(g, false);
     return s ? neo_arena_printf(g->arena, " < %s", s) : " < 3";
@@ -183,7 +184,8 @@ const char *pg_wide_range(pgen *g, uint32_t extent) {
 /* ---- subscripts */
 
 static const char *sum_of_indices(pgen *g, uint32_t extent) {
-  static const char *const one[] = {"%s + 1", "%s - 1", "%s + 2", "%s - 2", "2*%s", "2*%s + 1", "1 - %s"};
+  static const char *const one[] = {"%s + 1", "%s - 1",   "%s + 2", "%s - 2",
+                                    "2*%s",   "2*%s + 1", "1 - %s"};
   static const char *const two[] = {"%s + %s", "%s - %s", "2*%s + %s", "%s + %s - 1"};
   const char *i = some_index(g), *j = some_index(g);
   if (!i)
@@ -220,9 +222,9 @@ static const char *inside(pgen *g, uint32_t extent) {
 
 static const char *size_subscript(pgen *g) {
   uint32_t n = a_size(g);
-  return n == NO_EXTENT ? "2"
-                        : neo_arena_printf(g->arena, "%s - %d", pg_extent_text(g, n),
-                                           1 + (int)pg_below(g, 3));
+  return n == NO_EXTENT
+             ? "2"
+             : neo_arena_printf(g->arena, "%s - %d", pg_extent_text(g, n), 1 + (int)pg_below(g, 3));
 }
 
 const char *pg_wide_subscript(pgen *g, uint32_t extent, bool *guarded, bool *affine) {
@@ -371,11 +373,11 @@ static const char *rounded(pgen *g, neo_type t, int depth) {
 
 static const char *rare_function(pgen *g, neo_type t, int depth) {
   static const char *const exact[] = {"relu(%s)", "clamp(%s, -1, 1.5)", "min(%s, inf)",
-                                      "select(training, %s, 0.5)",
-                                             "select(%1$s < 1e9, %1$s, nan)"},
-                           *const smooth[] = {"cos(%s)",          "tan(0.25*min(abs(%s), 2))",
-                                              "expm1(min(%s, 2))", "log1p(abs(%s))", "elu(%s)",
-                                              "sin(pi*%s)",       "(%s)^2*1e-1", "exp(-abs(%s))"};
+                                      "select(training, %s, 0.5)", "select(%1$s < 1e9, %1$s, nan)"},
+                           *const smooth[] = {"cos(%s)",           "tan(0.25*min(abs(%s), 2))",
+                                              "expm1(min(%s, 2))", "log1p(abs(%s))",
+                                              "elu(%s)",           "sin(pi*%s)",
+                                              "(%s)^2*1e-1",       "exp(-abs(%s))"};
   const char *x = pg_value(g, t, depth - 1);
   if (pg_chance(g, 40))
     return neo_arena_printf(g->arena, PG_PICK(g, exact), x);

@@ -1,5 +1,5 @@
-/* Which options of the language's rules a program's text has (grammar.def), read from its syntax tree, and which pairs
- * of options no program had.
+/* Which options of the language's rules a program's text has (grammar.def), read from its syntax
+ * tree, and which pairs of options no program had.
  *
  *   pairs_grammar *g = pairs_grammar_new(arena);
  *   pairs_grammar_add(g, arena, &program);              // of many programs
@@ -32,15 +32,16 @@ typedef enum {
 typedef struct {
   uint32_t programs, broken;
   uint32_t at[PAIRS_CROSSES][PAIRS_OPTIONS][PAIRS_OPTIONS]; /* programs that have both */
-  uint32_t last[PAIRS_CROSSES][PAIRS_OPTIONS][PAIRS_OPTIONS]; /* the last of them */
+  /* number of the last program that has both */
+  uint32_t last[PAIRS_CROSSES][PAIRS_OPTIONS][PAIRS_OPTIONS];
 } pairs_grammar;
 
 pairs_grammar *pairs_grammar_new(neo_arena *a);
 /* Counts what the program has. A text that does not parse counts as broken. */
 void pairs_grammar_add(pairs_grammar *g, neo_arena *a, const pairs_program *p);
 void pairs_grammar_note(pairs_grammar *g, pairs_cross c, pairs_option row, pairs_option column);
-/* Pairs that no program had and undrawn.def does not name, and rows of undrawn.def that are drawn or fit nothing; a line
- * each. Returns their number. */
+/* Pairs that no program had and undrawn.def does not name, and rows of undrawn.def that are drawn
+ * or fit nothing; a line each. Returns their number. */
 uint32_t pairs_grammar_missing(const pairs_grammar *g, neo_str *out);
 /* All counts, for a look. */
 void pairs_grammar_print(const pairs_grammar *g, neo_str *out);

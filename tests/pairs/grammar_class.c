@@ -1,4 +1,4 @@
-/* What an end of a range, a condition or a subscript is, by the names in it. */
+/* The class of an end of a range, a condition or a subscript, by the names in it. */
 #include "frontend/sema/parts.h"
 #include "tests/pairs/grammar_walk.h"
 #include <string.h>
@@ -44,8 +44,8 @@ static void find_parts(void *ctx, const neo_ast_expr *e) {
   finding *f = ctx;
   f->parts.guards += e->kind == NEO_AST_GUARD;
   f->parts.reducers += e->kind == NEO_AST_REDUCE;
-  f->parts.huge = f->parts.huge || (e->kind == NEO_AST_NUMBER && e->u.number.is_int &&
-                                    e->u.number.i >= huge_from);
+  f->parts.huge = f->parts.huge ||
+                  (e->kind == NEO_AST_NUMBER && e->u.number.is_int && e->u.number.i >= huge_from);
   if (e->kind == NEO_AST_REF)
     find_name(f, e);
   neo_ast_children(e, find_parts, f);

@@ -1,8 +1,9 @@
-/* What graphs of random programs are at run time: chains, trees, and graphs whose vertices share children, some of
- * them in one batch. An instance is what is linked; its vertices stand in a row.
+/* Graphs of random programs at run time: chains, trees, and graphs whose vertices share children,
+ * some of them in one batch. An instance is what is linked; its vertices stand in a row.
  *
- * An arrangement puts a batch together anew: other orders in which children come first, or some instances alone.
- * What belongs to a vertex depends on its instance alone, so it has the same bits in each. */
+ * An arrangement puts a batch together anew: other orders in which children come first, or some
+ * instances alone. What belongs to a vertex depends on its instance alone, so it has the same bits
+ * in each. */
 #ifndef NEO_TESTS_PAIRS_GRAPH_H
 #define NEO_TESTS_PAIRS_GRAPH_H
 #include "tests/pairs/program.h"
@@ -17,7 +18,7 @@ typedef struct {
   bool forest;            /* no vertex is twice a child */
 } pairs_links;
 
-/* Of the program's seed and its sizes. */
+/* The graph of the program's seed and sizes. */
 pairs_links pairs_links_of(neo_arena *a, const pairs_program *p, uint32_t graph);
 /* The elements of an input that says how vertices are linked; null: it is another. */
 const int64_t *pairs_linked_input(neo_arena *a, const pairs_program *p, const char *name);

@@ -73,7 +73,8 @@ static uint32_t grid_launches(void) {
   return count ? count()->resident + count()->cooperative : 0;
 }
 
-/* The order of threads and blocks, how many blocks are there at a time, and whether kernels are a graph. */
+/* The order of threads and blocks, how many blocks are there at a time, and whether kernels are a
+ * graph. */
 static void vary_device(uint64_t seed) {
   char text[32];
   uint64_t h = neo_hash_mix(seed, 0xde7);
@@ -103,7 +104,7 @@ static const char *failed(neo_arena *a, pairs_run *out, const char *why) {
   return out->why;
 }
 
-/* What an entry's arguments are; results go to memory of their own. */
+/* The arguments of an entry; results go to memory of their own. */
 static void **arguments(neo_compilation *c, const neo_rt_model *model, const neo_rt_entry *e,
                         const pairs_reference *r, const pairs_result *results) {
   void **args = NEO_NEW_ARRAY(&c->arena, void *, (size_t)e->n_args + 1);

@@ -1,4 +1,4 @@
-/* What the reference interpreter gives for a program. See machine.h. */
+/* Results of the reference interpreter for a program. See machine.h. */
 #include "tests/pairs/compilation.h"
 #include "tests/pairs/graph.h"
 #include <string.h>
@@ -39,7 +39,7 @@ void pairs_fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t
     v->at[k] = pairs_element(seed, name, (neo_type)r->type, bound, (uint64_t)k);
 }
 
-/* What a state was before is what an output of it says. */
+/* An output that is a state gives the state's value before the call. */
 static pairs_result before(pairs_compilation *x, neo_arena *a, neo_interp *p, neo_tensor t,
                            uint32_t name) {
   pairs_result none = {.name = NULL};

@@ -1,4 +1,5 @@
-/* Makes failing programs smaller: a definition becomes an input or no output, sizes become small. */
+/* Makes failing programs smaller: a definition becomes an input or no output, sizes become
+ * small. */
 #include "tests/pairs/program.h"
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static bool drop_line(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   return false;
 }
 
-/* What reads it gets it from outside. */
+/* Replaces a definition by an input. */
 static bool give(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   const pairs_statement *line = &p->lines.at[k];
   if (line->kind != PAIRS_DEFINITION || line->gone || !line->input || line->output)
@@ -103,7 +104,7 @@ static bool lessen(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   return changed;
 }
 
-/* Where there are edges there are two vertices. */
+/* A graph with edges has two vertices at least. */
 static bool lessen_size(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   for (int64_t m = p->listed ? 2 : 1; m < p->sizes.at[k].now; m = m < 4 ? m + 1 : m * 2) {
     pairs_program q = copy_of(a, p);

@@ -32,7 +32,7 @@ void pairs_table_add(pairs_table *t, const pairs_run *r, const pairs_how *how);
 /* The least count of all pairs that can be reached on processors, or on GPUs (unreachable.def says
  * which cannot); the names of the scarcest, up to `most`, go to *scarce (may be null). */
 uint32_t pairs_table_least(const pairs_table *t, bool gpu, uint32_t below, neo_str *scarce);
-/* How many pairs there are in the table, of those that can be reached. */
+/* The number of pairs in the table, among those that can be reached. */
 uint32_t pairs_table_reached(const pairs_table *t, bool gpu, uint32_t *legal);
 /* Kinds of recurrences with the features, strategies and ways of compiling that they met. */
 void pairs_table_recurrences(const pairs_table *t, neo_str *out);

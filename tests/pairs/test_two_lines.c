@@ -23,7 +23,7 @@ static const pairs_how targets[] = {
 };
 enum { N_TARGETS = sizeof targets / sizeof *targets };
 
-enum { SOME = 230 }; /* of them, in the usual test */
+enum { SOME = 230 }; /* pairs in the usual test */
 static bool each, all;
 
 static bool runs_here(const pairs_how *how) {

@@ -35,7 +35,7 @@ static unsigned bits_of(const neo_block *b) {
   return has;
 }
 
-/* Of kernel k: does some group that it is for have sums inside of sums? */
+/* Does some group of kernel k have nested sums? */
 static bool nests(const neo_compilation *c, size_t k) {
   bool has = false;
   for (size_t g = 0; g < c->kernel_of_group.n; g++)
@@ -54,7 +54,7 @@ static void add(gpu_counts *all, unsigned has) {
     all->at[k] += has >> k & 1;
 }
 
-/* What a schedule asks for that its kernel must have. */
+/* The features that a schedule demands and its kernel must have. */
 static unsigned asked(const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   return (unsigned)(p->tma != 0) << GPU_COUNT_BOXES |

@@ -34,7 +34,7 @@ static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) 
          (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
 }
 
-/* What is wanted of a product, of a sum in sums, of anything else. */
+/* The features wanted of a product, of a nested sum, of any other kernel. */
 static gpu_draw_level wanted(gpu_draw *d, neo_compilation *c, const neo_group *g) {
   static const gpu_draw_level of_product[] = {
       GPU_DRAW_ANY,           GPU_DRAW_WARPS,      GPU_DRAW_WARPS_STAGED, GPU_DRAW_GROUPS,
@@ -52,7 +52,7 @@ static gpu_draw_level wanted(gpu_draw *d, neo_compilation *c, const neo_group *g
              : GPU_DRAW_ANY;
 }
 
-/* What a random one lacks, where it may have it. */
+/* Adds the features that a random schedule lacks, if they are legal. */
 static void add_wanted(neo_compilation *c, const neo_group *g, gpu_draw_level want,
                        neo_schedule *s) {
   static const neo_param row[] = {NEO_PARAM(block, tma), NEO_PARAM(block, producer),

@@ -40,7 +40,7 @@ static bool verified(job *j, const char *when) {
 
 /* ---- requests */
 
-/* Of the type and extents of another. */
+/* A tensor of the type and extents of another. */
 static neo_tensor add_like(neo_module *m, const char *prefix, neo_role role, neo_tensor like) {
   neo_tensor_rec of = *neo_tensor_at(m, like);
   const char *name = neo_arena_printf(m->arena, "%s.%u", prefix, like.i);
@@ -149,7 +149,7 @@ static bool evaluated(job *j, neo_interp *p, const neo_tensor *t, size_t n, cons
   return !neo_interp_eval(p, t, n, true, &why) || fail(j, when, neo_str_text(&why));
 }
 
-/* What the passes are compared with: the scatter through y. */
+/* The oracle of the passes: the scatter through y. */
 static bool expect(job *j, const char *when) {
   for (uint32_t at = 0; at < j->n_sizes; at++) {
     neo_interp *p = interp_at(j, at);

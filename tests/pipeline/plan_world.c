@@ -119,10 +119,11 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
     print_error("%s\n", neo_str_text(&why));
   for (size_t b = 0; !s && b < k->bufs.n; b++) {
     neo_type t = (neo_type)k->bufs.at[b].type;
-    if (mem.was[b] && k->bufs.at[b].use & NEO_BUF_WRITE) /* parts of one memory are several buffers */
+    /* parts of one memory are several buffers */
+    if (mem.was[b] && k->bufs.at[b].use & NEO_BUF_WRITE)
       for (int64_t i = 0; i < mem.n[b]; i++)
         if (memcmp(&mem.buf[b][i], &mem.was[b][i], sizeof *mem.was[b]))
-        neo_value_write(t, mem.buf[b][i], (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
+          neo_value_write(t, mem.buf[b][i], (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
   }
   neo_arena_free(&a);
   return s ? 1 : 0;
@@ -459,7 +460,8 @@ bool world_run(plan_world *w, uint32_t entry, uint64_t nulls, neo_str *why) {
   return same_outputs(w, &rec, kept, args + e->n_inputs, why) && world_same(w, why);
 }
 
-/* What is kept: infinity times what is 0 but for rounding is anything, in the round behind. */
+/* Are the persistent tensors finite? Infinity times a number that is 0 up to rounding is anything
+ * in the next call. */
 static bool is_finite(plan_world *w) {
   const neo_module *m = w->c.module;
   bool good = true;

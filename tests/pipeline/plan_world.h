@@ -26,7 +26,8 @@ typedef struct {
   const neo_large *large; /* inputs are those of this program; null: as gen.h has them */
   int32_t
       resident; /* n > 0: a multiprocessor has room for n blocks of a persistent kernel at most */
-  /* By kernel, if interpreted: elements of its arguments that it wrote, and read; null: not counted. */
+  /* By kernel, if interpreted: elements of its arguments that it wrote, and read; null: not
+   * counted. */
   int64_t *writes, *reads;
 } plan_world;
 
@@ -35,7 +36,8 @@ void world_open(plan_world *w);
 void world_parse(plan_world *w, const char *text);
 /* A text in the language, after the options are set; a failing test prints it. */
 void world_source(plan_world *w, const char *text);
-/* Passes, kernels, plan and model, for contexts that the test makes itself. sizes by id; null: the largest. */
+/* Passes, kernels, plan and model, for contexts that the test makes itself. sizes by id; null: the
+ * largest. */
 void world_compile(plan_world *w, kernel_kind kind, const int64_t *sizes);
 /* The same, and a context and an interpreter. Inputs are filled from `seed`. */
 void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes);
@@ -48,7 +50,7 @@ void world_input(plan_world *w, neo_tensor t, const neo_value *at);
 /* Runs an entry in both and compares outputs, parameters, states and settings. False with the first
  * difference in *why. `nulls`: bit k: the k-th output is not wanted. */
 bool world_run(plan_world *w, uint32_t entry, uint64_t nulls, neo_str *why);
-/* What is kept in both contexts. */
+/* The persistent tensors of both contexts. */
 bool world_same(plan_world *w, neo_str *why);
 /* Every entry but init, `rounds` times in turn; a difference fails the test. */
 void world_check(plan_world *w, int rounds);

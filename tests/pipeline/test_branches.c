@@ -1,4 +1,4 @@
-/* What a run-time case costs: kernels of the branch taken, the memory of the largest branch, and
+/* The cost of a run-time case: kernels of the branch taken, the memory of the largest branch, and
  * no kernel that takes the result. What pointwise kernels cost: memory of one tensor. */
 #include "tests/pipeline/plan_world.h"
 #include <string.h>
@@ -166,7 +166,7 @@ static void computed_values_elements_sizes_and_floats_choose(void **state) {
   world_close(&w);
 }
 
-/* What is an index in a branch is in range there, and is made there alone. */
+/* The index of a read in a branch is in range there, and computed in that branch alone. */
 static void integers_of_a_branch_are_made_in_it(void **state) {
   (void)state;
   static const char *const made[] = {"a0", "q", "a1"};

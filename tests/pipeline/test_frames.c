@@ -197,7 +197,8 @@ static neo_rt_status run(frames *f, neo_rt_ctx *c, int32_t entry, const int64_t 
   return s;
 }
 
-/* Does what both contexts keep have the same bits? Makes it so first, if asked. */
+/* Checks that the persistent tensors of two contexts have the same bits. `copy`: copies a's to b
+ * first. */
 static void same_stores(frames *f, neo_rt_ctx *a, neo_rt_ctx *b, bool copy) {
   const neo_rt_model *m = &f->w.model;
   for (int32_t t = 0; t < m->n_tensors; t++) {
@@ -226,7 +227,7 @@ static void same_outputs(const frames *f, const neo_rt_entry *e, const call *a, 
 
 /* ---- lives, by the plan and the shapes alone */
 
-/* Where a tensor of the frame is in a call: [from, to). */
+/* The bytes of a tensor of the frame in a call: [from, to). */
 static void find_span(frames *f, const neo_plan_place *x, const neo_rti_place *place,
                       const int64_t *by_id, int64_t *from, int64_t *to) {
   const neo_rt_model *m = &f->w.model;
@@ -311,7 +312,7 @@ static void draw_sizes(const neo_rt_model *m, uint64_t *seed, int64_t most, int6
     by_number[k] = m->sizes[k].hi;
 }
 
-/* What an entry does not take is at its largest. */
+/* sizes that an entry does not take have their largest value */
 static void keep_taken(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *drawn,
                        int64_t *by_number) {
   for (int32_t k = 0; k < m->n_sizes; k++)
@@ -391,7 +392,8 @@ static void extents_that_do_not_grow_with_their_sizes_keep_within_the_plan(void 
   check_program(OTHER, KERNELS_COMPILED, 60);
 }
 
-/* Graphs of the driver, cooperative kernels and kernels side by side are with the offsets of a call. */
+/* Graphs of the driver, cooperative kernels and kernels side by side are with the offsets of a
+ * call. */
 static void a_gpu_gives_the_bits_of_a_new_context(void **state) {
   (void)state;
   static const char *const texts[] = {ONE, TWO, THREE, OTHER};
@@ -507,7 +509,8 @@ static void calls_of_any_sizes_allocate_few_times(void **state) {
   int32_t entry = neo_rt_find_entry(&f.w.model, "forward");
   float *x = calloc(5000, sizeof *x), *y = calloc(5000, sizeof *y);
   void *args[] = {x, y};
-  for (int k = 0; k < 100000; k++) { /* more and more, so that it grows as often as it can */
+  /* growing sizes, so that the context's memory grows as often as it can */
+  for (int k = 0; k < 100000; k++) {
     int64_t size = neo_pick(&seed, 1, 1 + 5000 * (int64_t)k / 100000);
     assert_int_equal(neo_rt_call(f.ctx, entry, &size, args), NEO_OK);
   }

@@ -121,7 +121,7 @@ static void so_do_wide_tiles_of_operands_across_the_steps(void **state) {
 
 /* ---- persistent blocks */
 
-/* Those that the emulated device has run. */
+/* The number of blocks that the emulated device has run. */
 static unsigned blocks_so_far(void) {
   const neo_emulator_counts *(*count)(void);
   void *driver = dlopen(NEO_TEST_EMULATOR, RTLD_NOW | RTLD_GLOBAL);
@@ -184,7 +184,7 @@ static bool has_ptxas(void) {
   return system("ptxas --version >/dev/null 2>&1") == 0;
 }
 
-/* What the line that has `before` says behind it; -1: there is none. */
+/* The number after `before` in the text; -1: no line has it. */
 static long number_behind(const char *text, const char *before) {
   const char *at = strstr(text, before);
   return at ? strtol(at + strlen(before), NULL, 10) : -1;

@@ -49,7 +49,7 @@ static void check_seed(uint64_t seed, uint64_t random, gpu_counts *all) {
     w.c.options.schedule_ctx = &draw;
     w.c.options.every_grid = seed % 4 != 0;
     world_begin(&w, KERNELS_EMULATED, g.sizes);
-    world_check(&w, 3); /* a graph of the driver from the second round on */
+    world_check(&w, 3); /* from the second call on, a graph of the driver runs */
     if (!gpu_count_kernels(all, &w, PROCESSORS))
       fail_msg("seed %llu: %s", (unsigned long long)seed, w.c.why);
   }

@@ -327,7 +327,8 @@ static void equations_that_move_do_not_uncover_reads(void **state) {
        "  A[x + r / 2] * A[r]\n  then acc0\nentry forward forward: Y = Y\n");
 }
 
-/* What was proved with a loop's range stands behind the condition that replaces the range. */
+/* Reads that a loop's range proved to be inside are guarded by the condition that replaces the
+ * range. */
 static void conditions_stand_before_what_was_proved_with_them(void **state) {
   (void)state;
   form(SMOOTH, 10,
@@ -358,7 +359,7 @@ static void reads_stay_guarded_until_all_conditions_are_known(void **state) {
        "entry forward forward: Y = Y\n");
 }
 
-/* Where a mean takes nothing, 0/0 must not stand beside what a kernel masks. */
+/* The mean of no elements, 0/0, must not reach elements that a kernel masks. */
 static void means_of_nothing_give_no_gradient(void **state) {
   (void)state;
   static const char text[] =
@@ -401,14 +402,13 @@ static void ranges_with_remainders_are_loosened(void **state) {
 /* Eleven steps that each read slices: the gradient has a piece for each, zeros in between. */
 static void slices_at_constants(void **state) {
   (void)state;
-  form(
-      SMOOTH, 20,
-      "input x[2, 15, 3]\n"
-      "y[b, j] = 1*x[b, 1, j]*x[b, 4, j] + 2*x[b, 2, j]*x[b, 5, j] + 3*x[b, 3, j]*x[b, 8, j] +\n"
-      "    4*x[b, 4, j]*x[b, 9, j] + 5*x[b, 5, j]*x[b, 10, j] + 6*x[b, 8, j]*x[b, 11, j] +\n"
-      "    7*x[b, 9, j]*x[b, 12, j] + 8*x[b, 10, j]*x[b, 2, j] +\n"
-      "    9*x[b, 11, j]*x[b, 1, j] + 10*x[b, 12, j]*x[b, 2, j] + 11*x[b, 2, j]*x[b, 3, j]\n"
-      "output y\n");
+  form(SMOOTH, 20,
+       "input x[2, 15, 3]\n"
+       "y[b, j] = 1*x[b, 1, j]*x[b, 4, j] + 2*x[b, 2, j]*x[b, 5, j] + 3*x[b, 3, j]*x[b, 8, j] +\n"
+       "    4*x[b, 4, j]*x[b, 9, j] + 5*x[b, 5, j]*x[b, 10, j] + 6*x[b, 8, j]*x[b, 11, j] +\n"
+       "    7*x[b, 9, j]*x[b, 12, j] + 8*x[b, 10, j]*x[b, 2, j] +\n"
+       "    9*x[b, 11, j]*x[b, 1, j] + 10*x[b, 12, j]*x[b, 2, j] + 11*x[b, 2, j]*x[b, 3, j]\n"
+       "output y\n");
 }
 
 /* Layers whose weights lie in one tensor, one of them used twice, one not at all. */

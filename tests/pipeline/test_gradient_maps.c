@@ -51,7 +51,7 @@ static void show_slow(gradient_oracle *o, const neo_gen_program *g, double *wors
   o->worst = 0;
 }
 
-/* Of the seeds one in `every`: where each takes longer. */
+/* Tries one in `every` seeds, for programs that take longer. */
 static void try_seeds(kind *k, uint64_t every) {
   neo_seeds s = neo_seeds_of(1, COUNT);
   int wrong = 0;

@@ -1,5 +1,5 @@
-/* What follows from parameters alone is kept between calls: where it may be, and that entries in
- * any order give what the interpreter gives, which keeps nothing. */
+/* Values that follow from parameters alone are cached between calls: where it may be, and that
+ * entries in any order give what the interpreter gives, which keeps nothing. */
 #include "base/random.h"
 #include "tests/pipeline/plan_world.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* What comparing large programs with the reference interpreter would notice (tests/random/large.h):
- * where a kernel took elements of an operand from wrong places, results are off by many times the
- * bound within which they are compared. Mistakes are made here in the inputs: pieces of 16 bytes
- * exchanged, as by a wrong swizzle; elements a block of steps away, as of a wrong stage; another
- * operand's; and, the least, two neighbours exchanged in a few places. */
+/* Mistakes that a comparison of large programs with the reference interpreter would notice
+ * (tests/random/large.h): where a kernel took elements of an operand from wrong places, results are
+ * off by many times the bound within which they are compared. Mistakes are made here in the inputs:
+ * pieces of 16 bytes exchanged, as by a wrong swizzle; elements a block of steps away, as of a
+ * wrong stage; another operand's; and, the least, two neighbours exchanged in a few places. */
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/large.h"
 #include "tests/random/seeds.h"

@@ -196,7 +196,7 @@ static void make_reduction(gen *g, neo_def_rec *d, uint32_t *axes, neo_type *typ
   g->n_accs = r == NEO_RED_MEAN ? 2 : n_body;
 }
 
-/* What the reduction found, perhaps with something done to it. */
+/* The reduction's result, perhaps with a function applied. */
 neo_expr gen_finish(gen *g, neo_type t, bool exact) {
   if (!g->n_accs)
     return gen_expr(g, t, 3, exact);
@@ -314,7 +314,7 @@ static source new_result(gen *g, const source *like) {
   } else {
     choose_dims(g, &s, 2048);
   }
-  /* What is no float is computed exactly. */
+  /* other types than floats are computed exactly */
   if (!neo_type_is_float(s.type))
     s.exact = true;
   gen_add_tensor(g, &s, NEO_ROLE_TEMP, "y");

@@ -14,7 +14,7 @@
 #define NEO_TESTS_RANDOM_GEN_H
 #include "ir/interp/interp.h"
 
-/* What programs may have. */
+/* Features that programs may have. */
 enum {
   NEO_GEN_TYPES = 1 << 0, /* all of them; else f32, i32 for indices, and bool */
   NEO_GEN_RUNTIME_SIZES = 1 << 1,

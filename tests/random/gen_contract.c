@@ -1,5 +1,5 @@
-/* What training consists of: products of matrices in every order of their indices, with batches and
- * masks; convolutions with stride, dilation and padding; segment sums. */
+/* The definitions of training: products of matrices in every order of their indices, with batches
+ * and masks; convolutions with stride, dilation and padding; segment sums. */
 #include "tests/random/gen_parts.h"
 
 static neo_type gen_float(gen *g) {

@@ -25,7 +25,8 @@ static neo_expr constant(gen *g, neo_type t) {
   return neo_const_int(g->m, t, t == NEO_U8_T && x < 0 ? -x : x);
 }
 
-/* Of another type: bool is compared, all else converted. Float to integer needs exact values. */
+/* The operand in type t: bools are compared, others converted. Float to integer needs exact
+ * values. */
 static neo_expr converted(gen *g, neo_type t, neo_expr e, bool exact) {
   neo_type from = neo_expr_type(g->m, e);
   if (from == t)
@@ -97,7 +98,7 @@ static bool usable(const gen *g, neo_op op, neo_type t, bool exact) {
   return !(exact && op == NEO_OP_DIV && neo_type_is_float(t));
 }
 
-/* Where the function is defined, mostly. */
+/* The argument moved into the function's domain, mostly. */
 static neo_expr into_domain(gen *g, neo_op op, neo_expr x) {
   bool positive = op == NEO_OP_SQRT || op == NEO_OP_RSQRT || op == NEO_OP_LOG ||
                   op == NEO_OP_LOG1P || op == NEO_OP_POW;

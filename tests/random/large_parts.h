@@ -1,4 +1,4 @@
-/* What the files of large.h share: text that is drawn piece by piece. */
+/* Helpers of the files of large.h: text that is drawn piece by piece. */
 #ifndef NEO_TESTS_RANDOM_LARGE_PARTS_H
 #define NEO_TESTS_RANDOM_LARGE_PARTS_H
 #include "base/str.h"

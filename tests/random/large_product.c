@@ -93,7 +93,7 @@ static const char *given_as_result(product *p, const char *name, const char *typ
   return lg_given(p->w, name, type, dim, n);
 }
 
-/* What stands behind the sum. */
+/* The epilogue after the sum. */
 static const char *finish_of(product *p, const char *sum) {
   static const char *const maps[] = {"max(%s, 0)", "tanh(%s)", "0.5*(%s)", "gelu(%s)"};
   lg_writer *w = p->w;

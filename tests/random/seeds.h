@@ -7,12 +7,13 @@
 
 typedef struct {
   uint64_t first, n, usual; /* usual: how many they are without sanitizers */
-  bool given; /* the environment names the first one */
+  bool given;               /* the environment names the first one */
 } neo_seeds;
 
 /* `first` and `n` unless the environment says otherwise. */
 neo_seeds neo_seeds_of(uint64_t first, uint64_t n);
-/* Where the environment named the first one, tells which is tried: one that crashes is known. */
+/* Prints each seed before it is tried if the environment named the first one, so that a crash shows
+ * its seed. */
 void neo_seeds_tell(const neo_seeds *s, uint64_t seed);
 
 #endif

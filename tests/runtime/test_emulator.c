@@ -1,6 +1,6 @@
 /* The emulated device ends a launch that breaks a rule of the hardware's which results alone would
- * not show, and says which: fences between threads and asynchronous instructions, arrivals and bytes
- * of mbarriers, registers of warpgroups, named barriers, the counter of a grid. Kernels are C
+ * not show, and says which: fences between threads and asynchronous instructions, arrivals and
+ * bytes of mbarriers, registers of warpgroups, named barriers, the counter of a grid. Kernels are C
  * functions that call what compiled ones call; beside each that is wrong is one that is right. */
 #include "codegen/loop/wgmma.h"
 #include "runtime/cuda_api.h"
@@ -130,7 +130,7 @@ static void copied_after_the_fence(void **params) {
   multiply();
 }
 
-/* What a product still reads is written again. */
+/* A kernel overwrites elements that a product still reads. */
 static void written_behind_a_barrier(void **params) {
   fenced(params);
   barrier(0, 0);
@@ -387,7 +387,7 @@ static void make_map(cuda_map *map) {
                    0);
 }
 
-/* What the launch says goes to `said`. */
+/* Writes the launch's message to `said`. */
 static cuda_result launch(int k, char *said, size_t most) {
   static _Alignas(64) cuda_map map;
   cuda_context context;

@@ -1,5 +1,5 @@
-/* What is computed depends on neither the rounding nor the traps of the caller, and leaves both as they
- * are. */
+/* Results depend on neither the rounding nor the traps of the caller, and a call leaves both as
+ * they are. */
 #define _GNU_SOURCE 1 /* feenableexcept */
 #include "runtime/element.h"
 #include "tests/runtime/toy.h"

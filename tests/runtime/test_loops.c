@@ -74,7 +74,7 @@ static const int64_t programs[] = {
     NEO_RT_OP_MAX, NEO_RT_OP_CONST, 1, NEO_RT_OP_MIN, NEO_RT_OP_END,
     /* inner - 1 */
     NEO_RT_OP_SIZE, SIZE_INNER, NEO_RT_OP_CONST, 1, NEO_RT_OP_SUB, NEO_RT_OP_END};
-static const neo_rt_size sizes[] = {{"T", 0, 4}, {"round:0", 0, 3}, {"round:1", 0, 3}};
+static const neo_rt_size sizes[] = {{"T", 0, 4}, {"iteration:0", 0, 3}, {"iteration:1", 0, 3}};
 static const neo_rt_kernel kernels[] = {
     {.name = "small", .fn = small, .units = P1},   {.name = "other", .fn = other, .units = P1},
     {.name = "wide", .fn = wide, .units = P_WIDE}, {.name = "after", .fn = after_wide, .units = P1},
@@ -264,7 +264,7 @@ static void indices_of_loops_are_not_described_as_sizes(void **state) {
   char text[4096];
   neo_rt_describe(&model, 0, text, sizeof text);
   assert_non_null(strstr(text, "<= T <="));
-  assert_null(strstr(text, "round:0"));
+  assert_null(strstr(text, "iteration:0"));
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static int32_t thrice(const neo_rt_args *a) {
   return 0;
 }
 
-/* What comes of 1: 2 by the kernel, 3 by its variant. */
+/* The result for 1: 2 by the kernel, 3 by its variant. */
 static float result_of(const char *needs, int32_t threads) {
   neo_rt_model m = twice_model;
   neo_rt_kernel k = m.kernels[0];

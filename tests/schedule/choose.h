@@ -30,7 +30,7 @@ static inline neo_module *module_of(neo_arena *a, const char *text, neo_grouping
   return m;
 }
 
-/* For the group of this name; null: the first. */
+/* The schedule that the model chooses for the group of this name; null: the first group. */
 static inline neo_schedule choose_on(const neo_machine *machine, const char *text,
                                      const char *name) {
   neo_arena a;

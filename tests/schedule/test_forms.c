@@ -1,4 +1,4 @@
-/* What is found by its form, whoever wrote it: sums over a data equation, reductions whose domain
+/* Patterns that are found by their form: sums over a data equation, reductions whose domain
  * grows with an axis, contractions. And that what only looks like them is not taken for them. */
 #include "fusion/form.h"
 #include "ir/print.h"
@@ -116,7 +116,7 @@ static void the_rest_of_an_equations_condition_is_tested_as_early_as_it_may(void
   neo_arena_free(&w.arena);
 }
 
-/* Where an element goes is known behind the loops over elements alone. */
+/* The target of an element is known inside of the loops over elements alone. */
 static void a_range_that_depends_on_the_place_is_no_data_equations(void **state) {
   (void)state;
   world w;

@@ -263,7 +263,7 @@ static void large_weights_are_copied_in_blocks_that_are_fetched_ahead(void **sta
   assert_int_equal(weights_of(64, 32, 1, 1024).loops.prefetch, 0);
 }
 
-/* Those of one gate fit a cache, all of them do not. */
+/* The weights of one gate fit a cache, those of all gates do not. */
 static void weights_of_many_gates_are_fetched_ahead(void **state) {
   (void)state;
   neo_schedule s = weights_of(16, 784, 4, 128);
@@ -307,7 +307,8 @@ static neo_schedule distances(const char *after) {
   return choose_on(avx512(), text, NULL);
 }
 
-/* Lanes along the sum would add up one sum after the other, and compute one function after the other. */
+/* Lanes along the sum would add up one sum after the other, and compute one function after the
+ * other. */
 static void lanes_of_distances_are_results_and_what_lies_across_is_copied(void **state) {
   enum { PART = 8 }; /* operand 3: c */
   (void)state;
@@ -426,7 +427,8 @@ static void results_of_any_number_of_rows_do_not(void **state) {
   }
 }
 
-/* Rows a power of two apart share few sets of a cache: of many steps of a sum they would be read from beyond it again. */
+/* Rows a power of two apart share few sets of a cache: of many steps of a sum they would be read
+ * from beyond it again. */
 static void rows_that_share_sets_of_a_cache_are_read_in_short_blocks(void **state) {
   (void)state;
   neo_machine machine = *avx512();
@@ -460,7 +462,7 @@ static neo_schedule product_of(int steps) {
   return choose_on(avx512(), text, NULL);
 }
 
-/* Of a sum of many steps, caches fetch the lines meanwhile. */
+/* During a sum of many steps, caches fetch the lines. */
 static void results_of_short_sums_beyond_the_caches_stream(void **state) {
   (void)state;
   neo_schedule s = product_of(5);
@@ -499,8 +501,8 @@ static void long_formulas_have_two_vectors_side_by_side(void **state) {
   assert_int_equal(map_with("X[i, j] + 1.0").loops.vector_width, 8);
 }
 
-/* The end that moves with i may be either argument of a min or max. The other may be a min, and a second range inside
- * may end at an element that is read at k. */
+/* The end that moves with i may be either argument of a min or max. The other may be a min, and a
+ * second range inside may end at an element that is read at k. */
 static void sums_up_to_the_nearer_of_two_ends_are_scans(void **state) {
   (void)state;
   static const char *const ranges[] = {"min(i + 1, M)", "min(M, i + 1)", "max(i, M - 50)..M",
@@ -517,7 +519,8 @@ static void sums_up_to_the_nearer_of_two_ends_are_scans(void **state) {
     }
 }
 
-/* Weights of which each element is one of a sum over vertices, of which there are few in a usual call. */
+/* Weights of which each element is one of a sum over vertices, of which there are few in a usual
+ * call. */
 static neo_schedule gradient_over_vertices(int64_t usual) {
   static const char text[] =
       "size V 0..32768\ninput H : f32 [V, 256]\ninput D : f32 [V, 640]\ninput W : f32 [256, 640]\n"

@@ -89,7 +89,7 @@ static void filters_of_capsules_are_read_in_blocks_that_stay_near(void **state) 
   assert_true(s.loops.block_n * 64 * 9 * 9 * 4 <= avx512()->l2_bytes);
 }
 
-/* Of 16 lanes half would be dead. */
+/* Half of 16 lanes would be dead. */
 static void few_columns_have_short_vectors(void **state) {
   (void)state;
   static const int64_t extent[] = {4, 8, 12, 16, 24, 40}, width[] = {4, 8, 16, 16, 8, 8};
@@ -120,8 +120,9 @@ static void a_filter_whose_steps_are_pages_apart_is_copied(void **state) {
   assert_true(s.loops.pack & 2);
 }
 
-/* What a window excludes at the edges of an image is a constant of the first and the last vector
- * where tiles begin at known places; at others each product is tested, or the image is copied. */
+/* The elements that a window excludes at the edges of an image are a constant of the first and the
+ * last vector where tiles begin at known places; at others each product is tested, or the image is
+ * copied. */
 static void images_of_few_vectors_are_read_where_they_lie(void **state) {
   (void)state;
   static const int64_t width[] = {112, 250};
@@ -225,7 +226,7 @@ static neo_schedule gradient_to_taps(int channels) {
   return choose_on(avx512(), text, NULL);
 }
 
-/* Of filters of one channel each: three taps of an image find in the next step what two of them
+/* Filters of one channel each: three taps of an image find in the next step what two of them
  * have read, and whole rows of channels are streams from memory. Of many channels no tile is as
  * wide as a row. */
 static void taps_share_the_rows_that_they_slide_over(void **state) {

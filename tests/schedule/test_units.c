@@ -60,7 +60,7 @@ static void a_unit_has_several_iterations(void **state) {
 
 /* ---- what the model chooses */
 
-/* Of rows that are multiplied by a matrix [inner, columns]. */
+/* Units of rows that are multiplied by a matrix [inner, columns]. */
 static neo_schedule product(int rows, int inner, int columns) {
   char text[512];
   snprintf(text, sizeof text,
@@ -93,7 +93,7 @@ static void a_vector_times_a_matrix_is_divided_into_columns(void **state) {
   }
 }
 
-/* What lies beyond the caches is read in runs of pages. */
+/* Tensors larger than the caches are read in runs of pages. */
 static void a_large_matrix_is_divided_into_few_columns(void **state) {
   (void)state;
   neo_schedule s = product(1, 4096, 4096);

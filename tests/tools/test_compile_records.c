@@ -112,7 +112,7 @@ static const char *remarks(const neo_compilation *c, world *w) {
 
 static const char tile3[] = "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=3 tile_n=2";
 
-/* What is checked of a compilation. */
+/* The checked facts of a compilation. */
 typedef struct {
   bool from_record;
   int64_t tile_m;
@@ -153,7 +153,8 @@ static const char recurrence[] =
 
 enum { RANKED = 6 };
 
-/* The group of the rounds with the product, and schedules that are legal for it, the choice first. */
+/* The group of the rounds with the product, and schedules that are legal for it, the choice
+ * first. */
 static const neo_segment *product(neo_compilation *c, neo_schedule *legal, size_t *n) {
   for (size_t k = 0; k < c->segments.n; k++) {
     const neo_segment *s = &c->segments.at[k];

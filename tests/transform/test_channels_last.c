@@ -201,7 +201,7 @@ static void images_beside_capsules_stay(void **state) {
              "entry forward forward: Y = Y\n");
 }
 
-/* What other axes' bounds need stays before them; flattened images are read by their quotients. */
+/* An axis that bounds others stays before them; flattened images are read by their quotients. */
 static void bounds_and_quotients_stay_right(void **state) {
   (void)state;
   const char *text = HEAD
@@ -235,7 +235,8 @@ static void one_layer_between_what_is_given_and_returned_stays(void **state) {
         "else 0.0)\nentry forward forward: Y = Y\n");
 }
 
-/* Of equals the first one wins, in the order that the program says; a maximum that does not say which one won has none. */
+/* The first of equal elements wins, in the program's order; a maximum without a position has no
+ * order. */
 static void a_winner_is_looked_for_in_the_order_of_the_program(void **state) {
   (void)state;
   const char *text =

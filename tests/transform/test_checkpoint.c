@@ -87,7 +87,8 @@ static void the_last_round_is_a_slice(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* The same values in chunks of any length, whether they divide the rounds or not. Sums are rounded once more a chunk. */
+/* The same values in chunks of any length, whether they divide the rounds or not. Sums are rounded
+ * once more a chunk. */
 static void same_values(const char *size, const char *rounds, int64_t n, uint32_t chunk) {
   world a, b;
   load_rounds(&a, size, rounds);
@@ -210,7 +211,8 @@ static void a_loop_in_a_round_of_its_own_chunk_is_in_chunks(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* Loops in each round that begin with what the round has, and that is read in the next one alone. */
+/* Loops in each round that begin with what the round has, and that is read in the next one
+ * alone. */
 static void loops_that_begin_anew_are_made_again(void **state) {
   static const char text[] =
       "neo-ir 1\nmodule t\ninput x : f32 [12, 5, 3]\ntemp h : f32 [12, 3]\ntemp k : f32 [12, 5, 3]\n"
@@ -255,7 +257,7 @@ static void chunks_are_made_if_the_limit_asks(void **state) {
   }
 }
 
-/* What reads all of an earlier round's past has no place in chunks. */
+/* A reader of all iterations before an earlier one has no place in chunks. */
 static void a_recurrence_that_reads_far_back_stays_whole(void **state) {
   (void)state;
   world w;

@@ -1,5 +1,5 @@
-/* Recurrences over graphs lie in the order of levels, and so does what has an element for each vertex. Values are
- * compared by tests/pairs (programs with vertices). */
+/* Recurrences over graphs lie in the order of levels, and so does what has an element for each
+ * vertex. Values are compared by tests/pairs (programs with vertices). */
 #include "tests/transform/world.h"
 
 #define HEAD                                                                             \
@@ -127,7 +127,7 @@ static void conditions_beside_an_owner_keep_the_sum(void **state) {
   }
 }
 
-/* Of offsets that may be anything, edges may be in several lists, and children behind their vertices. */
+/* If offsets may be anything, edges may be in several lists, and children after their vertices. */
 static void lists_that_nothing_is_known_of_stay(void **state) {
   (void)state;
   world w;
@@ -183,7 +183,8 @@ static void sums_over_parents_run_through_a_list(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* An axis of the result says which slot; conditions beside the equation stay. Positions may be compared as i32. */
+/* An axis of the result says which slot; conditions beside the equation stay. Positions may be
+ * compared as i32. */
 static void parents_in_a_slot_are_asked_for_it(void **state) {
   (void)state;
   world w;
@@ -212,7 +213,7 @@ static void sums_leave_out_leaves_where_a_factor_is_of_a_child(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What only leaves take of a choice is made for them. */
+/* An arm of a choice that only leaves take is computed for leaves alone. */
 static void a_branch_without_children_is_of_leaves_alone(void **state) {
   (void)state;
   world w;
@@ -302,8 +303,8 @@ static void a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read(voi
   neo_arena_free(&w.arena);
 }
 
-/* A branch within a branch for others than leaves, for vertices with a word, runs for those of the latter that are none, and so do
- * sums of what it gives. */
+/* A branch within a branch for others than leaves, for vertices with a word, runs for those of the
+ * latter that are none, and so do sums of what it gives. */
 static void a_branch_in_a_branch_runs_where_both_are_taken(void **state) {
   (void)state;
   world w;
@@ -373,7 +374,7 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What no entry needs does not order vertices. */
+/* A definition that no entry needs does not order vertices. */
 static void recurrences_that_nobody_needs_make_no_kinds(void **state) {
   (void)state;
   world w;
@@ -434,7 +435,8 @@ static void tensors_of_parts_lie_in_the_order(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* Only roots have an adjoint from outside. It is added up before the levels, not searched for in each. */
+/* Only roots have an adjoint from outside. It is added up before the levels, not searched for in
+ * each. */
 static void sums_over_equations_leave_recurrences(void **state) {
   (void)state;
   world w;

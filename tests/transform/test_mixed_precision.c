@@ -1,4 +1,4 @@
-/* What --math=bf16 and --store=bf16 round, and what they leave alone. */
+/* Values that --math=bf16 and --store=bf16 round, and values that they leave alone. */
 #include "ir/interp/interp.h"
 #include "tests/transform/world.h"
 

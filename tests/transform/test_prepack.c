@@ -111,7 +111,8 @@ static void readers_in_one_way_share_a_layout(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What the step trains is read as it is there; the forward entry has its own. */
+/* The step reads the weights that it trains in their own layout; the forward entry has a packed
+ * copy. */
 static void entries_that_train_keep_what_they_had(void **state) {
   (void)state;
   world w;
@@ -138,8 +139,8 @@ static void weights_that_a_step_reads_often_are_laid_out(void **state) {
           "sum[k: 96] S[b, k] * packed.W[j / 16, k, j % 16]");
 }
 
-/* Does a step over the levels of a graph lay out its weights, where a second cache has so many bytes? They are
- * U[k, l, j], or U[k, j, l]. */
+/* Does a step over the levels of a graph lay out its weights, where a second cache has so many
+ * bytes? They are U[k, l, j], or U[k, j, l]. */
 static bool levels_lay_out(int64_t l2_bytes, int columns, bool transposed) {
   world w;
   char text[1024];
@@ -164,8 +165,8 @@ static bool levels_lay_out(int64_t l2_bytes, int columns, bool transposed) {
   return found;
 }
 
-/* Where blocks of rows read weights as well in place, a step needs no layout: whole lines side by side, and all in the
- * second cache. */
+/* If blocks of rows read weights equally well in place, a step needs no layout: whole lines side by
+ * side, and all in the second cache. */
 static void weights_that_a_cache_holds_are_read_in_place_by_blocks_of_rows(void **state) {
   enum { LARGE = 1 << 24, WEIGHTS = 2 * 96 * 96 * 4 };
   (void)state;

@@ -145,8 +145,8 @@ static void copies_of_copies_read_earlier_rounds(void **state) {
   neo_str_init(&why, &w.arena);
   apply(&w, neo_pass_forward_copies);
   const char *text = text_of(&w);
-  assert_non_null(strstr(
-      text, " N[t: T, j: 8] = tanh(select(0 <= t - 1, (N[t - 2, j] else z[j]), x[j]))\n"));
+  assert_non_null(
+      strstr(text, " N[t: T, j: 8] = tanh(select(0 <= t - 1, (N[t - 2, j] else z[j]), x[j]))\n"));
   assert_non_null(strstr(text, " y[j: 8] = (N[T - 1 - 1, j] else z[j])\n"));
   assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   neo_arena_free(&w.arena);
@@ -197,7 +197,8 @@ static void sums_over_earlier_rounds_are_divided_at_blocks(void **state) {
       "    then b[i, r] - (tiled.x[i, r] + acc0)\n");
 }
 
-/* Blocks are those of the rounds: the last one that is whole ends at 8, in which direction they run. */
+/* Blocks are those of the rounds: the last one that is whole ends at 8, in which direction they
+ * run. */
 static void sums_over_later_positions_are_divided_where_rounds_run_down(void **state) {
   (void)state;
   becomes_tiled(
@@ -208,7 +209,7 @@ static void sums_over_later_positions_are_divided_where_rounds_run_down(void **s
       "    sum[k: i + 1..min(9, i / 4 * 4 + 4)] L[k, i] * x[k, r]\n");
 }
 
-/* Of rounds along the last dimension, which becomes the first; what users see is a copy. */
+/* A recurrence along the last dimension, which becomes the first; users see a copy. */
 static void rounds_of_tiled_recurrences_are_the_first_dimension(void **state) {
   (void)state;
   becomes_tiled("neo-ir 1\nmodule t\ninput A : f32 [9, 9]\ntemp L : f32 [9, 9]\n"
@@ -271,8 +272,8 @@ static void sums_over_rounds_that_use_elements_again_or_share_them_stay(void **s
         "def @3 y[t: 9, i: 8] = d[8 - t, i]\nentry forward forward: g = g, y = y\n");
 }
 
-/* The element's round is i + j: all that it reads is of rounds before. Elements of no position j are read by
- * nobody. */
+/* The element's round is i + j: all that it reads is of rounds before. Elements of no position j
+ * are read by nobody. */
 static void recurrences_along_two_axes_run_along_wavefronts(void **state) {
   (void)state;
   becomes_by(
@@ -394,7 +395,8 @@ static void recurrences_that_are_not_linear_have_no_blocks(void **state) {
 #undef OF
 }
 
-/* Who reads a sum that a condition empties asks for the condition, and then it is needed nowhere else. */
+/* Readers of a sum that a condition empties test the condition, and then the sum is needed nowhere
+ * else. */
 static void what_is_needed_in_a_branch_is_written_as_if_it_were_taken(void **state) {
   (void)state;
   becomes_by(neo_pass_branches,
@@ -417,7 +419,7 @@ static void integers_are_needed_in_all_branches(void **state) {
         "def @2 z[n: 9] = select(far[], x[i64(p[n])], 0.0)\nentry forward forward: z = z\n");
 }
 
-/* What specialize and prepack do: a copy of one that reads a definition behind it. */
+/* A copy of a definition that reads a later definition, as specialize and prepack make it. */
 static void copies_of_definitions_that_need_each_other_read_copies(void **state) {
   (void)state;
   world w;

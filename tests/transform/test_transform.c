@@ -175,7 +175,8 @@ static void a_value_is_read_only_where_its_tensor_has_such_an_element(void **sta
   neo_arena_free(&w.arena);
 }
 
-/* What becomes of D, which computes exp(X[i]) at 10 points and reads Y, which has 5 of them. */
+/* The pass's result for D, which computes exp(X[i]) at 10 points and reads Y, which has 5 of
+ * them. */
 static void value_becomes(const char *before, const char *after) {
   world w;
   neo_arena a;
@@ -272,7 +273,8 @@ static void outputs_keep_their_own_definition(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* A[i] for i < 4 is B[i], but A has more elements: what is beside B is 0 in Y, and in Z it is not. */
+/* A[i] for i < 4 is B[i], but A has more elements: what is beside B is 0 in Y, and in Z it is
+ * not. */
 static void a_piece_of_a_tensor_does_not_stand_for_a_whole_one(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {

@@ -136,7 +136,7 @@ static double measured_error(const neo_toom *x, uint32_t n_channels) {
   return sqrt(of_filtered / of_plain);
 }
 
-/* Of the model by which matrices are chosen: see filter_choose.c. */
+/* The error model by which matrices are chosen: see winograd/choose.c. */
 static void errors_are_those_expected(void **state) {
   (void)state;
   for (uint32_t m = 2; m <= 6; m++)
@@ -324,7 +324,7 @@ static void values_stay_the_same(void **state) {
   close_to_before(WIDE, 1, 1e-12);
 }
 
-/* What a program's outputs are, with bounds of what rounding may have done. */
+/* The outputs of a program, with bounds of their rounding errors. */
 typedef struct {
   neo_interp *p;
   neo_list outputs;

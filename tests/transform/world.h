@@ -19,10 +19,10 @@ typedef struct {
 /* Text that does not parse fails the test. */
 void load(world *w, const char *text);
 void load_two(world *w, const char *head, const char *rest);
-/* Runs a pass; what does not verify afterwards fails the test. Reads of a text that are not shown to be inside of their
- * tensors need not be afterwards. */
+/* Runs a pass; what does not verify afterwards fails the test. Reads of a text that are not shown
+ * to be inside of their tensors need not be afterwards. */
 void apply(world *w, neo_pass_fn *pass);
-/* What a pass makes of a text, given as two: `parts` and `whole` are in it. Null parts: there is no
+/* Checks the result of a pass for a text: `parts` and `whole` are in it. Null parts: there is no
  * tensor part.*. */
 void becomes_by(neo_pass_fn *pass, const char *head, const char *rest, const char *parts,
                 const char *whole);

@@ -189,7 +189,7 @@ def _off(found, want):
 
 
 def check(neoc, op):
-    """What is wrong, as a list of sentences."""
+    """The mistakes, as a list of sentences."""
     rng = np.random.default_rng(3)
     at, along = op.draw(rng), {n: rng.normal(size=s) for n, s in op.inputs.items()}
     others = {n: np.array(v, np.int32) for n, (_, v) in op.fixed.items()}

@@ -1,4 +1,5 @@
-/* Schedule trees: those of orders, their text, what the verifier refuses, and that they run literally. */
+/* Schedule trees: those of orders, their text, what the verifier refuses, and that they run
+ * literally. */
 #include "tests/ir/ir_test.h"
 #include "tests/tree/tree_text.h"
 #include <string.h>
@@ -279,7 +280,7 @@ static void memory_of_another_iteration_holds_nothing(void **state) {
                "h reads element 0 of h before");
 }
 
-/* Where an early exit is taken the other iterations do not run. */
+/* Iterations after an early exit do not run. */
 static void an_exit_leaves_its_band(void **state) {
   neo_module *m = test_parse(*state, "size T 0..9\ninput x : f32 [T, 3]\ninput a : f32 [3]\n"
                                      "temp h : f32 [T]\ntemp z : f32 [3]\n"

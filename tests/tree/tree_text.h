@@ -1,10 +1,11 @@
-/* Schedule trees from text, and their invariants: tests write trees, and check those that passes make. */
+/* Schedule trees from text, and their invariants: tests write trees, and check those that passes
+ * make. */
 #ifndef NEO_TESTS_TREE_TEXT_H
 #define NEO_TESTS_TREE_TEXT_H
 #include "ir/tree/tree.h"
 
-/* What neo_tree_print prints parses to a tree that prints alike. Errors are diagnostics (E06xx) of the module, and
- * return false. `path` names the text in messages. */
+/* Parses the text of neo_tree_print to a tree that prints alike. Errors are diagnostics (E06xx) of
+ * the module, and return false. `path` names the text in messages. */
 bool neo_tree_parse(neo_module *m, neo_arena *a, const char *path, const char *text, size_t n,
                     neo_schedule_tree *out) NEO_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What a kernel's search begins with, and what it has to beat. */
+/* The start of a kernel's search, and the time that it has to beat. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-"""What the functions of models/std compute, in numpy and float64, from the papers' formulas and not from the library.
+"""The functions of models/std in numpy and float64, from the papers' formulas and not from the library.
 
 Weights lie as models/std says. Arrays are float64 whatever the type of the model: what a model of bf16 is given are
 numbers of bf16, and its results are held against the exact ones.

@@ -483,7 +483,7 @@ output kl
 
 
 def boxes(rng, shape):
-    """Of 6 by 8 pixels, some of it beyond the borders; the last lies outside."""
+    """Boxes in an image of 6 by 8 pixels, partly beyond the borders; the last one is outside."""
     corner, size = rng.random((shape[0], 2))*5, rng.random((shape[0], 2))*7
     corner[-1] += 20
     return np.concatenate([corner - 1, corner + size], 1)

@@ -105,7 +105,7 @@ def main():
         if len(sys.argv) > 2 and not any(a in case.name for a in sys.argv[2:]):
             continue
         sizes = [{n: x} for n, xs in case.sizes.items() for x in xs] or [{}]
-        # What f32 computes tests/library holds against stored values as well.
+        # tests/library compares f32 results with stored values as well.
         kinds = [k for k in case.kinds if k != "f32" or os.environ.get("NEO_TEST_LONG") or len(sys.argv) > 2]
         for kind in kinds:
             for s in sizes:

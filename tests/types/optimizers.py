@@ -196,7 +196,7 @@ ROWS = [
 ]
 
 STEPS = 5
-# Of weights and states, relative to the largest element; weights of f16 and bf16 are rounded once. What is made of products
+# Tolerance for weights and states, relative to the largest element; weights of f16 and bf16 are rounded once. What is made of products
 # of matrices, one after the other, may be off by more.
 ALLOWED = {"f64": 1e-12, "f32": 2e-6, "f16": 2e-6, "bf16": 2e-6}
 MORE = {"muon": 20, "shampoo": 20}

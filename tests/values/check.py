@@ -43,7 +43,7 @@ def equal(a, b, slack):
 
 
 def difference(result, want):
-    """What is wrong with a result, or nothing."""
+    """The mistake in a result, or nothing."""
     got, want = [number(x) for x in flat(result["values"])], flat(want)
     slack = SLACK.get(result["type"], 0)
     if len(got) == len(want) and all(equal(a, b, slack) for a, b in zip(got, want)):
@@ -67,7 +67,7 @@ def check_facts(neoc, path):
 
 
 def refusal(neoc, path, way, arguments, message):
-    """What is wrong with how the inputs are refused, or nothing."""
+    """The mistake in the refusal of the inputs, or nothing."""
     done = subprocess.run([neoc, "run", *way, path, *arguments], capture_output=True, text=True)
     if done.returncode == 0 or message not in done.stderr:
         return f"exit code {done.returncode}: {done.stderr or done.stdout}, expected '{message}'"

@@ -23,7 +23,7 @@ enum {
 
 typedef struct neo_record {
   uint64_t key[2];      /* key of the canonical IR with types and sizes */
-  uint64_t family[2];   /* the same with sizes left out */
+  uint64_t family[2];   /* hash of the kernel without its sizes */
   const int64_t *sizes; /* the sizes left out of `family`, each >= 0, in canonical order */
   uint32_t n_sizes;     /* at most NEO_RECORD_MAX_SIZES */
   uint32_t threads;     /* number of threads in the measurement, at least 1 */

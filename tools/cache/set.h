@@ -77,8 +77,8 @@ const neo_records_file *neo_records_file_of(const neo_records *s, const neo_reco
 /* Adds a record, by reference to its texts and sizes. */
 void neo_records_add(neo_records *s, const neo_record *r);
 
-/* Is b the better of two records for the same (key, target, build), in any order of reading: the one
- * of lower time relative to its own default, then the later one? */
+/* Is b the better of two records for the same (key, target, build), in any order of reading: the
+ * one of lower time relative to its own default, then the later one? */
 bool neo_record_better(const neo_record *a, const neo_record *b);
 /* The best record for exactly this group, target and build; null: none. A record with as many
  * threads comes before all others; threads 0: any number. */

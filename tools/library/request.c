@@ -112,7 +112,7 @@ static void take_model(const neo_request *r, neo_compile_options *o) {
   o->progress = r->progress;
   o->progress_ctx = r->progress_ctx;
   o->cancel = r->cancel;
-  o->passes.verify = false; /* it serves developers of the compiler */
+  o->passes.verify = false; /* the verifier serves developers of the compiler */
 }
 
 static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {

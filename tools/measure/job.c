@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, ALIGN = 64, LARGE_PAGE = 2 << 20 };
+enum { PAGE = 4096, LARGE_PAGE = 2 << 20 };
 
 static size_t round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -59,7 +59,7 @@ void measure_job_own(const measure_job *j) {
   for (int k = 0; k < j->n_bufs; k++) {
     const measure_buf *b = &j->buf[k];
     size_t bytes = mapped_bytes(b);
-    char *p = b->data - (bytes - round_up(b->bytes, ALIGN));
+    char *p = b->data - (bytes - round_up(b->bytes, NEO_RT_ALIGN_BYTES));
     if (!b->write || bytes < LARGE_PAGE)
       continue;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
@@ -88,7 +88,7 @@ static bool make(measure_job *j, int k) {
   char *p = map_between_guards(bytes);
   if (!p)
     return false;
-  b->data = p + (bytes - round_up(b->bytes, ALIGN));
+  b->data = p + (bytes - round_up(b->bytes, NEO_RT_ALIGN_BYTES));
   if (b->write)
     memset(p, MEASURE_UNWRITTEN, bytes);
   if (b->write && !(b->answer = map_shared(bytes)))
@@ -137,7 +137,7 @@ bool measure_job_ready(measure_job *j) {
 static void drop(measure_buf *b) {
   size_t bytes = mapped_bytes(b);
   if (b->data)
-    munmap(b->data - (bytes - round_up(b->bytes, ALIGN)) - PAGE, bytes + 2 * PAGE);
+    munmap(b->data - (bytes - round_up(b->bytes, NEO_RT_ALIGN_BYTES)) - PAGE, bytes + 2 * PAGE);
   if (b->answer)
     munmap(b->answer, bytes);
   free(b->plain);

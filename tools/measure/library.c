@@ -164,7 +164,8 @@ static const char *name_of(const library *l, const Elf64_Sym *s) {
   return s->st_name < l->names_bytes ? l->names + s->st_name : "";
 }
 
-/* The address of a symbol: the library's own, or one of the libraries that this program is linked with. */
+/* The address of a symbol: the library's own, or one of the libraries that this program is linked
+ * with. */
 static const char *value_of(const library *l, uint64_t number, uint64_t *value) {
   const Elf64_Sym *s = number < l->n_symbols ? &l->symbols[number] : NULL;
   *value = 0;

@@ -41,7 +41,8 @@ void measure_lines_free(measure_lines *r);
 /* Formats a line with its newline; the caller frees it. Null: no memory. */
 char *measure_line_of(const char *text, size_t *bytes);
 
-/* Opens a file of the folder for reading, if it is one: a pipe or a device would not end. Null: errno says why. */
+/* Opens a file of the folder for reading, if it is one: a pipe or a device would not end. Null:
+ * errno says why. */
 FILE *measure_file_open(const char *path);
 /* Length and hash of a file; false: it cannot be read. */
 bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest);

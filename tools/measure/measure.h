@@ -52,14 +52,14 @@
  * threads and units of a block, and its file is an image for the driver; it is launched as the
  * record of a model says. `persistent=1` launches at most one block for each multiprocessor.
  * `maps=0:bf16:100,0,64:33,200,64;1:...` lists boxes of tensors (neo_rt_map): the buffer, its type,
- * and for each axis the extent, the bytes between two elements, and the elements of a box. All units
- * of a GPU kernel run, in one child until something fails (gpu.c), and the device's clock measures
- * them. `plain` is a kernel for this processor even then.
+ * and for each axis the extent, the bytes between two elements, and the elements of a box. All
+ * units of a GPU kernel run, in one child until something fails (gpu.c), and the device's clock
+ * measures them. `plain` is a kernel for this processor even then.
  *
- * An answer repeats the id. {"id":3,"ok":false,"code":"wrong","why":"..."} has a word of reasons.def
- * and a text for people; {"id":3,"ok":true,"ns":...} the median time of a run of all units. Answers
- * to `try` and `race` add "ratio", the median over turns of the ratio to the base; those for a GPU
- * "graph":true if several launches were one graph of the driver (series.c). */
+ * An answer repeats the id. {"id":3,"ok":false,"code":"wrong","why":"..."} has a word of
+ * reasons.def and a text for people; {"id":3,"ok":true,"ns":...} the median time of a run of all
+ * units. Answers to `try` and `race` add "ratio", the median over turns of the ratio to the base;
+ * those for a GPU "graph":true if several launches were one graph of the driver (series.c). */
 #pragma once
 #include "include/neo/neo_rt.h"
 #include "tools/measure/words.h"
@@ -107,7 +107,7 @@ typedef struct {
   double run_ns, total_ns;
   int least_runs;
   size_t between_bytes; /* bytes read before each sample, at most the size of the caches */
-  char *between;        /* these bytes */
+  char *between;        /* between_bytes of memory */
   int64_t sizes[MEASURE_MAX_SIZES];
   int n_sizes;
   int n_bufs;
@@ -220,8 +220,8 @@ typedef struct {
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
-/* ---- library.c: maps a candidate's library; nothing of it runs. *out: the address of the symbol. Null, or
- * what is wrong. */
+/* ---- library.c: maps a candidate's library; nothing of it runs. *out: the address of the symbol.
+ * Null, or what is wrong. */
 const char *measure_library_open(const char *path, const char *symbol, void **out);
 
 /* ---- inside.c: for children of both kinds */

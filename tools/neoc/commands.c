@@ -33,10 +33,13 @@ static const neo_usage_note notes[] = {
      "NAME=VALUE gives an input, parameter, state or setting. VALUE is\n"
      "  2.5                 a number\n"
      "  [1,2,3]             a list; [[1,2],[3,4]] has the shape [2,2]\n"
-     "  @x.npy              a file: .npy, x.npz:name, or columns of a table: x.csv:age+height, x.csv:1..4\n"
-     "  random:42:[8,10]    random numbers of a seed: floats in [-1, 1), integers below their bound\n"
+     "  @x.npy              a file: .npy, x.npz:name, or columns of a table: x.csv:age+height, "
+     "x.csv:1..4\n"
+     "  random:42:[8,10]    random numbers of a seed: floats in [-1, 1), integers below their "
+     "bound\n"
      "  zeros:[8,10]        also ones:[8,10], full:0.5:[8,10]\n"
-     "A shape may be left out where the model or --size tells it. A shell wants brackets in quotes.\n"},
+     "A shape may be left out where the model or --size tells it. A shell wants brackets in "
+     "quotes.\n"},
 };
 
 static const neo_usage_command usages[] = {

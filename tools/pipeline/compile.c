@@ -237,11 +237,10 @@ static neo_status kernels(neo_compilation *c) {
 
 static neo_status no_memory(neo_compilation *c) {
   size_t defs = c->module ? c->module->defs.n : 0;
-  snprintf(
-      c->no_memory, sizeof c->no_memory,
-      "out of memory%s%s with %zu definitions: each iteration of a `repeat` has its own definitions, "
-      "so fewer iterations need less (-D NAME=N)",
-      c->failed_pass ? " in the pass " : "", c->failed_pass ? c->failed_pass : "", defs);
+  snprintf(c->no_memory, sizeof c->no_memory,
+           "out of memory%s%s with %zu definitions: each iteration of a `repeat` has its own "
+           "definitions, so fewer iterations need less (-D NAME=N)",
+           c->failed_pass ? " in the pass " : "", c->failed_pass ? c->failed_pass : "", defs);
   c->why = c->no_memory;
   return NEO_MEMORY;
 }

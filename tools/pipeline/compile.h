@@ -95,8 +95,8 @@ typedef struct {
   bool
       every_grid; /* for tests: each grid that can be one persistent kernel is, whatever the gain */
   neo_loops loops; /* kind of loops for recurrences in the plan */
-  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as the
-   * costs say. */
+  /* Iterations per block, for tests: recurrences are treated as if they were long and large. 0: as
+   * the costs say. */
   uint32_t tile_iterations;
   /* Iterations between checkpoints of recurrences, for tests; 0: as `fusion.memory` requires. */
   uint32_t chunk_iterations;
@@ -111,6 +111,7 @@ typedef struct {
   jmp_buf *on_fail; /* target of longjmp when memory ends between stages; null: abort */
 } neo_compile_options;
 
+enum { NEO_MOST_COSTS = 64 };
 typedef struct { /* the cost of a stage or pass */
   const char *stage;
   double seconds; /* CPU time of this process, all its threads */
@@ -207,7 +208,7 @@ typedef struct neo_compilation {
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code being made by threads; null: none */
   bool overlaps;       /* threads begin while kernels are being lowered */
-  neo_cost costs[64];  /* in order: of passes and stages */
+  neo_cost costs[NEO_MOST_COSTS]; /* in order: of passes and stages */
   uint32_t n_costs;
   double clock; /* time of the last entry */
 } neo_compilation;

@@ -2,8 +2,8 @@
  * cubin) where ptxas is installed, which also checks every kernel.
  *
  * The code generator ends the process where it meets an instruction that the GPU lacks; so it runs
- * in a child, and its end is an error with a text. This compilation has started no thread yet; those
- * of others are not within LLVM when it forks (neo_llvm_fork_begin).
+ * in a child, and its end is an error with a text. This compilation has started no thread yet;
+ * those of others are not within LLVM when it forks (neo_llvm_fork_begin).
  *
  * For a GPU that is emulated (tests), the same module is made for the processor, and its image is a
  * shared library. */

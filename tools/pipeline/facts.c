@@ -210,7 +210,8 @@ static neo_status check_round(neo_fact_check *f, neo_module *m, const char *pass
   return s;
 }
 
-static neo_status check_rounds(neo_fact_check *f, neo_module *m, const char *pass, bool gradients) {
+static neo_status check_all_sizes(neo_fact_check *f, neo_module *m, const char *pass,
+                                  bool gradients) {
   neo_status s = NEO_OK;
   for (uint32_t k = 0; k < NEO_FACT_ROUNDS && !s; k++)
     s = check_round(f, m, pass, k, gradients);
@@ -231,7 +232,7 @@ static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
       neo_module_parse(&scratch, m->names, d, "facts.ir", neo_str_text(&text), text.n);
   if (copy && !neo_diags_errors(d) && !neo_pass_call(copy, &target, neo_pass_wrapping) &&
       !neo_pass_call(copy, &target, neo_pass_autodiff) && !neo_diags_errors(d))
-    s = check_rounds(f, copy, NULL, true);
+    s = check_all_sizes(f, copy, NULL, true);
   neo_arena_free(&scratch);
   return s;
 }
@@ -240,5 +241,5 @@ neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) {
   neo_status s = NEO_OK;
   if (!pass && m->grads.n)
     s = learn_gradients(ctx, m);
-  return s ? s : check_rounds(ctx, m, pass, false);
+  return s ? s : check_all_sizes(ctx, m, pass, false);
 }

@@ -175,7 +175,8 @@ static neo_status level_kernels(neo_compilation *c, const neo_group *g, neo_kern
   return s;
 }
 
-/* The kernels of a recurrence by these schedules, or of the order of a graph, where there is no choice. */
+/* The kernels of a recurrence by these schedules, or of the order of a graph, where there is no
+ * choice. */
 static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_kernel_tree *out,
                                const char **why) {
   neo_compilation *c = x->c;

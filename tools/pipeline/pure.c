@@ -2,7 +2,7 @@
  * themselves.
  *
  *   before   param W; state s; update s[..] = ..; train loss: the entry step, which gives the loss
- *   after    input W; input s; step gives the loss, then the new values of all tensors that it updates
+ *   after    input W; input s; step gives the loss, then the new values of all updated tensors
  *
  * Parameters, states and settings become inputs of the entries that read them. The new values of
  * updated tensors become outputs, after the others, with the names of the updated tensors. Initial

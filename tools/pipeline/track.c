@@ -36,7 +36,7 @@ static void *resize_alone(neo_track *t, void *p, size_t size_bytes) {
   if (b)
     put_in(t, b);
   else if (old && size_bytes)
-    put_in(t, old); /* it failed, and the old block still exists */
+    put_in(t, old); /* the resize failed, and the old block still exists */
   return b ? (char *)b + HEADER_BYTES : NULL;
 }
 

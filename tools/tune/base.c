@@ -134,7 +134,7 @@ bool neo_task_prepare(neo_tune *t, neo_task *x) {
   double guess = neo_tune_guess_ns(t, x);
   if (!x->begun && !x->segment && guess > long_ns)
     neo_task_shrink(t, x, long_ns / guess);
-  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->in_round);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->in_iteration);
   if (refused) {
     neo_task_fail(t, x, "not measured", refused);
     return false;

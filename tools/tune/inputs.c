@@ -60,7 +60,7 @@ static bool needs_run(const neo_tune *t, const neo_task *x) {
 }
 
 /* Sizes by id, with indices of loops from those that a kernel reads. */
-static const int64_t *in_round(neo_tune *t, const int64_t *sizes, const int64_t *numbers) {
+static const int64_t *in_iteration(neo_tune *t, const int64_t *sizes, const int64_t *numbers) {
   const neo_module *m = t->c->module;
   int64_t *out = neo_arena_copy(&t->c->arena, sizes, m->sizes.n * sizeof *out);
   for (uint32_t k = 1; k < m->sizes.n; k++)
@@ -98,7 +98,7 @@ static void copy_buffer(watcher *w, const neo_task *x, size_t b, const void *fro
 static void copy_kernel(watcher *w, const neo_task *x, const neo_rti_watched *at) {
   const neo_kernel *k = w->t->c->kernels.at[x->kernel].kernel;
   neo_input *in = &w->run->of[x->kernel];
-  const int64_t *sizes = in_round(w->t, w->run->sizes, at->size);
+  const int64_t *sizes = in_iteration(w->t, w->run->sizes, at->size);
   for (size_t b = 0; b < k->bufs.n; b++)
     if (is_made(w->t->c, &k->bufs.at[b], w->run->sizes))
       copy_buffer(w, x, b, at->buf[b], sizes);
@@ -121,14 +121,14 @@ static void look(watcher *w, const neo_rti_watched *at) {
   if (!in || (!at->in_loop && in->seen))
     return;
   if (!at->in_loop) {
-    in->rounds = 1;
+    in->runs = 1;
     copy_kernel(w, x, at);
   } else if (w->pass == 0) {
     in->most = at->units > in->units ? 0 : in->most;
     in->units = at->units > in->units ? at->units : in->units;
     in->most += at->units == in->units;
     in->all_units += at->units;
-    in->rounds = (double)in->all_units / (double)in->units;
+    in->runs = (double)in->all_units / (double)in->units;
   } else if (at->units == in->units && w->seen[at->step]++ == in->most / 2 && !in->seen) {
     copy_kernel(w, x, at);
   }
@@ -268,15 +268,15 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x) {
     if (is_made(c, &k->bufs.at[b], x->sizes))
       x->input[b] = path_of(t, all, x->kernel, b);
   x->numbers = in->number;
-  x->in_round = in_round(t, x->sizes, in->number);
-  x->rounds = in->rounds;
+  x->in_iteration = in_iteration(t, x->sizes, in->number);
+  x->runs = in->runs;
   return NULL;
 }
 
 /* Takes a run's figures for a task: how often its kernel runs, and how long that takes. */
 static void take_time(neo_task *x, const neo_input *in) {
-  x->rounds = in->seen ? in->rounds : x->rounds;
-  x->seen_ns = in->ns / x->rounds / (double)(x->own_count ? x->own_count : 1);
+  x->runs = in->seen ? in->runs : x->runs;
+  x->seen_ns = in->ns / x->runs / (double)(x->own_count ? x->own_count : 1);
 }
 
 void neo_tune_look_at_run(neo_tune *t) {

@@ -133,9 +133,11 @@ static void add_buffer(neo_compilation *c, const neo_kbuf *b, const char *input,
 void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                   const neo_job_options *o, neo_str *out) {
   neo_module *m = c->module;
-  enum { ROUNDS = 16 }; /* rounding errors that iterations add up: later ones forget older errors */
+  enum {
+    ITERATIONS = 16
+  }; /* rounding errors that iterations add up: later ones forget older errors */
   shape x = shape_of(m, neo_group_form(m, g));
-  x.stages *= o->in_rounds ? ROUNDS : 1;
+  x.stages *= o->in_loop ? ITERATIONS : 1;
   neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,
                (unsigned long long)o->seed, o->positive ? "positive" : "signed");
   neo_str_addf(out,

@@ -4,15 +4,16 @@
 #include "tools/pipeline/compile.h"
 
 typedef struct {
-  const int64_t *sizes;   /* [size id] */
-  const int64_t *numbers; /* the same as kernels read them, by number, with indices of loops */
+  const int64_t *sizes; /* [size id] */
+  const int64_t
+      *numbers; /* the sizes in the order in which kernels read them, with indices of loops */
   const char *const
       *input; /* [buffer but for scratch] the file with its elements; null: they are drawn */
   int threads;
   uint64_t seed;
-  bool positive;  /* inputs are positive, where negative ones make most answers NaN */
-  bool in_rounds; /* the kernel is a loop: rounding of an iteration goes into the next */
-  bool loose;     /* larger tolerances, where sums cancel */
+  bool positive; /* inputs are positive, where negative ones make most answers NaN */
+  bool in_loop;  /* the kernel is a loop: rounding of an iteration goes into the next */
+  bool loose;    /* larger tolerances, where sums cancel */
   double run_ms, total_ms;
   int64_t between_bytes;    /* bytes that other kernels of the step touch between two runs */
   int64_t limit_ms, cpu_ms; /* limits of a child: wall time; processor time */

@@ -51,7 +51,7 @@ double neo_tune_guess_ns(const neo_tune *t, const neo_task *x) {
 double neo_task_ns(const neo_tune *t, const neo_task *x, bool best) {
   double each = x->begun ? x->default_ns : neo_tune_guess_ns(t, x);
   double saved = x->begun && best ? x->default_ns - x->best_ns : 0;
-  return (each / x->sharing - saved) * x->rounds * (double)x->count;
+  return (each / x->sharing - saved) * x->runs * (double)x->count;
 }
 
 double neo_tune_step_ns(const neo_tune *t, bool best) {

@@ -1,11 +1,11 @@
 /* The search for a group's best schedule: which candidates to measure next, given the trials so
  * far. It measures nothing itself: ask for a batch, tell the times, ask again.
  *
- *   list      the model's choice, then seeds (records of the same or similar shapes), then the model's
- *             best; then its choice with blocks of other lengths
- *   descent   steps from the three best schedules so far, and the rest of the list: first those with
- *             the shortest predicted times (surrogate.h), while one may be faster than the best;
- *             and each operand packed, or not, once
+ *   list      the model's choice, then seeds (records of the same or similar shapes), then the
+ *             model's best; then its choice with blocks of other lengths
+ *   descent   steps from the three best schedules so far, and the rest of the list: first those
+ *             with the shortest predicted times (surrogate.h), while one may be faster than the
+ *             best; and each operand packed, or not, once
  *   genetic   children of the best schedules; of many children, those with the shortest predicted
  *             times are measured. A new best one is descended from again
  *

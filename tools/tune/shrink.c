@@ -77,7 +77,7 @@ bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor) {
   }
   if (now >= before)
     return false;
-  x->sizes = x->in_round = sizes;
+  x->sizes = x->in_iteration = sizes;
   x->part = now / whole;
   return true;
 }

@@ -11,13 +11,13 @@ neo_status neo_task_lost(neo_tune *t) {
 }
 
 const char *neo_task_job(neo_tune *t, neo_task *x) {
-  neo_job_options o = {.sizes = x->in_round,
+  neo_job_options o = {.sizes = x->in_iteration,
                        .numbers = x->numbers,
                        .input = x->input,
                        .threads = t->o.threads,
                        .seed = t->o.seed,
                        .positive = x->positive,
-                       .in_rounds = x->segment != NULL,
+                       .in_loop = x->segment != NULL,
                        .loose = x->loose,
                        .run_ms = 1.5,
                        .total_ms = 60,

@@ -87,9 +87,9 @@ static void add_task(neo_tune *t, neo_task x, const runs *all) {
   const runs *n = &all[x.kernel];
   double own = kernel_bytes(t, x.kernel);
   x.count = x.own_count = n->count;
-  x.sizes = x.in_round = t->o.sizes;
+  x.sizes = x.in_iteration = t->o.sizes;
   x.numbers = neo_sizes_by_number(c->module, &c->arena, t->o.sizes);
-  x.rounds = x.part = 1;
+  x.runs = x.part = 1;
   if (!find_step(t, &x, NEO_RT_ENTRY_TRAIN))
     (void)find_step(t, &x, NEO_RT_ENTRY_FORWARD);
   if (x.segment && !x.entry)

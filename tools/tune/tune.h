@@ -37,9 +37,9 @@ typedef struct {
   bool (*stop)(void *ctx); /* called between candidates; may be null */
   void (*progress)(void *ctx,
                    const neo_tune *t); /* called after every batch and race; may be null */
-  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets the
-   * watch see its kernels. It is called in a child, once or more. False: it has said on stderr why
-   * not. Null: integers that kernels read are drawn. */
+  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets
+   * the watch see its kernels. It is called in a child, once or more. False: it has said on stderr
+   * why not. Null: integers that kernels read are drawn. */
   bool (*run)(void *ctx, const char *entry, const int64_t *sizes,
               const struct neo_rti_watch *watch);
   void *ctx;
@@ -61,14 +61,14 @@ typedef struct {
   bool contraction;
   double cost; /* the model's cost of its choice; for non-contractions in other units */
   bool begun, over;
-  const char *failed;      /* why it cannot be tuned; null: it can */
-  bool positive, loose;    /* see job.h */
-  const int64_t *sizes;    /* sizes for measuring */
-  const int64_t *in_round; /* the same, with indices of loops */
-  const int64_t *numbers;  /* the same as kernels read them */
-  const char **input;      /* [buffer] as in neo_job_options */
-  double rounds;           /* as in neo_input */
-  double seen_ns;          /* time of a run of the kernel within its entry; 0: not known */
+  const char *failed;          /* why it cannot be tuned; null: it can */
+  bool positive, loose;        /* see job.h */
+  const int64_t *sizes;        /* sizes for measuring */
+  const int64_t *in_iteration; /* the sizes, with indices of loops */
+  const int64_t *numbers;      /* the sizes in the order in which kernels read them */
+  const char **input;          /* [buffer] as in neo_job_options */
+  double runs;                 /* as in neo_input */
+  double seen_ns;              /* time of a run of the kernel within its entry; 0: not known */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */

@@ -26,7 +26,8 @@ void branches_ask_for_zeros(branches *b);
 /* Readers of a branch's tensor read the result where the branch was taken, so that one tensor is
  * stored for all branches of a recurrence (results.c):
  *
- *     z[t, n] = select(k[t] == 0, a[t, n], b[t, n]),   d[t, n] = select(k[t] == 0, a[t, n]*g[t, n], 0)
+ *     z[t, n] = select(k[t] == 0, a[t, n], b[t, n])
+ *     d[t, n] = select(k[t] == 0, a[t, n]*g[t, n], 0)
  *     ->  d[t, n] = select(k[t] == 0, z[t, n]*g[t, n], 0) */
 void branches_read_results(branches *b);
 

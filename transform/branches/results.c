@@ -140,7 +140,7 @@ static neo_expr rewritten(results *r, neo_expr e, const place *at) {
 }
 
 static neo_list rewritten_list(results *r, neo_list l, neo_conditions holds) {
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   place at = {holds, r->n_places++, 0};
   for (uint32_t k = 0; k < l.n; k++)
     id[k] = rewritten(r, neo_list_expr(r->m, l, k), &at).i;

@@ -46,9 +46,9 @@ static void look_in_range(void *ctx, neo_expr e) {
  * The condition moves to where no other condition protects its reads: m[t + 1] beside t + 1 < T is
  * not moved. */
 static bool reads_exist(const zeros *z, neo_expr e) {
-  neo_axis_rec axes[64];
+  neo_axis_rec axes[NEO_DEF_AXES];
   const neo_def_rec *d = neo_def_at(z->m, z->at);
-  range_look l = {z, {axes, d->axes.n, NULL, 0}, d->axes.n <= 64};
+  range_look l = {z, {axes, d->axes.n, NULL, 0}, d->axes.n <= NEO_DEF_AXES};
   for (uint32_t k = 0; k < d->axes.n && l.ok; k++)
     axes[k] = *neo_def_axis(z->m, d, k);
   if (l.ok)
@@ -358,7 +358,7 @@ static zero zero_of_product(zeros *z, neo_expr e) {
 static void ask_in_sum(zeros *z, neo_def id) {
   neo_module *m = z->m;
   neo_def_rec d = *neo_def_at(m, id);
-  if (!is_sum(&d) || z->recurrent[id.i] || d.axes.n > 64)
+  if (!is_sum(&d) || z->recurrent[id.i] || d.axes.n > NEO_DEF_AXES)
     return;
   z->at = id;
   z->loops = 0;

@@ -53,9 +53,9 @@ static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
   return is;
 }
 
-static bool has_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
+static bool has_iterations(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   return axis < d->n_out && d->n_out <= CHECKPOINT_RANK &&
-         neo_def_axis(c->m, d, axis)->hi.i == c->rounds.i && is_plain(c, d);
+         neo_def_axis(c->m, d, axis)->hi.i == c->iterations.i && is_plain(c, d);
 }
 
 /* ---- reads of aligned definitions */
@@ -121,7 +121,7 @@ static void align_recurrence(checkpoints *c, const uint32_t *own, size_t n) {
   bool good = true;
   for (uint32_t k = 0; k < loop.n_members && good; k++) {
     const neo_order_member *x = &loop.member[k];
-    good = !x->delay && has_rounds(c, neo_def_at(c->m, x->def), x->axis);
+    good = !x->delay && has_iterations(c, neo_def_at(c->m, x->def), x->axis);
     c->def[x->def.i].carried = true;
     c->def[x->def.i].kind = CHECKPOINT_RUNS;
     c->def[x->def.i].axis = x->axis;
@@ -151,7 +151,7 @@ static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
       align_look l = {c, 0, UINT32_MAX, true, false, 0};
       neo_def_visit(c->m, (neo_def){own[k]}, look_aligned, &l);
       if (x->kind || !l.reads || !l.good ||
-          !has_rounds(c, neo_def_at(c->m, (neo_def){own[k]}), l.axis))
+          !has_iterations(c, neo_def_at(c->m, (neo_def){own[k]}), l.axis))
         continue;
       x->kind = CHECKPOINT_RUNS;
       x->axis = l.axis;
@@ -161,8 +161,8 @@ static size_t find_axes(checkpoints *c, const uint32_t *own, size_t n) {
   return known;
 }
 
-/* Aligns the definitions if they read each other only in the same iteration, and aligned definitions
- * by their axes. */
+/* Aligns the definitions if they read each other only in the same iteration, and aligned
+ * definitions by their axes. */
 static void align_within(checkpoints *c, const uint32_t *own, size_t n) {
   bool good = find_axes(c, own, n) == n;
   int64_t lag = c->lag;
@@ -187,13 +187,13 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
 }
 
 /* Are all terms of the sum in iterations? Reads with an `else` may be beyond them. */
-static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
+static bool is_within_iterations(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_axis_rec axes[CHECKPOINT_AXES];
   for (uint32_t k = 0; k < d->axes.n; k++)
     axes[k] = *neo_def_axis(c->m, d, k);
   neo_facts facts = {.axes = axes, .n_axes = d->n_out};
   neo_expr from = neo_op2(c->m, NEO_OP_LE, checkpoint_number(c, 0), axes[axis].lo);
-  neo_expr to = neo_op2(c->m, NEO_OP_LE, axes[axis].hi, c->rounds);
+  neo_expr to = neo_op2(c->m, NEO_OP_LE, axes[axis].hi, c->iterations);
   return neo_proves(c->p, &facts, from) && neo_proves(c->p, &facts, to);
 }
 
@@ -216,7 +216,7 @@ static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
     if (mean) /* a mean's terms are counted */
       is = is && neo_expr_is_int(m, x->lo, &lo) && lo == 0 && !neo_expr_axes(m, x->hi);
   }
-  return is && axis >= d->n_out && is_within_rounds(c, d, axis) &&
+  return is && axis >= d->n_out && is_within_iterations(c, d, axis) &&
          !(neo_expr_accs(m, neo_list_expr(m, d->finish, 0)) & ~1ULL);
 }
 
@@ -229,7 +229,7 @@ static void align_reader(checkpoints *c, uint32_t id) {
   if (x->number || !l.reads || !l.good)
     return;
   x->axis = l.axis;
-  if (has_rounds(c, &d, l.axis))
+  if (has_iterations(c, &d, l.axis))
     x->kind = CHECKPOINT_RUNS;
   else if (is_sum(c, &d, l.axis))
     x->kind = CHECKPOINT_SUM;
@@ -255,8 +255,9 @@ static void look_feeds(void *ctx, neo_expr e) {
   int64_t offset;
   const neo_def_rec *r = neo_def_at(c->m, (neo_def){d});
   for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n->attr}); k++)
-    if (has_rounds(c, r, k) && checkpoint_is_offset(c, neo_expr_arg(c->m, e, k), &axis, &offset) &&
-        axis == l->axis && !offset && !checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
+    if (has_iterations(c, r, k) &&
+        checkpoint_is_offset(c, neo_expr_arg(c->m, e, k), &axis, &offset) && axis == l->axis &&
+        !offset && !checkpoint_crosses(c, e, neo_axis_ref(c->m, 0)))
       found = k + 1;
   l->along[d] = !l->along[d] || l->along[d] == found ? found : UINT32_MAX;
 }

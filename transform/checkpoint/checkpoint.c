@@ -7,7 +7,8 @@
  *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                              one loop over q, up
  *
  *     again.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.u[q, r-1, j], edge.u[q-1, r, j]))
- *     chunk.d[q, r, j] = g(again.u[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
+ *     chunk.d[q, r, j] = g(again.u[q, r, j],
+ *                          select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
  *                                                                         one loop over q, down
  *
  * Iterations are strip-mined, t = q*K + r, and every definition along them gets an axis q in front.
@@ -27,8 +28,8 @@
  * its edges are stored. Its inner loops, forward again and backward, are chunked as if the rest of
  * the iteration were the whole module (neo_def_rec.inner_loop):
  *
- *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                              in q: one loop over p, up
- *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..                  in q: one loop over p, down
+ *     edge.again.k[q, p, j] = chunk.again.k[q, p, J-1, j]                in q: a loop over p, up
+ *     again.again.k[q, p, s, j] = .., chunk.chunk.dk[q, p, s, j] = ..    in q: a loop over p, down
  *
  * Entries without a backward pass get copies of the original definitions.
  *
@@ -149,17 +150,17 @@ static chunk_price price_of(const checkpoints *c) {
 
 /* A divisor of the iterations near `best`, or else `best`; 0 iterations: unknown at compile
  * time. */
-static int64_t divisor_near(int64_t rounds, int64_t best) {
-  for (int64_t by = 0; by <= best / 4 && rounds; by++)
+static int64_t divisor_near(int64_t iterations, int64_t best) {
+  for (int64_t by = 0; by <= best / 4 && iterations; by++)
     for (int sign = -1; sign <= 1; sign += 2)
-      if (rounds % (best + sign * by) == 0)
+      if (iterations % (best + sign * by) == 0)
         return best + sign * by;
   return best;
 }
 
 typedef struct {
-  int64_t rounds; /* iterations of a chunk; 0: chunks are not needed or do not pay */
-  int64_t chunks; /* chunks of an outer chunk; 0: one level */
+  int64_t iterations; /* iterations of a chunk; 0: chunks are not needed or do not pay */
+  int64_t chunks;     /* chunks of an outer chunk; 0: one level */
 } chunk_lengths;
 
 static int64_t clamped(double x, double least, double most_of_them) {
@@ -168,13 +169,13 @@ static int64_t clamped(double x, double least, double most_of_them) {
 }
 
 /* The number of iterations if it is a constant, else 0. */
-static int64_t exact_rounds(const checkpoints *c) {
-  int64_t rounds;
-  return neo_expr_is_int(c->m, c->rounds, &rounds) ? rounds : 0;
+static int64_t exact_iterations(const checkpoints *c) {
+  int64_t iterations;
+  return neo_expr_is_int(c->m, c->iterations, &iterations) ? iterations : 0;
 }
 
-static double edges_and_chunk(const chunk_price *x, double rounds, double chunk) {
-  return x->edges * rounds / chunk + x->slices * chunk;
+static double edges_and_chunk(const chunk_price *x, double iterations, double chunk) {
+  return x->edges * iterations / chunk + x->slices * chunk;
 }
 
 static bool is_small(const checkpoints *c) {
@@ -187,8 +188,8 @@ static bool is_small(const checkpoints *c) {
 /* Two levels, where they take much less than `bytes`: edges*T/(J*L) + edges*L + slices*J bytes are
  * least at these J and L. */
 static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double bytes) {
-  double t = most(c, c->rounds), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
-  int64_t exact = exact_rounds(c), j, l;
+  double t = most(c, c->iterations), best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
+  int64_t exact = exact_iterations(c), j, l;
   if (c->within || !is_small(c))
     return (chunk_lengths){0};
   j = clamped(best, (double)c->lag, t / (LEAST_CHUNKS * LEAST_CHUNKS));
@@ -202,7 +203,7 @@ static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, doub
 
 static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
                                 const neo_pass_target *target) {
-  double rounds = most(c, c->rounds), limit = (double)target->memory;
+  double iterations = most(c, c->iterations), limit = (double)target->memory;
   chunk_price x = *price;
   if (target
           /* both levels, for tests; if a chunk is one iteration, the second is of its inner
@@ -212,20 +213,20 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
     n = c->within ? second : n > c->lag ? n : c->lag;
     return (chunk_lengths){n, c->within || n == 1 ? 0 : second};
   }
-  if (!target->memory || x.saved <= 0 || (limit > 0 && x.saved * rounds <= limit))
+  if (!target->memory || x.saved <= 0 || (limit > 0 && x.saved * iterations <= limit))
     return (chunk_lengths){0};
-  double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
-  if (limit < 0 || best < 1 || edges_and_chunk(&x, rounds, best) > limit)
+  double smallest = sqrt(iterations * x.edges / x.slices), best = CACHE_BYTES / x.slices;
+  if (limit < 0 || best < 1 || edges_and_chunk(&x, iterations, best) > limit)
     best = smallest;
-  best = (double)clamped(best, (double)c->lag, rounds / LEAST_CHUNKS);
-  double bytes = edges_and_chunk(&x, rounds, best);
-  if (bytes > MUCH_LESS * x.saved * rounds)
+  best = (double)clamped(best, (double)c->lag, iterations / LEAST_CHUNKS);
+  double bytes = edges_and_chunk(&x, iterations, best);
+  if (bytes > MUCH_LESS * x.saved * iterations)
     return (chunk_lengths){0};
   /* a third pass does not pay for a chunk that fits into a cache */
   chunk_lengths n = {0};
   if (bytes > (limit < 0 ? CACHE_BYTES : limit))
     n = two_levels(c, &x, bytes);
-  return n.rounds ? n : (chunk_lengths){divisor_near(exact_rounds(c), (int64_t)best), 0};
+  return n.iterations ? n : (chunk_lengths){divisor_near(exact_iterations(c), (int64_t)best), 0};
 }
 
 /* ---- rewriting the current recurrences */
@@ -233,8 +234,8 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
 /* Remarks what is stored, at the first recurrence of which something is. */
 static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) {
   const neo_module *m = c->m;
-  double rounds = most(c, c->rounds), outer = n.chunks ? (double)n.chunks : 1;
-  double chunk = (double)n.rounds, inner = n.chunks ? x->edges * outer : 0;
+  double iterations = most(c, c->iterations), outer = n.chunks ? (double)n.chunks : 1;
+  double chunk = (double)n.iterations, inner = n.chunks ? x->edges * outer : 0;
   uint32_t d = 0;
   for (size_t k = 0; k < c->n_order && !d; k++)
     if (c->def[c->order[k]].home && c->def[c->order[k]].carried)
@@ -244,16 +245,16 @@ static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) 
   const neo_def_rec *r = neo_def_at(m, (neo_def){d});
   neo_tensor t = {neo_list_at(m, r->out, 0)};
   (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)(chunk * outer),
-                 neo_tensor_name(m, t), x->edges * rounds / (chunk * outer), x->saved * rounds,
-                 x->slices * chunk + inner);
+                 neo_tensor_name(m, t), x->edges * iterations / (chunk * outer),
+                 x->saved * iterations, x->slices * chunk + inner);
 }
 
-static void cut_rounds(checkpoints *c) {
-  int64_t rounds;
+static void cut_iterations(checkpoints *c) {
+  int64_t iterations;
   neo_expr n = checkpoint_number(c, c->chunk);
-  c->exact = neo_expr_is_int(c->m, c->rounds, &rounds) && rounds % c->chunk == 0;
+  c->exact = neo_expr_is_int(c->m, c->iterations, &iterations) && iterations % c->chunk == 0;
   c->exact = c->exact || c->chunk == 1;
-  neo_expr all = neo_op2(c->m, NEO_OP_ADD, c->rounds, checkpoint_number(c, c->chunk - 1));
+  neo_expr all = neo_op2(c->m, NEO_OP_ADD, c->iterations, checkpoint_number(c, c->chunk - 1));
   c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
 }
 
@@ -264,7 +265,7 @@ static bool is_made(const checkpoint_def *x) {
 }
 
 static void write(checkpoints *c) {
-  cut_rounds(c);
+  cut_iterations(c);
   for (size_t k = 0; k < c->n_order; k++) {
     uint32_t d = c->order[k];
     const checkpoint_def *x = &c->def[d];
@@ -281,9 +282,9 @@ static void write(checkpoints *c) {
 }
 
 /* Facts of the module for recurrences of this many iterations, whose number *n gets. */
-static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr rounds,
+static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr iterations,
                          const bool *served, uint32_t *n) {
-  checkpoints c = {.m = m, .a = a, .p = p, .rounds = rounds, .lag = 1};
+  checkpoints c = {.m = m, .a = a, .p = p, .iterations = iterations, .lag = 1};
   c.n_defs = (uint32_t)m->defs.n;
   c.n_tensors = (uint32_t)m->tensors.n;
   c.def = NEO_NEW_ARRAY(a, checkpoint_def, c.n_defs);
@@ -341,11 +342,11 @@ static void add_steps(checkpoints *c, const neo_order_step *in, uint32_t number,
 }
 
 /* Like begin(), for definitions in an iteration of the chunk_loop, whose chunks are of one. */
-static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_expr rounds,
+static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_expr iterations,
                                 uint32_t *n) {
   neo_module *m = outer->m;
   checkpoints c = {
-      .m = m, .a = outer->a, .p = outer->p, .rounds = rounds, .lag = 1, .within = mark};
+      .m = m, .a = outer->a, .p = outer->p, .iterations = iterations, .lag = 1, .within = mark};
   neo_def *defs = NEO_NEW_ARRAY(c.a, neo_def, m->defs.n);
   neo_order_step loop;
   size_t n_defs = 0;
@@ -372,16 +373,16 @@ static checkpoints begin_within(const checkpoints *outer, uint32_t mark, neo_exp
 /* Chunks the inner loops where chunks are of one iteration because these loops use most memory. */
 static void write_within(const checkpoints *outer, uint32_t mark, const neo_pass_target *target) {
   uint32_t n;
-  checkpoints all = begin_within(outer, mark, outer->rounds, &n);
+  checkpoints all = begin_within(outer, mark, outer->iterations, &n);
   for (uint32_t k = 1; k <= n; k++) {
     const neo_order_member *x = &all.step[k]->member[0];
-    neo_expr rounds = neo_def_axis(all.m, neo_def_at(all.m, x->def), x->axis)->hi;
-    checkpoints c = begin_within(outer, mark, rounds, &n);
+    neo_expr iterations = neo_def_axis(all.m, neo_def_at(all.m, x->def), x->axis)->hi;
+    checkpoints c = begin_within(outer, mark, iterations, &n);
     if (!checkpoint_align(&c))
       continue;
     checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
-    c.chunk = lengths_of(&c, &price, target).rounds;
+    c.chunk = lengths_of(&c, &price, target).iterations;
     if (!c.chunk)
       continue;
     write(&c);
@@ -395,8 +396,8 @@ typedef struct {
   neo_module *m;
   neo_prover *p;
   const neo_pass_target *target;
-  bool *served; /* by entry: its recurrences may be chunked */
-  bool apart;   /* other entries get copies */
+  bool *served;            /* by entry: its recurrences may be chunked */
+  bool others_have_copies; /* other entries get copies */
 } checkpointing;
 
 /* Does the entry compute a gradient? */
@@ -414,7 +415,7 @@ static bool has_backward(neo_module *m, const neo_entry_rec *e, neo_arena *a) {
 }
 
 /* Copies the recurrences that the entry needs, and their readers. */
-static void set_apart(neo_module *m, neo_entry_rec *e, neo_arena *a) {
+static void give_copies(neo_module *m, neo_entry_rec *e, neo_arena *a) {
   const bool *recurs = neo_recurrent_defs(m, a);
   neo_def *defs;
   neo_map made = neo_map_in(a);
@@ -428,26 +429,26 @@ static void set_apart(neo_module *m, neo_entry_rec *e, neo_arena *a) {
   e->outputs = neo_tensors_renamed(m, e->outputs, &to, a);
 }
 
-static void set_others_apart(checkpointing *x, neo_arena *a) {
+static void copy_for_others(checkpointing *x, neo_arena *a) {
   neo_module *m = x->m;
-  for (size_t k = 0; k < m->entries.n && !x->apart; k++)
+  for (size_t k = 0; k < m->entries.n && !x->others_have_copies; k++)
     if (!x->served[k] && !m->entries.at[k].updates.n)
-      set_apart(m, &m->entries.at[k], a);
-  x->apart = true;
+      give_copies(m, &m->entries.at[k], a);
+  x->others_have_copies = true;
 }
 
 /* Chunks the recurrences of this many iterations, if asked for. */
-static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
+static void checkpoint_iterations(checkpointing *x, neo_expr iterations) {
   uint32_t n;
   neo_arena scratch = neo_arena_scratch(x->m->arena);
-  checkpoints c = begin(x->m, x->p, &scratch, rounds, x->served, &n);
+  checkpoints c = begin(x->m, x->p, &scratch, iterations, x->served, &n);
   if (n && checkpoint_align(&c)) {
     checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
     chunk_lengths l = lengths_of(&c, &price, x->target);
-    c.chunk = l.rounds;
+    c.chunk = l.iterations;
     if (c.chunk) {
-      set_others_apart(x, &scratch);
+      copy_for_others(x, &scratch);
       write(&c);
     }
     if (c.chunk && l.chunks > 1)
@@ -481,15 +482,15 @@ static uint32_t extents_of(const neo_pass_context *pass, neo_expr *out, uint32_t
 neo_status neo_pass_checkpoint(const neo_pass_context *pass) {
   neo_module *m = pass->m;
   enum { MOST = 64 };
-  neo_expr rounds[MOST];
+  neo_expr iterations[MOST];
   if (!pass->target->memory && !pass->target->chunk_iterations)
     return NEO_OK;
   checkpointing x = {.m = m, .p = pass->p, .target = pass->target};
   x.served = NEO_NEW_ARRAY(pass->a, bool, m->entries.n + 1);
   for (size_t k = 0; k < m->entries.n; k++)
     x.served[k] = pass->target->chunk_iterations || has_backward(m, &m->entries.at[k], pass->a);
-  uint32_t n = extents_of(pass, rounds, MOST);
+  uint32_t n = extents_of(pass, iterations, MOST);
   for (uint32_t k = 0; k < n; k++)
-    checkpoint_rounds(&x, rounds[k]);
+    checkpoint_iterations(&x, iterations[k]);
   return NEO_OK;
 }

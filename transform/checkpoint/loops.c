@@ -25,11 +25,11 @@ static void need_maker(level_look *l, const checkpoint_def *x) {
   if (l->number && x->number == l->number)
     return;
   const checkpoint_loop *chunk_loop = x->home ? &c->loops.at[x->home - 1] : NULL;
-  bool round = chunk_loop && l->reader->kind && x->kind == CHECKPOINT_RUNS;
+  bool iteration = chunk_loop && l->reader->kind && x->kind == CHECKPOINT_RUNS;
   for (int down = 0; down < 2; down++) {
     if (!chunk_loop)
       need(l, down, x->level[down], 0);
-    else if (round && chunk_loop->down == (down == 1))
+    else if (iteration && chunk_loop->down == (down == 1))
       need(l, down, chunk_loop->level, x->home);
     else
       need(l, down, chunk_loop->level + 1, 0);

@@ -51,11 +51,11 @@ typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
-  neo_expr rounds; /* T, the extent of the aligned axes */
-  neo_expr chunks; /* number of chunks */
-  int64_t chunk;   /* iterations of a chunk */
-  bool exact;      /* the last chunk is not shorter */
-  int64_t lag;     /* iterations between a reader and its producer, at most */
+  neo_expr iterations; /* T, the extent of the aligned axes */
+  neo_expr chunks;     /* number of chunks */
+  int64_t chunk;       /* iterations of a chunk */
+  bool exact;          /* the last chunk is not shorter */
+  int64_t lag;         /* iterations between a reader and its producer, at most */
   checkpoint_def *def;
   uint32_t n_defs, n_tensors; /* definitions and tensors before the pass */
   const uint32_t *order;      /* needed definitions, producers first */
@@ -97,7 +97,7 @@ static inline void checkpoint_mark(const checkpoints *c, uint32_t loop, uint32_t
   d->inner_loop = c->within ? mark : inner;
 }
 
-/* align.c: aligns recurrences along c->rounds and definitions with them; finds c->lag.
+/* align.c: aligns recurrences along c->iterations and definitions with them; finds c->lag.
  * False: there are no such recurrences. */
 bool checkpoint_align(checkpoints *c);
 
@@ -109,8 +109,8 @@ typedef struct { /* expressions of a definition in chunks */
   checkpoints *c;
   uint32_t chunk_loop;
   uint32_t n_axes;
-  neo_expr by[64];  /* axis -> its expression in chunks */
-  neo_expr q, r, t; /* chunk, iteration in it, iteration */
+  neo_expr by[NEO_DEF_AXES]; /* axis -> its expression in chunks */
+  neo_expr q, r, t;          /* chunk, iteration in it, iteration */
 } checkpoint_scope;
 checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
                                      uint32_t axis);

@@ -10,15 +10,16 @@
 #include <string.h>
 
 /* Chunk and position in it of iteration e; the last iteration is in the last chunk. */
-static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_expr *round) {
+static void place_iteration(const checkpoints *c, neo_expr e, neo_expr *chunk,
+                            neo_expr *iteration) {
   neo_module *m = c->m;
   neo_expr n = checkpoint_number(c, c->chunk);
   *chunk = neo_op2(m, NEO_OP_DIV, e, n);
-  *round = neo_op2(m, NEO_OP_MOD, e, n);
-  if (checkpoint_sum(c, e, 0).i != checkpoint_sum(c, c->rounds, -1).i)
+  *iteration = neo_op2(m, NEO_OP_MOD, e, n);
+  if (checkpoint_sum(c, e, 0).i != checkpoint_sum(c, c->iterations, -1).i)
     return;
   *chunk = checkpoint_sum(c, c->chunks, -1);
-  *round = neo_op2(m, NEO_OP_SUB, e, neo_op2(m, NEO_OP_MUL, *chunk, n));
+  *iteration = neo_op2(m, NEO_OP_SUB, e, neo_op2(m, NEO_OP_MUL, *chunk, n));
 }
 
 /* Defines the slice of tensor t, made by d, at iteration one[axis]; along others at one[k], or
@@ -27,8 +28,8 @@ static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const n
   neo_module *m = c->m;
   neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);
   neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span};
-  uint32_t id[64], along = checkpoint_place(c, c->def[d].axis);
-  neo_expr at[64];
+  uint32_t id[NEO_DEF_AXES], along = checkpoint_place(c, c->def[d].axis);
+  neo_expr at[NEO_DEF_AXES];
   for (uint32_t k = 0; k < of.n_out; k++)
     if (!one[k].i) {
       id[r.n_out] = neo_list_at(m, of.axes, k);
@@ -36,7 +37,7 @@ static neo_tensor define_slice(checkpoints *c, uint32_t d, neo_tensor t, const n
     } else {
       at[checkpoint_place(c, k)] = one[k];
     }
-  place_round(c, one[c->def[d].axis], &at[checkpoint_chunk_place(c)], &at[along]);
+  place_iteration(c, one[c->def[d].axis], &at[checkpoint_chunk_place(c)], &at[along]);
   neo_type type = neo_tensor_type(m, t);
   neo_expr value =
       neo_load_else(m, chunked, at, of.n_out + 1, neo_const_int(c->m, type, 0), of.span);
@@ -66,11 +67,11 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
   if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return e;
   uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
-  neo_expr round = neo_list_expr(m, n.arg, along), at[64], one[64];
-  if (!checkpoint_is_over_sizes(m, round))
+  neo_expr iteration = neo_list_expr(m, n.arg, along), at[NEO_DEF_AXES], one[NEO_DEF_AXES];
+  if (!checkpoint_is_over_sizes(m, iteration))
     return e;
   for (uint32_t k = 0; k < rank; k++) {
-    one[k] = k == along ? round : checkpoint_one_element(c, n, k);
+    one[k] = k == along ? iteration : checkpoint_one_element(c, n, k);
     if (!one[k].i)
       at[next++] = neo_list_expr(m, n.arg, k);
   }
@@ -79,7 +80,7 @@ static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
     return neo_load(m, slice, at, next, n.span);
   neo_expr other = neo_list_expr(m, n.arg, rank);
   neo_expr value = neo_load_else(m, slice, at, next, other, n.span);
-  neo_expr is = neo_between(m, checkpoint_number(c, 0), round, c->rounds);
+  neo_expr is = neo_between(m, checkpoint_number(c, 0), iteration, c->iterations);
   return neo_op3(m, NEO_OP_SELECT, is, value, other);
 }
 

@@ -2,7 +2,8 @@
  *
  *     G[i, j] = sum[t: T, b] d[t, b, i]*h[t, b, j]
  *     ->
- *     running.G[q, i, j] = (running.G[q+1, i, j] else 0) + sum[r: K, b] chunk.d[q, r, b, i]*again.u[q, r, b, j]
+ *     running.G[q, i, j] = (running.G[q+1, i, j] else 0)
+ *                          + sum[r: K, b] chunk.d[q, r, b, i]*again.u[q, r, b, j]
  *     G[i, j] = (running.G[0, i, j] else 0) */
 #include "ir/define.h"
 #include "transform/checkpoint/parts.h"
@@ -16,13 +17,13 @@ typedef struct {
 } chunk_sum;
 
 /* Iterations of the chunk: the last one may have fewer. */
-static neo_expr rounds_of(const chunk_sum *x) {
+static neo_expr iterations_of(const chunk_sum *x) {
   const checkpoints *c = x->c;
   neo_module *m = c->m;
   neo_expr n = checkpoint_number(c, c->chunk);
   if (c->exact)
     return n;
-  neo_expr rest = neo_op2(m, NEO_OP_SUB, c->rounds, neo_op2(m, NEO_OP_MUL, x->s.q, n));
+  neo_expr rest = neo_op2(m, NEO_OP_SUB, c->iterations, neo_op2(m, NEO_OP_MUL, x->s.q, n));
   return neo_op2(m, NEO_OP_MIN, n, rest);
 }
 
@@ -34,20 +35,20 @@ static neo_expr is_term(chunk_sum *x) {
   int64_t lo;
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     is = neo_op2(m, NEO_OP_LE, checkpoint_in_chunks(&x->s, first), x->s.t);
-  if (end.i != x->c->rounds.i)
+  if (end.i != x->c->iterations.i)
     is = neo_both(m, is, neo_op2(m, NEO_OP_LT, x->s.t, checkpoint_in_chunks(&x->s, end)));
   return is;
 }
 
 static neo_list axes_of(chunk_sum *x) {
   neo_module *m = x->c->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   id[checkpoint_chunk_place(x->c)] = neo_axis_add(m, checkpoint_chunk_axis(x->c)).i;
   for (uint32_t k = 0; k < x->d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &x->d, k);
-    bool rounds = k == x->axis;
-    axis.lo = rounds ? checkpoint_number(x->c, 0) : checkpoint_in_chunks(&x->s, axis.lo);
-    axis.hi = rounds ? rounds_of(x) : checkpoint_in_chunks(&x->s, axis.hi);
+    bool iterations = k == x->axis;
+    axis.lo = iterations ? checkpoint_number(x->c, 0) : checkpoint_in_chunks(&x->s, axis.lo);
+    axis.hi = iterations ? iterations_of(x) : checkpoint_in_chunks(&x->s, axis.hi);
     id[checkpoint_place(x->c, k)] = neo_axis_add(m, axis).i;
   }
   return neo_list_new(m, id, x->d.axes.n + 1);
@@ -56,7 +57,7 @@ static neo_list axes_of(chunk_sum *x) {
 static neo_tensor define_running(chunk_sum *x) {
   checkpoints *c = x->c;
   neo_module *m = c->m;
-  neo_expr at[64], body = checkpoint_in_chunks(&x->s, neo_list_expr(m, x->d.body, 0));
+  neo_expr at[NEO_DEF_AXES], body = checkpoint_in_chunks(&x->s, neo_list_expr(m, x->d.body, 0));
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = x->d.n_out + 1, .reducer = NEO_RED_SUM, .span = x->d.span};
   neo_temp t = {.prefix = "running", .like = {neo_list_at(m, x->d.out, 0)}, .type = type};
@@ -91,7 +92,7 @@ static neo_expr count_of(const chunk_sum *x, neo_type type) {
 static void take_last(const chunk_sum *x, neo_tensor sum) {
   checkpoints *c = x->c;
   neo_module *m = c->m;
-  neo_expr at[64], zero, value;
+  neo_expr at[NEO_DEF_AXES], zero, value;
   neo_type type = neo_tensor_type(m, sum);
   at[checkpoint_chunk_place(c)] =
       x->down ? checkpoint_number(c, 0) : checkpoint_sum(c, c->chunks, -1);

@@ -3,12 +3,14 @@
  *
  *     h[t, j] = f(x[t, j], (h[t-1, j] else 0))
  *     ->
- *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
+ *     chunk.u[q, r, j] = f(x[q*K + r, j],
+ *                          select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *     edge.u[q, i, j] = chunk.u[q, K-1 + i, j]
  *
  * A backward loop has not computed chunk q-1 yet and reads the edges of the forward pass:
  *
- *     again.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
+ *     again.u[q, r, j] = f(x[q*K + r, j],
+ *                          select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *
  * Where the last chunk may be shorter, the definition is a select; nobody reads elements past the
  * last iteration. */
@@ -54,7 +56,7 @@ typedef struct { /* a read of tensor `from`, whose chunks are `to` */
 static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by, bool guarded,
                         const neo_expr *one) {
   neo_module *m = x->s->c->m;
-  neo_expr at[64];
+  neo_expr at[NEO_DEF_AXES];
   uint32_t rank = neo_tensor_rank(m, x->from);
   for (uint32_t k = 0; k < rank; k++) {
     uint32_t to = checkpoint_place(x->s->c, k);
@@ -91,9 +93,9 @@ static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool firs
                               const neo_expr *one) {
   checkpoints *c = x->s->c;
   neo_module *m = c->m;
-  uint32_t d = checkpoint_maker(c, x->from.i), rank = neo_tensor_rank(m, chunked), id[64];
+  uint32_t d = checkpoint_maker(c, x->from.i), rank = neo_tensor_rank(m, chunked), id[NEO_DEF_AXES];
   uint32_t chunk = checkpoint_chunk_place(c), along = checkpoint_place(c, x->along);
-  neo_expr at[64], from = checkpoint_number(c, first ? 0 : c->chunk - c->lag);
+  neo_expr at[NEO_DEF_AXES], from = checkpoint_number(c, first ? 0 : c->chunk - c->lag);
   neo_def_rec r = {.n_out = rank, .span = neo_tensor_at(m, x->from)->span, .origin = d};
   checkpoint_mark(c, c->def[d].home, 0, &r);
   for (uint32_t k = 0; k < rank; k++) {
@@ -107,8 +109,8 @@ static neo_tensor define_edge(const chunk_read *x, neo_tensor chunked, bool firs
   at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
   neo_expr value = neo_load(m, chunked, at, rank, r.span);
   if (!c->exact) {
-    neo_expr round = plus(c, times_chunk(c, at[chunk]), at[along]);
-    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value,
+    neo_expr iteration = plus(c, times_chunk(c, at[chunk]), at[along]);
+    value = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, iteration, c->iterations), value,
                     neo_const_int(m, neo_expr_type(m, value), 0));
   }
   r.axes = neo_list_new(m, id, rank);
@@ -160,7 +162,7 @@ static neo_expr read_neighbour(const chunk_read *x) {
     return read_at(x, x->to, by, x->offset - by * c->chunk, true, NULL);
   if (!d->home || made != own)
     return (neo_expr){0};
-  neo_expr one[64];
+  neo_expr one[NEO_DEF_AXES];
   neo_tensor edge = edge_of(x, by > 0, one);
   return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true, one);
 }
@@ -183,8 +185,9 @@ static neo_expr read_chunk(const chunk_read *x, neo_expr whole) {
   neo_expr value = c->chunk == 1 ? other : neo_op3(m, NEO_OP_SELECT, is, own, other);
   if (x->offset < 0 || c->exact || !guarded)
     return value;
-  neo_expr round = checkpoint_sum(c, x->s->t, x->offset);
-  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, round, c->rounds), value, x->other);
+  neo_expr iteration = checkpoint_sum(c, x->s->t, x->offset);
+  return neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, iteration, c->iterations), value,
+                 x->other);
 }
 
 static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
@@ -224,7 +227,7 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
                              const char *prefix) {
   neo_module *m = c->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  uint32_t extent[64];
+  uint32_t extent[NEO_DEF_AXES];
   extent[checkpoint_chunk_place(c)] = c->chunks.i;
   for (uint32_t k = 0; k < r.extent.n; k++)
     extent[checkpoint_place(c, k)] =
@@ -240,7 +243,7 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
 
 static neo_list axes_in_chunks(checkpoint_scope *s, const neo_def_rec *d, uint32_t along) {
   neo_module *m = s->c->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   id[checkpoint_chunk_place(s->c)] = neo_axis_add(m, checkpoint_chunk_axis(s->c)).i;
   for (uint32_t k = 0; k < d->axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, d, k);
@@ -253,7 +256,7 @@ static neo_list axes_in_chunks(checkpoint_scope *s, const neo_def_rec *d, uint32
 
 static neo_list list_in_chunks(checkpoint_scope *s, neo_list l, neo_expr is) {
   neo_module *m = s->c->m;
-  uint32_t id[64];
+  uint32_t id[NEO_DEF_AXES];
   for (uint32_t k = 0; k < l.n; k++) {
     neo_expr e = checkpoint_in_chunks(s, neo_list_expr(m, l, k));
     if (is.i)
@@ -266,7 +269,7 @@ static neo_list list_in_chunks(checkpoint_scope *s, neo_list l, neo_expr is) {
 /* Is the point an iteration? 0: always. */
 static neo_expr is_round(const checkpoint_scope *s) {
   const checkpoints *c = s->c;
-  return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->rounds);
+  return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->iterations);
 }
 
 static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list out) {
@@ -331,7 +334,8 @@ neo_tensor checkpoint_chunked(checkpoints *c, uint32_t chunk_loop, neo_tensor t)
 void checkpoint_define_copy(checkpoints *c, uint32_t id) {
   neo_module *m = c->m;
   neo_def_rec d = *neo_def_at(m, (neo_def){id});
-  neo_expr at[64], n = checkpoint_number(c, c->chunk), t = neo_axis_ref(m, c->def[id].axis);
+  neo_expr at[NEO_DEF_AXES], n = checkpoint_number(c, c->chunk),
+                             t = neo_axis_ref(m, c->def[id].axis);
   uint32_t finish[4];
   at[checkpoint_chunk_place(c)] = neo_op2(m, NEO_OP_DIV, t, n);
   for (uint32_t k = 0; k < d.n_out; k++)

@@ -1,5 +1,5 @@
-/* Values of edges in a recurrence (parts.h), which run by owner (ir/order.h). They lie in the order of their owners: the
- * lists of a level's vertices are next to each other, position by position,
+/* Values of edges in a recurrence (parts.h), which run by owner (ir/order.h). They lie in the order
+ * of their owners: the lists of a level's vertices are next to each other, position by position,
  *
  *     s[e] = f(h[child[e]], z[owner[e]]),   h[v] = sum[e: begin[v] .. begin[v + 1]] s[e]
  *     ->
@@ -135,7 +135,8 @@ void levels_define_edges(const levels *s, const levels_graph *g, levels_index *x
 
 /* ---- in the order */
 
-/* The index of which e is table[..], as the expression or converted to i64; 0: it is another one. */
+/* The index of which e is table[..], as the expression or converted to i64; 0: it is another
+ * one. */
 static neo_expr index_in(const levels *s, neo_tensor table, neo_expr e) {
   const neo_node *n = neo_expr_node(s->m, e);
   if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)

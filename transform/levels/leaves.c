@@ -207,10 +207,10 @@ static void note_condition(void *ctx, neo_expr c, bool holds) {
   if (n.op != NEO_OP_LE && n.op != NEO_OP_LT)
     return;
   neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
-  bool behind = n.op == NEO_OP_LE && a.i == x->leaves.i && b.i == x->at.i;
+  bool after = n.op == NEO_OP_LE && a.i == x->leaves.i && b.i == x->at.i;
   bool before = n.op == NEO_OP_LT && a.i == x->at.i && b.i == x->leaves.i;
-  x->other = x->other || (holds ? behind : before);
-  x->leaf = x->leaf || (holds ? before : behind);
+  x->other = x->other || (holds ? after : before);
+  x->leaf = x->leaf || (holds ? before : after);
 }
 
 /* Notes a read of child[place, ..], which leaves do not have. */

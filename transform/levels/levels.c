@@ -13,7 +13,8 @@
  *
  *     d[u, j] = sum[v, k where child[v, k] == u] g[v, k, j]
  *     ->
- *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
+ *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j]
+ *                with u = order[p]
  *
  * A definition of the kind LEVELS computes the order (tables.c). (S. Xu et al., Cavs: an
  * efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2; its batches
@@ -176,22 +177,24 @@ typedef struct {
   bool changed;
 } spread;
 
-/* A recurrence along other axes than the vertices: which axis of each of its definitions they are. */
+/* A recurrence along other axes than the vertices: which axis of each of its definitions they
+ * are. */
 typedef struct {
   const levels *s;
   neo_def reader;
   uint32_t number, n_known;
   uint32_t *axis; /* by definition: + 1; 0: it is not known yet */
-  bool apart;
+  bool differs;
 } own_look;
 
 static void know_axis(own_look *l, neo_def d, uint32_t axis) {
-  l->apart = l->apart || (l->axis[d.i] && l->axis[d.i] != axis + 1);
+  l->differs = l->differs || (l->axis[d.i] && l->axis[d.i] != axis + 1);
   l->n_known += !l->axis[d.i];
   l->axis[d.i] = axis + 1;
 }
 
-/* Takes a read of the recurrence's own tensors, which has to be of the vertex that it is read for. */
+/* Takes a read of the recurrence's own tensors, which has to be of the vertex that it is read
+ * for. */
 static void look_own(void *ctx, neo_expr e) {
   own_look *l = ctx;
   const neo_module *m = l->s->m;
@@ -210,27 +213,28 @@ static void look_own(void *ctx, neo_expr e) {
       k++;
     if (k < rank)
       know_axis(l, made, k);
-    l->apart = l->apart || k == rank;
+    l->differs = l->differs || k == rank;
   }
 }
 
-/* Do the elements of a vertex need those of no other vertex in the recurrence of d, whose axis is the vertices'? */
+/* Do the elements of a vertex need those of no other vertex in the recurrence of d, whose axis is
+ * the vertices'? */
 static bool keeps_vertices(const levels *s, neo_def d, uint32_t axis) {
   size_t n;
   own_look l = {.s = s, .number = s->number[d.i]};
   const neo_def *own = neo_recurrence_members(s->number, s->n_defs, l.number, s->a, &n);
   l.axis = NEO_NEW_ARRAY(s->a, uint32_t, s->n_defs);
   know_axis(&l, d, axis);
-  for (uint32_t before = 0; before != l.n_known && !l.apart;) {
+  for (uint32_t before = 0; before != l.n_known && !l.differs;) {
     before = l.n_known;
     for (size_t k = 0; k < n; k++) {
       l.reader = own[k];
       neo_def_visit(s->m, own[k], look_own, &l);
     }
   }
-  for (size_t k = 0; k < n && !l.apart; k++)
-    l.apart = !l.axis[own[k].i] || l.axis[own[k].i] > neo_def_at(s->m, own[k])->n_out;
-  return !l.apart;
+  for (size_t k = 0; k < n && !l.differs; k++)
+    l.differs = !l.axis[own[k].i] || l.axis[own[k].i] > neo_def_at(s->m, own[k])->n_out;
+  return !l.differs;
 }
 
 static bool is_free(const levels *s, neo_def d, uint32_t axis) {

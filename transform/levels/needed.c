@@ -93,7 +93,8 @@ static const neo_node *converted(const neo_module *m, neo_expr e) {
   return n->op == NEO_OP_CAST ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : n;
 }
 
-/* Is it edge[e] for the list e of the vertex at the definition's axis, which ends at end[order[axis]]? */
+/* Is it edge[e] for the list e of the vertex at the definition's axis, which ends at
+ * end[order[axis]]? */
 static bool is_list_of(const levels_needs *x, const levels_graph *g, const neo_def_rec *d,
                        const neo_node *edge, uint32_t axis) {
   neo_module *m = x->s->m;

@@ -2,9 +2,11 @@
  * in whose list it is), becomes a read (parts.h). Gradients of features of edges are such
  * sums:
  *
- *     d[e, j] = sum[v: child[e] + 1 .. V] where begin[v] <= e and e < begin[v + 1]; g[v, j]*h[child[e], j]
+ *     d[e, j] = sum[v: child[e] + 1 .. V] where begin[v] <= e and e < begin[v + 1];
+ *               g[v, j]*h[child[e], j]
  *     ->
- *     d[e, j] = g[owner[e], j]*h[child[e], j],   owner[e] = sum[i] where edge[i] == e; order[parent[i]]
+ *     d[e, j] = g[owner[e], j]*h[child[e], j]
+ *     owner[e] = sum[i] where edge[i] == e; order[parent[i]]
  *
  * The owner comes after the edge's child. The cost is linear in the edges, on any device. */
 #include "ir/clone.h"

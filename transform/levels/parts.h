@@ -207,7 +207,7 @@ typedef struct { /* by tensor */
 
 /* needed.c: removes dead elements. */
 void levels_leave_out(levels *s);
-/* The tensors in an order. */
+/* Finds the tensors that are stored in an order of the vertices, with the dimension of these. */
 levels_ordered levels_tensors_in_order(levels *s);
 
 /* gathers.c: inlines what one value of a recurrence alone reads. */

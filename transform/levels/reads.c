@@ -125,7 +125,8 @@ static bool is_parent(look *l, neo_expr at) {
   return false;
 }
 
-/* The vertex at an axis that runs over all, and over the lists of each: is this edge one that leads to the reader's vertex? */
+/* The vertex at an axis that runs over all, and over the lists of each: is this edge one that leads
+ * to the reader's vertex? */
 static bool is_of_parent(look *l, const neo_order_member *made, neo_expr edge) {
   neo_module *m = l->s->m;
   neo_def_rec d = *neo_def_at(m, l->reader->def);

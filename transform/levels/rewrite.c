@@ -1,7 +1,9 @@
 /* Rewriting in level order (parts.h). An axis of all vertices becomes order[p]; reads at
  * order[p], or of its children, become reads in the order:
  *
- *     h[order[x]]  ->  h'[x],    h[child[order[x], k]]  ->  h'[placed[x, k]],    h[e]  ->  h'[place[e]]
+ *     h[order[x]]                     ->  h'[x]
+ *     h[child[order[x], k]]           ->  h'[placed[x, k]]
+ *     h[e]                            ->  h'[place[e]]
  *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
 #include "ir/clone.h"
 #include "ir/comparison.h"
@@ -347,8 +349,9 @@ static void find_list(writing *w, levels_graph *const *vertex) {
 
 /* ---- axes */
 
-/* The list that axis k of a definition runs through, of which values of edges are in the order; null: it runs through none.
- * Those of a vertex in the order, or all, of a definition that runs by owner. */
+/* The list that axis k of a definition runs through, of which values of edges are in the order;
+ * null: it runs through none. Those of a vertex in the order, or all, of a definition that runs by
+ * owner. */
 static const levels_index *edges_of(writing *w, levels_graph *const *vertex, neo_def id,
                                     uint32_t k) {
   levels *s = w->s;
@@ -434,7 +437,10 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
                         .span = span};
 }
 
-/* begin[order[p]]  ->  begin'[p], of a list in the order of the owners; begin[owner[edge[q]]]  ->  begin'[owner'[q]] */
+/* The begin of a list in the order of the owners:
+ *
+ *     begin[order[p]]        ->  begin'[p]
+ *     begin[owner[edge[q]]]  ->  begin'[owner'[q]] */
 static neo_expr written_bound(const writing *w, uint32_t axis, neo_expr e) {
   levels *s = w->s;
   neo_module *m = s->m;

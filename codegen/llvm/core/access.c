@@ -5,8 +5,8 @@
 
 enum { LEAST_VECTOR = 16 }; /* bytes */
 
-/* The address `offset` elements after `at`. A guarded address may be outside of the buffer, so its GEP is not
- * inbounds. */
+/* The address `offset` elements after `at`. A guarded address may be outside of the buffer, so its
+ * GEP is not inbounds. */
 LLVMValueRef neo_ll_step_to(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at,
                             LLVMValueRef offset) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, 1);

@@ -1,5 +1,5 @@
-/* Loads and stores of accesses whose addresses are known (core/load.c, core/store.c); core/mem.c analyses the
- * offsets. */
+/* Loads and stores of accesses whose addresses are known (core/load.c, core/store.c); core/mem.c
+ * analyses the offsets. */
 #pragma once
 #include "codegen/llvm/gen.h"
 
@@ -30,8 +30,8 @@ LLVMValueRef neo_ll_reversed(neo_ll_gen *g, LLVMValueRef v);
 LLVMValueRef neo_ll_shuffled(neo_ll_gen *g, LLVMValueRef v, const uint32_t *order, uint32_t n);
 /* Lanes `lane` to `lane` + n - 1 of v. */
 LLVMValueRef neo_ll_piece_of(neo_ll_gen *g, LLVMValueRef v, uint32_t lane, uint32_t n);
-/* The length of the contiguous runs of lanes, a power of two: 8 for lanes l in 0..16 at (l/8)*pitch + l%8. 0: there
- * are no runs, or they are shorter than the shortest vector. */
+/* The length of the contiguous runs of lanes, a power of two: 8 for lanes l in 0..16 at (l/8)*pitch
+ * + l%8. 0: there are no runs, or they are shorter than the shortest vector. */
 uint32_t neo_ll_piece_lanes(const neo_ll_gen *g, const neo_ll_access *p);
 /* The guard of one lane. */
 LLVMValueRef neo_ll_lane_of(neo_ll_gen *g, neo_ll_val guard, uint32_t lane);

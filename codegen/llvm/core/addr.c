@@ -1,5 +1,5 @@
-/* Index expressions as sums of multiples (gen.h: neo_ll_lin): unrolled copies of an index differ by a constant, and its
- * lanes by a constant step. */
+/* Index expressions as sums of multiples (gen.h: neo_ll_lin): unrolled copies of an index differ by
+ * a constant, and its lanes by a constant step. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 

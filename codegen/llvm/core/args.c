@@ -1,5 +1,5 @@
-/* The arguments of a kernel: buffers, sizes and keys, each loaded in the entry block at its first use; and alias
- * scopes for buffers that overlap no other. */
+/* The arguments of a kernel: buffers, sizes and keys, each loaded in the entry block at its first
+ * use; and alias scopes for buffers that overlap no other. */
 #include "codegen/llvm/gen.h"
 #include "neo/neo_rt.h"
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Constant data and thin entries, the parts of the model record. Constants have the layout of C; pointers to symbols
- * that are not defined yet point to placeholders, which neo_ll_define replaces. */
+/* Constant data and thin entries, the parts of the model record. Constants have the layout of C;
+ * pointers to symbols that are not defined yet point to placeholders, which neo_ll_define
+ * replaces. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Statements of the loop IR as LLVM control flow. Loops test before they start and at their end, which is the form that
- * loop passes need. UNROLL copies its body with the variable a constant, except for long bodies (llvm/core/roll.c).
- * VECTOR sets the width and emits its body once. */
+/* Statements of the loop IR as LLVM control flow. Loops test before they start and at their end,
+ * which is the form that loop passes need. UNROLL copies its body with the variable a constant,
+ * except for long bodies (llvm/core/roll.c). VECTOR sets the width and emits its body once. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 #include "codegen/llvm/nvptx/nvptx.h"

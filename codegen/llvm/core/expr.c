@@ -1,8 +1,9 @@
-/* Expressions: each node is emitted once in a statement, as a scalar if it does not depend on the lane.
+/* Expressions: each node is emitted once in a statement, as a scalar if it does not depend on the
+ * lane.
  *
- * Guards replace control flow. The side of a SELECT, LOADIF or conditional STORE that is not evaluated must not access
- * memory. Only loads do, so the condition joins the guard of the side's loads, and all other operators, which are
- * total, are evaluated anyway:
+ * Guards replace control flow. The side of a SELECT, LOADIF or conditional STORE that is not
+ * evaluated must not access memory. Only loads do, so the condition joins the guard of the side's
+ * loads, and all other operators, which are total, are evaluated anyway:
  *
  *   select(c, x[i] + 1, y)    ->    t = (load x[i] if c, else 0) + 1;  select(c, t, y)
  *
@@ -101,8 +102,8 @@ static bool masks_are_vectors(const neo_llvm *l) {
   return l->target.isa == NEO_ISA_AVX2;
 }
 
-/* x if the condition without lanes holds, else 0, by a mask of all lanes that stays in a register from before a loop. A
- * vector of conditions would be computed again in each iteration. */
+/* x if the condition without lanes holds, else 0, by a mask of all lanes that stays in a register
+ * from before a loop. A vector of conditions would be computed again in each iteration. */
 static LLVMValueRef or_zero(neo_ll_gen *g, LLVMValueRef cond, LLVMValueRef x) {
   LLVMBuilderRef b = g->l->b;
   uint32_t w = neo_ll_width(x);
@@ -176,8 +177,8 @@ static int work_of(const neo_ll_gen *g, const neo_lx *e, int most) {
   return work;
 }
 
-/* Should a select be a branch? A condition without lanes lets LLVM compute one side alone. A branch pays for element
- * functions; otherwise both sides are computed, and selected lane by lane. */
+/* Should a select be a branch? A condition without lanes lets LLVM compute one side alone. A branch
+ * pays for element functions; otherwise both sides are computed, and selected lane by lane. */
 static bool branch_pays(const neo_ll_gen *g, neo_ll_val c, const neo_lx *e) {
   if (c.lanes)
     return false;

@@ -1,5 +1,5 @@
-/* Facts about index expressions: divisors, the sign, the largest value. Arithmetic that may wrap is under a STOP
- * (transform/wrapping.c), about which there are no facts. */
+/* Facts about index expressions: divisors, the sign, the largest value. Arithmetic that may wrap is
+ * under a STOP (transform/wrapping.c), about which there are no facts. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 

@@ -1,5 +1,5 @@
-/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a bare library
- * ("dylib"): it is linked only to the symbols that `define` below adds. */
+/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a
+ * bare library ("dylib"): it is linked only to the symbols that `define` below adds. */
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/emit.h"
 #include <elf.h>
@@ -52,8 +52,8 @@ static LLVMErrorRef define_one(LLVMOrcJITDylibRef dylib, LLVMOrcSymbolStringPool
   return LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1));
 }
 
-/* The generator of missing symbols: LLVM calls it with names that are not defined yet. Names that stay undefined are an
- * error of the lookup. */
+/* The generator of missing symbols: LLVM calls it with names that are not defined yet. Names that
+ * stay undefined are an error of the lookup. */
 static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
                            LLVMOrcLookupStateRef *state, LLVMOrcLookupKind kind,
                            LLVMOrcJITDylibRef dylib, LLVMOrcJITDylibLookupFlags flags,
@@ -71,7 +71,8 @@ static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
 
 /* ---- errors */
 
-/* Is there an error? The error of a lookup names the missing symbols, and a report has the reason. */
+/* Is there an error? The error of a lookup names the missing symbols, and a report has the
+ * reason. */
 static bool failed(neo_arena *a, const neo_jit *j, LLVMErrorRef error, const char **why) {
   if (!error)
     return false;

@@ -2,10 +2,11 @@
  *
  *   masked.store(v, p, mask of lane 3)    ->    store v[3], p + 3
  *
- * The last step of a loop may have a single element, with a store whose mask is a constant of one lane. With AVX-512,
- * LLVM 22 turns it into a store of that lane. But if the value is truncated first (trunc <16 x i32> to <16 x i16>), it
- * stores the lane before truncation: more bytes than the element has, over the data that follow. So this pass replaces
- * such stores of integers. It is the last pass, because masks become constants until then. */
+ * The last step of a loop may have a single element, with a store whose mask is a constant of one
+ * lane. With AVX-512, LLVM 22 turns it into a store of that lane. But if the value is truncated
+ * first (trunc <16 x i32> to <16 x i16>), it stores the lane before truncation: more bytes than the
+ * element has, over the data that follow. So this pass replaces such stores of integers. It is the
+ * last pass, because masks become constants until then. */
 #include "codegen/llvm/gen.h"
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* Sums of multiples (gen.h: neo_ll_lin), and arithmetic with them. Terms are added from the outermost loop inwards, so
- * that invariant partial sums can move out of loops. Quotients and remainders by constants are split if the divisible
- * part is known: (16*i + l) / 8 is 2*i + l/8. For lanes the result is a constant pattern: for lanes l in 0..4,
- * (16*i + l) / 2 is 8*i + {0, 0, 1, 1}. */
+/* Sums of multiples (gen.h: neo_ll_lin), and arithmetic with them. Terms are added from the
+ * outermost loop inwards, so that invariant partial sums can move out of loops. Quotients and
+ * remainders by constants are split if the divisible part is known: (16*i + l) / 8 is 2*i + l/8.
+ * For lanes the result is a constant pattern: for lanes l in 0..4, (16*i + l) / 2 is 8*i + {0, 0,
+ * 1, 1}. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 #include <string.h>
@@ -60,8 +61,8 @@ static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
   return a && b ? LLVMBuildAdd(g->l->b, a, b, "") : a ? a : b;
 }
 
-/* Sets x's offsets of lanes, relative to lane 0: a step, or a pattern if they are no multiples of the lane. False: an
- * offset is too large. */
+/* Sets x's offsets of lanes, relative to lane 0: a step, or a pattern if they are no multiples of
+ * the lane. False: an offset is too large. */
 static bool set_lanes(neo_ll_gen *g, neo_ll_lin *x, const int64_t *offset) {
   int64_t step = g->width > 1 ? offset[1] - offset[0] : 0, *pattern = NULL;
   for (uint32_t k = 0; k < g->width; k++) {

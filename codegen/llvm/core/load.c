@@ -1,19 +1,21 @@
 /* Loads. The code depends on the form of the offset:
  *   no lane          one scalar access
  *   step 1, -1       a vector, reversed for -1; masked if the guard has lanes
- *   any other step   a scalar access for each lane; step 2 loads two overlapping vectors and shuffles
- *   a pattern        if lanes use all elements from the first to the last: one vector of these, shuffled;
- *                    if lanes form runs of equal length, such as lanes (q, j) of two fused axes: a shorter
- *                    vector for each run; else a scalar access for each lane
+ *   any other step   a scalar access for each lane; step 2 loads two overlapping vectors and
+ *                    shuffles
+ *   a pattern        if lanes use all elements from the first to the last: one vector of these,
+ *                    shuffled; if lanes form runs of equal length, such as lanes (q, j) of two
+ *                    fused axes: a shorter vector for each run; else a scalar access for each lane
  *   not affine       a vector of offsets, a scalar access for each lane
- * A load whose guard does not hold reads zeros of the library: the select of the address needs no branch. There is a
- * branch only around the scalar accesses of several lanes under the same guard. A masked vector whose guard depends on
- * elements of tensors also reads these zeros if no lane holds:
+ * A load whose guard does not hold reads zeros of the library: the select of the address needs no
+ * branch. There is a branch only around the scalar accesses of several lanes under the same guard.
+ * A masked vector whose guard depends on elements of tensors also reads these zeros if no lane
+ * holds:
  *
  *   masked.load(at, mask)    ->    masked.load(any(mask) ? at : zeros, mask)
  *
- * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor takes hundreds of
- * cycles to find that a vector without active lanes does not fault. */
+ * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor
+ * takes hundreds of cycles to find that a vector without active lanes does not fault. */
 #include "codegen/llvm/core/access.h"
 
 /* A constant, not a local: of a local, passes would make a branch of each access. */
@@ -112,15 +114,18 @@ static LLVMValueRef load_pairs(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guard
 
 /* ---- patterns */
 
+enum { WINDOW = 64 }; /* most elements of a window */
+
 typedef struct {
   int64_t first;
   uint32_t n;        /* elements from the first to the last */
   uint32_t at[1024]; /* element of each lane */
 } window;
 
-/* The window of elements that the lanes use; false: the lanes skip elements, which then may not exist. */
+/* The window of elements that the lanes use; false: the lanes skip elements, which then may not
+ * exist. */
 static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
-  bool used[64] = {false};
+  bool used[WINDOW] = {false};
   int64_t last = 0;
   w->first = 0;
   if (!p->affine || p->lin.stride || !p->lin.pattern)
@@ -130,7 +135,7 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
     w->first = at < w->first ? at : w->first;
     last = at > last ? at : last;
   }
-  w->n = last - w->first < 64 ? (uint32_t)(last - w->first) + 1 : 0;
+  w->n = last - w->first < WINDOW ? (uint32_t)(last - w->first) + 1 : 0;
   for (uint32_t k = 0; k < g->width && w->n; k++) {
     w->at[k] = (uint32_t)(neo_ll_lane_offset(&p->lin, k) - w->first);
     used[w->at[k]] = true;
@@ -141,16 +146,16 @@ static bool window_of(const neo_ll_gen *g, const neo_ll_access *p, window *w) {
   return w->n > 1;
 }
 
-/* The mask of a window's elements: an element is read if one of its lanes is active. In iteration r, element e takes
- * its r-th lane, or its last one. */
+/* The mask of a window's elements: an element is read if one of its lanes is active. In iteration
+ * r, element e takes its r-th lane, or its last one. */
 static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lanes) {
-  uint32_t most = 0, count[64] = {0}, order[64];
+  uint32_t most = 0, count[WINDOW] = {0}, order[WINDOW];
   LLVMValueRef mask = NULL;
   for (uint32_t k = 0; k < g->width; k++)
     if (++count[w->at[k]] > most)
       most = count[w->at[k]];
   for (uint32_t r = 0; r < most; r++) {
-    uint32_t seen[64] = {0};
+    uint32_t seen[WINDOW] = {0};
     for (uint32_t k = 0; k < g->width; k++)
       if (seen[w->at[k]]++ <= r)
         order[w->at[k]] = k;

@@ -4,11 +4,12 @@
  *   kmovd     %k1, %eax                             ->
  *   vpcmpltd  a, %xmm1, %k1 {%k1}                            vpcmpltd  a, %xmm1, %k1 {%k1}
  *
- * LLVM 22 replaces the first two instructions (X86CompressEVEX) and drops the mask, although an instruction
- * that overwrites it, or one of another block, reads it afterwards, and although vmovmskps cannot name
- * xmm16 to xmm31 (llvm/llvm-project 198197, 191304): the kernel computes with the old content of the register.
- * On a target with mask registers no other part of LLVM makes a vmovmsk* or a vpmovmskb. So a function that contains
- * one is compiled again without AVX-512's instructions on short vectors, the only ones that LLVM replaces. */
+ * LLVM 22 replaces the first two instructions (X86CompressEVEX) and drops the mask, although an
+ * instruction that overwrites it, or one of another block, reads it afterwards, and although
+ * vmovmskps cannot name xmm16 to xmm31 (llvm/llvm-project 198197, 191304): the kernel computes with
+ * the old content of the register. On a target with mask registers no other part of LLVM makes a
+ * vmovmsk* or a vpmovmskb. So a function that contains one is compiled again without AVX-512's
+ * instructions on short vectors, the only ones that LLVM replaces. */
 #include "codegen/llvm/gen.h"
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Object.h>
@@ -18,7 +19,8 @@ enum { VEX2 = 0xc5, VEX3 = 0xc4, MOVMSKP = 0x50, PMOVMSKB = 0xd7, REGISTERS = 0x
 
 static const char short_vectors[] = "avx512vl";
 
-/* Do these bytes look like the instruction? The middle of another instruction may look like it, too. */
+/* Do these bytes look like the instruction? The middle of another instruction may look like it,
+ * too. */
 static bool is_like_move(const uint8_t *p, size_t n) {
   size_t op = n >= 4 && p[0] == VEX2 ? 2 : n >= 5 && p[0] == VEX3 ? 3 : 0;
   return op && (p[op] == MOVMSKP || p[op] == PMOVMSKB) && p[op + 1] >= REGISTERS;

@@ -1,4 +1,5 @@
-/* Loads and stores of a buffer at an offset: the analysis of the offset as an access (core/access.h). */
+/* Loads and stores of a buffer at an offset: the analysis of the offset as an access
+ * (core/access.h). */
 #include "codegen/llvm/core/access.h"
 #include <assert.h>
 
@@ -104,7 +105,8 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
   neo_ll_end_if(g, after);
 }
 
-/* An atomic addition, relaxed: the barrier between loops of threads orders additions before reads of the sums. */
+/* An atomic addition, relaxed: the barrier between loops of threads orders additions before reads
+ * of the sums. */
 void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value) {
   neo_ll_access p = place_of(g, buf, offset, false);
   LLVMValueRef x = neo_ll_to_mem(g->l, p.type, neo_ll_expr(g, value).v);

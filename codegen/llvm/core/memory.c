@@ -1,6 +1,6 @@
-/* Handlers for the end of memory in LLVM and the C++ library. LLVM cannot recover: it prints a line and aborts, and
- * so does C++ for an uncaught exception. Both accept a handler, but not through LLVM's interface for C; so this
- * file declares the two functions by their mangled names. */
+/* Handlers for the end of memory in LLVM and the C++ library. LLVM cannot recover: it prints a line
+ * and aborts, and so does C++ for an uncaught exception. Both accept a handler, but not through
+ * LLVM's interface for C; so this file declares the two functions by their mangled names. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include "codegen/llvm/emit.h"
 #include <dlfcn.h>
@@ -9,7 +9,8 @@
 typedef void on_bad_alloc(void *handler, const char *why, bool with_dump);
 typedef void on_no_memory(void);
 
-/* void llvm::install_bad_alloc_error_handler(on_bad_alloc *, void *user) (llvm/Support/ErrorHandling.h) */
+/* void llvm::install_bad_alloc_error_handler(on_bad_alloc *, void *user)
+ * (llvm/Support/ErrorHandling.h) */
 void neo_llvm_install_bad_alloc(on_bad_alloc *f, void *user) __asm__(
     "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
 

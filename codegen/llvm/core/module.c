@@ -123,8 +123,9 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
   LLVMSetValueName2(made, symbol, strlen(symbol));
 }
 
-/* Functions begin at a cache line. A loop of a kernel then has the same position in the lines of the instruction cache for
- * any kernels before its own: a move by half a line changed the time of a convolution by 10 %. */
+/* Functions begin at a cache line. A loop of a kernel then has the same position in the lines of
+ * the instruction cache for any kernels before its own: a move by half a line changed the time of a
+ * convolution by 10 %. */
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
   LLVMValueRef fn = LLVMAddFunction(l->mod, "", type);
   neo_ll_define(l, symbol, fn);
@@ -169,8 +170,8 @@ static void begin_outlined(neo_llvm *l, const char *name, LLVMTypeRef type, neo_
   begin_body(l, f->body);
 }
 
-/* Begins a function in a module of its own, if shared functions are outlined. Otherwise every module that needs the
- * function has a copy, and the linker uses one for the model. */
+/* Begins a function in a module of its own, if shared functions are outlined. Otherwise every
+ * module that needs the function has a copy, and the linker uses one for the model. */
 neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type) {
   const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
   neo_ll_shared f = {.fn = LLVMGetNamedFunction(l->mod, name), .mod = l->mod};

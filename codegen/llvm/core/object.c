@@ -1,5 +1,5 @@
-/* Output of a module: objects, assembly, text, and code that this process calls. The JIT links the same object that
- * would be written to a file. */
+/* Output of a module: objects, assembly, text, and code that this process calls. The JIT links the
+ * same object that would be written to a file. */
 #include "base/file.h"
 #include "codegen/llvm/gen.h"
 #include <errno.h>

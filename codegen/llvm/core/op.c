@@ -1,5 +1,5 @@
-/* The arithmetic rows of ops.def. f16 and bf16 arguments are f32 values, and the result is rounded. The code is defined
- * for all inputs: a select replaces divisors that would trap. */
+/* The arithmetic rows of ops.def. f16 and bf16 arguments are f32 values, and the result is rounded.
+ * The code is defined for all inputs: a select replaces divisors that would trap. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 
@@ -189,10 +189,10 @@ static bool is_number_constant(LLVMValueRef y) {
   return LLVMIsConstant(y);
 }
 
-/* r, or NaN if y is NaN. The code is not `y is NaN ? y : r`: LLVM would combine that with the comparison that computed
- * r into one select with two conditions, which is a branch for single numbers and one more instruction for vectors, in
- * the chain of a maximum. All bits set are a NaN: comparisons of vectors return them, or select between them and r if
- * they return masks. */
+/* r, or NaN if y is NaN. The code is not `y is NaN ? y : r`: LLVM would combine that with the
+ * comparison that computed r into one select with two conditions, which is a branch for single
+ * numbers and one more instruction for vectors, in the chain of a maximum. All bits set are a NaN:
+ * comparisons of vectors return them, or select between them and r if they return masks. */
 static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   enum { MASK_REGISTERS = 64 }; /* a target with vectors of 64 bytes has mask registers */
   uint32_t w = neo_ll_width(y);
@@ -209,8 +209,8 @@ static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   return LLVMBuildBitCast(l->b, r, LLVMTypeOf(y), "");
 }
 
-/* The minimum or maximum. `y wins ? y : x` is the machine's instruction, whose result is x if either is NaN; or_nan
- * corrects it for a NaN y. Equal values (-0 and 0) give x. */
+/* The minimum or maximum. `y wins ? y : x` is the machine's instruction, whose result is x if
+ * either is NaN; or_nan corrects it for a NaN y. Equal values (-0 and 0) give x. */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
   return is_number_constant(y) ? r : or_nan(l, r, y);

@@ -1,17 +1,20 @@
-/* Constants of formulas become operands in memory, if instructions have such operands and registers are few.
+/* Constants of formulas become operands in memory, if instructions have such operands and registers
+ * are few.
  *
- * A processor with 16 vector registers does not have one for each coefficient of a polynomial. LLVM then broadcasts the
- * coefficient into a register for each use: one more instruction for nearly every multiply-add of a gelu. A whole
- * vector of the coefficient in memory can be an operand of the multiply-add itself. But LLVM uses a load as an operand
- * only if the load has a single use, and the halves of a value of two registers share loads of equal constants:
+ * A processor with 16 vector registers does not have one for each coefficient of a polynomial. LLVM
+ * then broadcasts the coefficient into a register for each use: one more instruction for nearly
+ * every multiply-add of a gelu. A whole vector of the coefficient in memory can be an operand of
+ * the multiply-add itself. But LLVM uses a load as an operand only if the load has a single use,
+ * and the halves of a value of two registers share loads of equal constants:
  *
- *   fma(x, y, splat c)    ->    fma(x, y, load [c, c, ...])     of the value's length, a load for each use
+ *   fma(x, y, splat c)    ->    fma(x, y, load [c, c, ...])     of the value's length
  *
- * So the constant is in memory in the value's own length, and each use has a load of its own: each half then reads
- * other lines.
+ * So the constant is in memory in the value's own length, and each use has a load of its own: each
+ * half then reads other lines.
  *
- * The pass is the last one, because others would replace the loads by constants, or hoist them out of the loop. Values
- * of one register are not changed: LLVM makes their constants operands by itself. */
+ * The pass is the last one, because others would replace the loads by constants, or hoist them out
+ * of the loop. Values of one register are not changed: LLVM makes their constants operands by
+ * itself. */
 #include "codegen/llvm/gen.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The end of a module: LLVM's pass pipeline. Kernels are explicit vector code already, so a short pipeline is enough:
- * registers to SSA, common subexpressions, loop-invariant code motion. */
+/* The end of a module: LLVM's pass pipeline. Kernels are explicit vector code already, so a short
+ * pipeline is enough: registers to SSA, common subexpressions, loop-invariant code motion. */
 #include "codegen/llvm/gen.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Transforms/PassBuilder.h>

@@ -1,5 +1,6 @@
-/* Registers of a kernel: a stack slot for each element, or for each vector if all loops of lanes that index the
- * register have the vector's width. Indices are constants, so that all slots become SSA values. */
+/* Registers of a kernel: a stack slot for each element, or for each vector if all loops of lanes
+ * that index the register have the vector's width. Indices are constants, so that all slots become
+ * SSA values. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 

@@ -1,15 +1,17 @@
 /* UNROLL loops that are emitted as loops: the epilogues of large tiles.
  *
- * A tile's rows are unrolled so that its sums stay in registers. Its epilogue is in UNROLL loops, too. If the epilogue
- * is long (an optimizer's update, strided lanes), its copies for each row are the greater part of a kernel's code and
- * of the time to compile it, for instructions that run once in a tile.
+ * A tile's rows are unrolled so that its sums stay in registers. Its epilogue is in UNROLL loops,
+ * too. If the epilogue is long (an optimizer's update, strided lanes), its copies for each row are
+ * the greater part of a kernel's code and of the time to compile it, for instructions that run once
+ * in a tile.
  *
  *   for r in 0..14 unroll: Y[r] = f(acc[r])    ->    for r in 0..14: Y[r] = f(stack[r])
  *
- * An UNROLL loop is rolled if a copy of its body is long, no index divides by its variable, and its iterations share
- * registers only for reading: a register that the loop writes is declared in it, or is used nowhere else and indexed by
- * the variable. The body sees one row of a register that the variable indexes, the window. Rows from before the loop
- * are stored to an array on the stack, from which each iteration loads its row. */
+ * An UNROLL loop is rolled if a copy of its body is long, no index divides by its variable, and its
+ * iterations share registers only for reading: a register that the loop writes is declared in it,
+ * or is used nowhere else and indexed by the variable. The body sees one row of a register that the
+ * variable indexes, the window. Rows from before the loop are stored to an array on the stack, from
+ * which each iteration loads its row. */
 #include "codegen/llvm/gen.h"
 
 /* Counts of instructions: the least of a body that may roll, and of all its copies; the price of a
@@ -32,7 +34,8 @@ typedef struct {
 
 /* ---- the analysis of a body */
 
-/* Instructions of a memory access. An offset that is not linear in the lane counts as contiguous. */
+/* Instructions of a memory access. An offset that is not linear in the lane counts as
+ * contiguous. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
   int64_t step;
   bool strided = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;

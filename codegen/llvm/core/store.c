@@ -1,8 +1,8 @@
 /* Stores: contiguous runs as vectors, masked if the guard has lanes; all others lane by lane. */
 #include "codegen/llvm/core/access.h"
 
-/* Reports a store to memory that asynchronous instructions read to an emulated device: "neo_gpu_wrote(at, bytes)".
- * These instructions see it only after fences. */
+/* Reports a store to memory that asynchronous instructions read to an emulated device:
+ * "neo_gpu_wrote(at, bytes)". These instructions see it only after fences. */
 static void tell_of_store(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v) {
   if (!g->l->target.emulated || !g->matrix[buf])
     return;

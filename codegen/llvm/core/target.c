@@ -1,8 +1,10 @@
-/* Choice of the target. The host's features decide the level, and not its CPU name, because virtual machines report
- * wrong ones. The machine is a row of base/machine.def: outputs depend on the compiling machine by its level alone.
+/* Choice of the target. The host's features decide the level, and not its CPU name, because virtual
+ * machines report wrong ones. The machine is a row of base/machine.def: outputs depend on the
+ * compiling machine by its level alone.
  *
- * Features do not say how fast an instruction is. In the time of an f32 multiply-add, VDPBF16PS does twice the work on
- * AMD's processors, and half of it on Intel's. So the maker counts as well, which virtual machines do not hide. */
+ * Features do not say how fast an instruction is. In the time of an f32 multiply-add, VDPBF16PS
+ * does twice the work on AMD's processors, and half of it on Intel's. So the maker counts as well,
+ * which virtual machines do not hide. */
 #include "codegen/llvm/target.h"
 #include "base/gpu.h"
 #include "base/hash.h"
@@ -147,7 +149,8 @@ int neo_target_pairs(const neo_target *t) {
   }
 }
 
-/* Copies a row of base/machine.def into the target: the processor's, or that of its level if it has none. */
+/* Copies a row of base/machine.def into the target: the processor's, or that of its level if it has
+ * none. */
 static void take_row(neo_target *t, const neo_machine *row) {
   t->machine = *row;
   t->isa = row->isa;
@@ -198,8 +201,8 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
   take_row(out, row ? row : neo_machine_named(v->cpu));
 }
 
-/* Makes the target an emulated GPU: the instructions of this machine's processor, and all other properties of the
- * GPU. */
+/* Makes the target an emulated GPU: the instructions of this machine's processor, and all other
+ * properties of the GPU. */
 static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   neo_target host;
   neo_status s = neo_target_choose(a, NULL, NULL, &host, why);
@@ -215,8 +218,8 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   return NEO_OK;
 }
 
-/* The message for an unknown level. Names such as "sm_100a" and "sm_120f" request instructions of one generation
- * alone. */
+/* The message for an unknown level. Names such as "sm_100a" and "sm_120f" request instructions of
+ * one generation alone. */
 static neo_status unknown_gpu(neo_arena *a, const char *name, const char **why) {
   char known[KNOWN_GPUS];
   neo_gpu_choice x;

@@ -1,22 +1,24 @@
-/* Transposition of tiles in registers before stores, for tiles whose lanes are strided in memory and whose rows are
- * contiguous.
+/* Transposition of tiles in registers before stores, for tiles whose lanes are strided in memory
+ * and whose rows are contiguous.
  *
  *     for r in 0..14 unroll: for l in 0..16 vector: Y[at + r + 3136*l] = value(r, l)
  *
- * Lane by lane this would be a store of each element. Instead, up to as many rows as there are lanes are computed
- * first, and then transposed in registers, so that each lane is a run of rows and needs one store. UNROLL promises that
- * rows do not depend on each other.
+ * Lane by lane this would be a store of each element. Instead, up to as many rows as there are
+ * lanes are computed first, and then transposed in registers, so that each lane is a run of rows
+ * and needs one store. UNROLL promises that rows do not depend on each other.
  *
- * A square of n by n elements, n a power of two, is transposed in log2 n steps, each a shuffle of pairs of vectors that
- * a processor has as one instruction: elements, pairs, ... of blocks of 16 bytes are interleaved until a block holds
- * one lane of several rows, then the blocks of a lane are brought together. The code tracks the position of every
- * element, so it needs no formula for the order of the results.
+ * A square of n by n elements, n a power of two, is transposed in log2 n steps, each a shuffle of
+ * pairs of vectors that a processor has as one instruction: elements, pairs, ... of blocks of 16
+ * bytes are interleaved until a block holds one lane of several rows, then the blocks of a lane are
+ * brought together. The code tracks the position of every element, so it needs no formula for the
+ * order of the results.
  *
  * If the value reads memory in the layout of the result, as an update reads the parameter,
  *
  *     F[at + r + 8*l] = F[at + r + 8*l] - rate * acc[r, l]
  *
- * only its registers are transposed; the rest of the expression is computed on runs of rows, one lane after another. */
+ * only its registers are transposed; the rest of the expression is computed on runs of rows, one
+ * lane after another. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 
@@ -145,7 +147,8 @@ typedef struct {
   uint32_t at[2][MOST]; /* positions in both vectors, one after the other, of the two results */
 } shuffle;
 
-/* The shuffle that interleaves runs of e elements of two vectors, in the low halves of blocks, and in the high ones. */
+/* The shuffle that interleaves runs of e elements of two vectors, in the low halves of blocks, and
+ * in the high ones. */
 static shuffle interleaved(uint32_t n, uint32_t block, uint32_t e) {
   shuffle s;
   for (uint32_t k = 0; k < n; k++) {
@@ -174,8 +177,8 @@ static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b, cons
   return LLVMBuildShuffleVector(g->l->b, a, b, LLVMConstVector(order, n), "");
 }
 
-/* LLVM would look through all steps at once for shuffles that it can combine, with more time for each than
- * for all other code of a kernel; there are none. */
+/* LLVM would look through all steps at once for shuffles that it can combine, with more time for
+ * each than for all other code of a kernel; there are none. */
 static LLVMValueRef fenced(neo_ll_gen *g, LLVMValueRef v) {
   LLVMTypeKind kind = LLVMGetTypeKind(LLVMGetElementType(LLVMTypeOf(v)));
   bool is = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
@@ -271,7 +274,8 @@ static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_
   return LLVMBuildShuffleVector(q->g->l->b, q->v[k], q->v[k], LLVMConstVector(order, n), "");
 }
 
-/* The value that lane k stores in n rows, which begin `first` rows after row `from`, where the squares begin. */
+/* The value that lane k stores in n rows, which begin `first` rows after row `from`, where the
+ * squares begin. */
 static LLVMValueRef of_run(neo_ll_gen *g, const tile *t, const square *q, int64_t from,
                            uint32_t first, uint32_t n, uint32_t k) {
   const neo_ls *run = t->loop[t->run];

@@ -4,8 +4,8 @@
  *     ->
  *     v = acc[0..4] + acc[4..8];  v = v[0..2] + v[2..4];  v[0] + v[1]
  *
- * Each step adds the upper half of the lanes to the lower half: three sums of vectors instead of seven sums of
- * extracted lanes, with the same operands in the same order. */
+ * Each step adds the upper half of the lanes to the lower half: three sums of vectors instead of
+ * seven sums of extracted lanes, with the same operands in the same order. */
 #include "codegen/llvm/gen.h"
 
 enum { MOST_LANES = 1024 };

@@ -1,9 +1,10 @@
 /* Types, constants, and conversions between element types.
  *
- * f16 and bf16 values are in float registers. With F16C (or on aarch64, on a GPU) f16 uses the machine's conversions;
- * otherwise integer arithmetic, because LLVM would call a support library that may not exist. bf16 is rounded by
- * integer arithmetic: add half of the last place, ties to even; on GPUs from sm_80 on by the machine. There, a value
- * that was read as bf16 and is written again is not converted. */
+ * f16 and bf16 values are in float registers. With F16C (or on aarch64, on a GPU) f16 uses the
+ * machine's conversions; otherwise integer arithmetic, because LLVM would call a support library
+ * that may not exist. bf16 is rounded by integer arithmetic: add half of the last place, ties to
+ * even; on GPUs from sm_80 on by the machine. There, a value that was read as bf16 and is written
+ * again is not converted. */
 #include "codegen/llvm/gen.h"
 #include <assert.h>
 #include <math.h>
@@ -151,7 +152,8 @@ static LLVMValueRef round_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   return LLVMBuildAnd(l->b, LLVMBuildAdd(l->b, u, up, ""), neo_ll_int(t, -(1 << cut)), "");
 }
 
-/* The bits of a NaN as a quiet NaN with the same upper bits, so that truncation cannot make it an infinity. */
+/* The bits of a NaN as a quiet NaN with the same upper bits, so that truncation cannot make it an
+ * infinity. */
 static LLVMValueRef quiet_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   LLVMTypeRef t = LLVMTypeOf(u);
   LLVMValueRef kept = LLVMBuildAnd(l->b, u, neo_ll_int(t, -(1 << cut)), "");
@@ -185,8 +187,8 @@ static bool has_f16(const neo_llvm *l) {
          on_gpu(l, 75);
 }
 
-/* Rounding to f16 without its instruction. Below 2^-14, adding and subtracting 1/2 rounds to the spacing 2^-24; values
- * from 65520 on are infinity. */
+/* Rounding to f16 without its instruction. Below 2^-14, adding and subtracting 1/2 rounds to the
+ * spacing 2^-24; values from 65520 on are infinity. */
 static LLVMValueRef round_f16_soft(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef u = bits_of(l, x), size = neo_ll_call(l, "llvm.fabs", t, &x, 1);

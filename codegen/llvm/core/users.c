@@ -1,6 +1,6 @@
-/* A count of the threads inside of LLVM. The child of a fork uses LLVM, and would wait for ever for a lock that
- * another thread held at the fork. So a process forks only while the count is 0. The count is state of the process,
- * as those locks are. */
+/* A count of the threads inside of LLVM. The child of a fork uses LLVM, and would wait for ever for
+ * a lock that another thread held at the fork. So a process forks only while the count is 0. The
+ * count is state of the process, as those locks are. */
 #include "codegen/llvm/emit.h"
 #include <pthread.h>
 
@@ -40,7 +40,8 @@ void neo_llvm_leave(void) {
   pthread_mutex_unlock(&users.mutex);
 }
 
-/* Waits until no thread is inside of LLVM, and locks the mutex, so that none enters until neo_llvm_fork_end. */
+/* Waits until no thread is inside of LLVM, and locks the mutex, so that none enters until
+ * neo_llvm_fork_end. */
 void neo_llvm_fork_begin(void) {
   lock();
   while (users.n)

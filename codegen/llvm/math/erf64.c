@@ -60,7 +60,8 @@ static val near_phi(neo_llvm *l, val x) {
   return add(l, sum.h, mad(l, x, p, add(l, sum.l, line.l)));
 }
 
-/* gelu(x) = x*Phi(x), from t*Phi(-t) with t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t - t*Phi(-t). */
+/* gelu(x) = x*Phi(x), from t*Phi(-t) with t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t -
+ * t*Phi(-t). */
 static val gelu(neo_llvm *l, val x) {
   val t = at_most(l, size_of(l, x), 40);
   scaled64 e = bell_parts(l, t, 0.5);

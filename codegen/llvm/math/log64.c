@@ -45,7 +45,8 @@ static val log_sum(neo_llvm *l, val f, val k, val more) {
   return mad(l, k, num(f, LN2_HEAD64), sub(l, f, low));
 }
 
-/* The logarithm with its values at the ends of the domain: infinities and NaN. y: the value inside. */
+/* The logarithm with its values at the ends of the domain: infinities and NaN. y: the value
+ * inside. */
 static val with_ends(neo_llvm *l, val x, double begin, val y) {
   y = pick(l, samec(l, x, begin), num(x, -INFINITY), y);
   y = pick(l, samec(l, x, INFINITY), x, y);

@@ -1,5 +1,5 @@
-/* Chooses how element functions are computed: those of f64 by llvm/math/libm.c, those of f32 (and of
- * f16 and bf16, which are computed in f32) by llvm/math/math32.c and llvm/math/wide.c. */
+/* Chooses how element functions are computed: those of f64 by llvm/math/libm.c, those of f32 (and
+ * of f16 and bf16, which are computed in f32) by llvm/math/math32.c and llvm/math/wide.c. */
 #include "codegen/llvm/num.h"
 
 static bool is_wide(neo_op op) {

@@ -2,12 +2,12 @@
  * branches.
  *
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
- * n*head is exact without a fused multiply-add); the remainder is the argument of a polynomial whose leading terms
- * are exact, except for exp, where only the first one is. The polynomials are minimax in relative error
- * (Remez exchange, 40 digits, then rounded to f32); their errors are given beside them. Measured,
- * denormal results included: gelu 3.1 ulp, bell 2.8, phi and sigmoid 2.7, the others 2.4 at most (the
- * tests bound all by 4). gelu is that near to x*Phi(x) in its negative tail too, where 1 + erf would
- * have cancelled.
+ * n*head is exact without a fused multiply-add); the remainder is the argument of a polynomial
+ * whose leading terms are exact, except for exp, where only the first one is. The polynomials are
+ * minimax in relative error (Remez exchange, 40 digits, then rounded to f32); their errors are
+ * given beside them. Measured, denormal results included: gelu 3.1 ulp, bell 2.8, phi and sigmoid
+ * 2.7, the others 2.4 at most (the tests bound all by 4). gelu is that near to x*Phi(x) in its
+ * negative tail too, where 1 + erf would have cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm/num.h"
@@ -133,9 +133,9 @@ static val scale(neo_llvm *l, val x, val n) {
   return neo_ll_call(l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, arg, 5);
 }
 
-/* e^x. Beyond the limits it is 0 (even times 120) or infinite. n may be no exponent of an f32, but n/2
- * is one: n + 254 is in the low bits of z, and half of it is the exponent field of 2^(n/2). Both ways
- * of scaling give the same bits. */
+/* e^x. Beyond the limits it is 0 (even times 120) or infinite. n may be no exponent of an f32, but
+ * n/2 is one: n + 254 is in the low bits of z, and half of it is the exponent field of 2^(n/2).
+ * Both ways of scaling give the same bits. */
 static val exp32(neo_llvm *l, val x) {
   bool scales = has_scale(l, x);
   double magic = scales ? MAGIC : MAGIC + 254;
@@ -248,11 +248,12 @@ static val inverse_error(neo_llvm *l, val t, val d, val inv) {
   return to_f32(l, sub(l, num(product, 1), product));
 }
 
-/* The parts of the three functions below, t = |x|: Phi(-t) = tail * e. All three compute them by the
- * same instructions, so that LLVM's CSE shares them where a function and its gradient are together.
+/* The parts of the three functions below, t = |x|: Phi(-t) = tail * e. All three compute them by
+ * the same instructions, so that LLVM's CSE shares them where a function and its gradient are
+ * together.
  *
- * The tail is poly(w)*inv, w = 1 - 2*C*inv, with inv = 1/(t + C) rounded twice. The slope of log tail
- * in log inv is between 1 and 2. So adding the error of inv, with that of t^2, to the exponent
+ * The tail is poly(w)*inv, w = 1 - 2*C*inv, with inv = 1/(t + C) rounded twice. The slope of log
+ * tail in log inv is between 1 and 2. So adding the error of inv, with that of t^2, to the exponent
  * corrects most of it. */
 typedef struct {
   val t, tail;
@@ -279,8 +280,8 @@ static val phi32(neo_llvm *l, val x) {
   return pick(l, lessc(l, x, 0), low, sub(l, num(x, 1), low));
 }
 
-/* gelu(x) = x*Phi(x), t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t - t*Phi(-t). x - x is NaN where x is
- * minus infinity; zeros have the sign of x. */
+/* gelu(x) = x*Phi(x), t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t - t*Phi(-t). x - x is NaN where x
+ * is minus infinity; zeros have the sign of x. */
 static val gelu32(neo_llvm *l, val x) {
   normal n = normal_parts(l, x);
   val low = mul(l, n.t, times_exp(l, n.tail, &n.e));

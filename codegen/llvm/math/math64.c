@@ -1,7 +1,8 @@
 /* Element functions of f64 in our own code, for targets that have no libm: one function of the
- * module for each operator and width, with code from llvm/math/exp64.c, llvm/math/log64.c, llvm/math/trig64.c,
- * llvm/math/erf64.c. The errors in the heads of these files are the largest of some million arguments,
- * with and without fused multiply-adds; tests have bounds that are slightly larger. */
+ * module for each operator and width, with code from llvm/math/exp64.c, llvm/math/log64.c,
+ * llvm/math/trig64.c, llvm/math/erf64.c. The errors in the heads of these files are the largest of
+ * some million arguments, with and without fused multiply-adds; tests have bounds that are slightly
+ * larger. */
 #include "codegen/llvm/math/math64.h"
 #include <assert.h>
 

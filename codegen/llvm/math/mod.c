@@ -7,8 +7,8 @@
  *   r = |x| - q*|y|         exact; below 0 where q is too large
  *
  * A vector with another lane calls a function that subtracts |y|*2^k, the largest k first, which is
- * exact and takes a step for each bit of the quotient. Then the remainder gets the sign of x, and y is
- * added if the signs differ, which is the only rounding. */
+ * exact and takes a step for each bit of the quotient. Then the remainder gets the sign of x, and y
+ * is added if the signs differ, which is the only rounding. */
 #include "codegen/llvm/math/math64.h"
 #include <assert.h>
 

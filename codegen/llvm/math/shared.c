@@ -1,5 +1,5 @@
-/* Shared by the files of element functions: functions of the module, one for each operator and width,
- * and the special cases of pow. */
+/* Shared by the files of element functions: functions of the module, one for each operator and
+ * width, and the special cases of pow. */
 #include "codegen/llvm/num.h"
 
 val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,

@@ -4,8 +4,8 @@
  * in four parts (33 + 33 + 33 + 53 bits, the first three products exact, the differences exact as
  * sums of two). Above, a table has the 192 bits of 2/pi that x's exponent needs (Payne and Hanek):
  * earlier bits would add multiples of 4 to x*2/pi, later bits less than 2^-137, while no f64 is
- * nearer than 2^-62 to a multiple of pi/2. A function of its own does this for a vector with such an
- * element, lane by lane.
+ * nearer than 2^-62 to a multiple of pi/2. A function of its own does this for a vector with such
+ * an element, lane by lane.
  *
  * Polynomials (minimax by Remez exchange with 60 digits, then each coefficient rounded to f64):
  * (sin(r)/r - 1)/r^2 in r^2, degree 5, error of sin 2^-57; (cos(r) - 1 + r^2/2)/r^4 in r^2, degree

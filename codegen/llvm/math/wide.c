@@ -1,7 +1,7 @@
-/* log1p, softplus, sin, cos, tan, pow for f32, computed in f64. A short f64 polynomial has more bits
- * than f32 needs, so that the rounding at the end dominates the error (at most 0.6 ulp). Denormal
- * results and huge intermediate values need no care. Each is a function of the module, made at first
- * use.
+/* log1p, softplus, sin, cos, tan, pow for f32, computed in f64. A short f64 polynomial has more
+ * bits than f32 needs, so that the rounding at the end dominates the error (at most 0.6 ulp).
+ * Denormal results and huge intermediate values need no care. Each is a function of the module,
+ * made at first use.
  *
  * sin, cos, tan: three-part reduction by pi/2 (33 + 33 + 53 bits), exact enough below 2^20; a
  * vector with a larger element (or infinity) calls the functions of f64 for those lanes. */

@@ -1,4 +1,5 @@
-/* The numbers of a GPU's threads and blocks, barriers of a block, its shared memory; and inline assembly. */
+/* The numbers of a GPU's threads and blocks, barriers of a block, its shared memory; and inline
+ * assembly. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 

@@ -1,10 +1,11 @@
-/* Asynchronous copies into shared memory (cp.async), from sm_80 on, by LLVM's intrinsics of NVPTX. The intrinsics
- * take the number of source bytes and write zeros after them. If the statement's condition does not hold, that
- * number is 0: the copy reads nothing and writes zeros. Copies of 16 bytes bypass the first cache. A copy whose
- * address is not known to be a multiple of its size is split into smaller ones.
+/* Asynchronous copies into shared memory (cp.async), from sm_80 on, by LLVM's intrinsics of NVPTX.
+ * The intrinsics take the number of source bytes and write zeros after them. If the statement's
+ * condition does not hold, that number is 0: the copy reads nothing and writes zeros. Copies of 16
+ * bytes bypass the first cache. A copy whose address is not known to be a multiple of its size is
+ * split into smaller ones.
  *
- * On an emulated device a thread calls "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()" and
- * "neo_gpu_copied(groups)"; the emulator copies as late as possible. */
+ * On an emulated device a thread calls "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()"
+ * and "neo_gpu_copied(groups)"; the emulator copies as late as possible. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -20,7 +21,7 @@ static LLVMValueRef in_space(neo_ll_gen *g, LLVMValueRef at, unsigned space) {
   return LLVMBuildAddrSpaceCast(g->l->b, at, LLVMPointerTypeInContext(g->l->ctx, space), "");
 }
 
-static LLVMValueRef behind(neo_ll_gen *g, LLVMValueRef at, uint32_t bytes, bool inside) {
+static LLVMValueRef offset_by(neo_ll_gen *g, LLVMValueRef at, uint32_t bytes, bool inside) {
   LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
   LLVMValueRef far = neo_ll_int64(g->l, bytes);
   if (!bytes)
@@ -73,7 +74,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
   assert(step >= LEAST_BYTES && "a copy begins at a multiple of four bytes");
   g->n_accesses += 2;
   for (uint32_t at = 0; at < bytes; at += step)
-    part(g, behind(g, to, at, true), behind(g, from, at, !cond.v), step, cond.v);
+    part(g, offset_by(g, to, at, true), offset_by(g, from, at, !cond.v), step, cond.v);
 }
 
 static void wait_for(neo_ll_gen *g, int64_t groups) {

@@ -1,34 +1,36 @@
-/* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the loops
- * around them.
+/* A persistent kernel: its blocks run the blocks of several kernels, phase after phase, and the
+ * loops around them.
  *
- *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each..., place)
+ *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each...,
+ *               place)
  *
  *   kernel A (8 blocks), kernel B (4 blocks), kernel C reads A and B, on a grid of 4 blocks  ->
  *     phase 0   block b runs A b, A b + 4, B b
  *     barrier   of the grid
  *     phase 1   block b runs C b, C b + 4, ...
  *
- * Kernels of a phase do not depend on each other, and their blocks are numbered together: block b of this
- * grid runs blocks b, b + grid, b + 2*grid ... The exception are lone kernels, which have one block each,
- * and loops around lone kernels alone: they may depend on earlier lone ones of the phase, so number 0
- * stands for all of them, and one block runs them in order.
+ * Kernels of a phase do not depend on each other, and their blocks are numbered together: block b
+ * of this grid runs blocks b, b + grid, b + 2*grid ... The exception are lone kernels, which have
+ * one block each, and loops around lone kernels alone: they may depend on earlier lone ones of the
+ * phase, so number 0 stands for all of them, and one block runs them in order.
  *
- * The grid barrier between two phases is a counter, `place`: 4 bytes of global memory that begin as 0. It
- * needs all blocks on the device at the same time (a cooperative launch). Each block adds 1; block 0 adds
- * the rest up to 2^31. So the top bit changes when all blocks have arrived, the other bits are 0 again, and
- * the next barrier needs no initialization, for any number of blocks. The addition releases and the load
- * acquires, both for the whole device: every thread sees what any thread of another block wrote before the
- * barrier.
+ * The grid barrier between two phases is a counter, `place`: 4 bytes of global memory that begin as
+ * 0. It needs all blocks on the device at the same time (a cooperative launch). Each block adds 1;
+ * block 0 adds the rest up to 2^31. So the top bit changes when all blocks have arrived, the other
+ * bits are 0 again, and the next barrier needs no initialization, for any number of blocks. The
+ * addition releases and the load acquires, both for the whole device: every thread sees what any
+ * thread of another block wrote before the barrier.
  *
- * Every block counts the iterations of a loop itself. The index of the iteration is a size of the kernels in the
- * loop; the addresses of their buffers and their numbers of units are computed from it. The blocks meet after an
- * iteration if the first phase of the next iteration depends on its last phase. A loop over blocks of rows
- * reads, at its beginning, the first row of each block from a buffer of its own, which an earlier phase may
- * have written.
+ * Every block counts the iterations of a loop itself. The index of the iteration is a size of the
+ * kernels in the loop; the addresses of their buffers and their numbers of units are computed from
+ * it. The blocks meet after an iteration if the first phase of the next iteration depends on its
+ * last phase. A loop over blocks of rows reads, at its beginning, the first row of each block from
+ * a buffer of its own, which an earlier phase may have written.
  *
- * In a kernel with fewer threads than the others, the remaining threads of a block are idle and take part in
- * no barrier of the kernel. A kernel whose threads are units uses all threads. The threads of a block meet at
- * the end of a block that has shared memory, because the next block uses that memory again. */
+ * In a kernel with fewer threads than the others, the remaining threads of a block are idle and
+ * take part in no barrier of the kernel. A kernel whose threads are units uses all threads. The
+ * threads of a block meet at the end of a block that has shared memory, because the next block uses
+ * that memory again. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
@@ -201,8 +203,8 @@ static void run_block(grid *x, neo_ll_gen *g) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
-/* Runs this block's share of the blocks of part i: the first one is number `first`. Returns the number, in the next
- * kernel of the phase, of the block that comes next. */
+/* Runs this block's share of the blocks of part i: the first one is number `first`. Returns the
+ * number, in the next kernel of the phase, of the block that comes next. */
 static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
@@ -251,19 +253,19 @@ typedef struct { /* the parts of one loop, or those in none */
   size_t first, end;
 } range;
 
-static size_t behind(const grid *x, size_t i) {
+static size_t item_end(const grid *x, size_t i) {
   return i + 1 + (x->part[i].kernel ? 0 : (size_t)x->part[i].n);
 }
 
 static void run_loop(grid *x, size_t i);
 
-/* Runs all lone parts of a phase in block 0. Returns the first block, by number among the blocks of the other parts,
- * that this block runs. */
+/* Runs all lone parts of a phase in block 0. Returns the first block, by number among the blocks of
+ * the other parts, that this block runs. */
 static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
   LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
   bool any = false;
-  for (size_t i = of.first; i < of.end; i = behind(x, i))
+  for (size_t i = of.first; i < of.end; i = item_end(x, i))
     any = any || (x->part[i].phase == phase && x->part[i].lone);
   if (!any)
     return own;
@@ -271,7 +273,7 @@ static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, own, zero, "");
   LLVMBuildCondBr(b, is_first, first, others);
   LLVMPositionBuilderAtEnd(b, first);
-  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+  for (size_t i = of.first; i < of.end; i = item_end(x, i)) {
     if (x->part[i].phase != phase || !x->part[i].lone)
       continue;
     if (x->part[i].kernel)
@@ -289,7 +291,7 @@ static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
 
 static void run_phase(grid *x, range of, int32_t phase) {
   LLVMValueRef first = NULL;
-  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+  for (size_t i = of.first; i < of.end; i = item_end(x, i)) {
     if (x->part[i].phase != phase || x->part[i].lone)
       continue;
     if (!x->part[i].kernel) {
@@ -305,7 +307,7 @@ static void run_phase(grid *x, range of, int32_t phase) {
 
 static void run_range(grid *x, range of) {
   int32_t phases = 0;
-  for (size_t i = of.first; i < of.end; i = behind(x, i))
+  for (size_t i = of.first; i < of.end; i = item_end(x, i))
     phases = x->part[i].phase >= phases ? x->part[i].phase + 1 : phases;
   for (int32_t p = 0; p < phases; p++) {
     if (p)
@@ -315,15 +317,15 @@ static void run_range(grid *x, range of) {
 }
 
 /* Runs the parts of a loop in one iteration; of blocks of rows, in those before `next`. */
-static void run_round(grid *x, size_t i, LLVMValueRef round, LLVMValueRef next) {
+static void run_iteration(grid *x, size_t i, LLVMValueRef iteration, LLVMValueRef next) {
   const neo_grid_part *loop = &x->part[i];
   int32_t number[] = {loop->index, loop->begin, loop->end};
-  LLVMValueRef before[3], now[3] = {round};
+  LLVMValueRef before[3], now[3] = {iteration};
   LLVMBasicBlockRef body = NULL, after = NULL;
   if (has_blocks(loop)) {
     LLVMBuilderRef b = x->l->b;
-    next = next ? next : LLVMBuildNSWAdd(b, round, neo_ll_int64(x->l, 1), "");
-    now[1] = neo_ll_gpu_row(x->l, x->rows[i], round);
+    next = next ? next : LLVMBuildNSWAdd(b, iteration, neo_ll_int64(x->l, 1), "");
+    now[1] = neo_ll_gpu_row(x->l, x->rows[i], iteration);
     now[2] = neo_ll_gpu_row(x->l, x->rows[i], next);
     body = new_block(x, "rows"), after = new_block(x, "none");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now[1], now[2], ""), body, after);
@@ -334,7 +336,7 @@ static void run_round(grid *x, size_t i, LLVMValueRef round, LLVMValueRef next) 
       before[k] = x->size[number[k]];
       x->size[number[k]] = now[k];
     }
-  run_range(x, (range){i + 1, behind(x, i)});
+  run_range(x, (range){i + 1, item_end(x, i)});
   for (int k = 0; k < 3; k++)
     if (number[k] >= 0)
       x->size[number[k]] = before[k];
@@ -353,20 +355,20 @@ static void run_loop(grid *x, size_t i) {
   LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
   LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
   if (loop->whole) {
-    run_round(x, i, lo, hi);
+    run_iteration(x, i, lo, hi);
     return;
   }
   if (has_blocks(loop))
     hi = neo_ll_gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
-  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), round = new_block(x, "round");
-  LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "rounds");
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), round, after);
-  LLVMPositionBuilderAtEnd(b, round);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), iteration = new_block(x, "iteration");
+  LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "iterations");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), iteration, after);
+  LLVMPositionBuilderAtEnd(b, iteration);
   LLVMValueRef k = LLVMBuildPhi(b, neo_ll_i64(x->l), ""), at = k;
   LLVMAddIncoming(k, &lo, &from, 1);
   if (loop->down)
     at = LLVMBuildSub(b, LLVMBuildAdd(b, lo, LLVMBuildSub(b, hi, one, ""), ""), k, "");
-  run_round(x, i, at, NULL);
+  run_iteration(x, i, at, NULL);
   LLVMValueRef next = LLVMBuildNSWAdd(b, k, one, "");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), again, after);
   LLVMMoveBasicBlockAfter(again, LLVMGetInsertBlock(b));
@@ -375,7 +377,7 @@ static void run_loop(grid *x, size_t i) {
     meet_blocks(x);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
   LLVMAddIncoming(k, &next, &last, 1);
-  LLVMBuildBr(b, round);
+  LLVMBuildBr(b, iteration);
   LLVMMoveBasicBlockAfter(after, last);
   LLVMPositionBuilderAtEnd(b, after);
 }

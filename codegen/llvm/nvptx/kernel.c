@@ -2,15 +2,17 @@
  *
  *   void symbol(buffers..., sizes..., seed, step, call, units, maps...)
  *
- * The function has the calling convention of PTX's entries. Buffers are pointers to global memory, tensor maps
- * (llvm/nvptx/tma.c) are 128 bytes by value, all others are i64. A thread of the grid is a unit of work; the
- * surplus threads of the last block do nothing. There is no argument record as on a processor: parameters are
- * in constant memory anyway, and the driver's graphs change arguments one by one.
+ * The function has the calling convention of PTX's entries. Buffers are pointers to global memory,
+ * tensor maps (llvm/nvptx/tma.c) are 128 bytes by value, all others are i64. A thread of the grid
+ * is a unit of work; the surplus threads of the last block do nothing. There is no argument record
+ * as on a processor: parameters are in constant memory anyway, and the driver's graphs change
+ * arguments one by one.
  *
- * From sm_90 on a kernel may be launched while earlier kernels still run (programmatic dependent launch). Each
- * thread first waits for their end, and only then may the next kernel be launched, so that at most one
- * generation of blocks waits. Such a kernel uses no ld.global.nc, which is for memory that nobody writes while
- * the kernel lives: earlier kernels may still write during its lifetime. */
+ * From sm_90 on a kernel may be launched while earlier kernels still run (programmatic dependent
+ * launch). Each thread first waits for their end, and only then may the next kernel be launched, so
+ * that at most one generation of blocks waits. Such a kernel uses no ld.global.nc, which is for
+ * memory that nobody writes while the kernel lives: earlier kernels may still write during its
+ * lifetime. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
@@ -22,8 +24,8 @@ static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64
   LLVMAddAttributeAtIndex(g->fn, param + 1, LLVMCreateEnumAttribute(g->l->ctx, kind, value));
 }
 
-/* Parameter n; type null: its address. An emulated kernel has a single parameter, the table of the addresses
- * of all parameters, because the launch does not know their number. */
+/* Parameter n; type null: its address. An emulated kernel has a single parameter, the table of the
+ * addresses of all parameters, because the launch does not know their number. */
 LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
@@ -35,8 +37,8 @@ LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   return type ? LLVMBuildLoad2(b, type, address, "") : address;
 }
 
-/* Passes tensor map k by value. grid_constant makes the kernel read it from its parameters; otherwise each thread
- * would copy it. */
+/* Passes tensor map k by value. grid_constant makes the kernel read it from its parameters;
+ * otherwise each thread would copy it. */
 static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
   enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
   static const char in_place[] = "nvvm.grid_constant";
@@ -53,7 +55,8 @@ static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
 
 static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
-  bool alone = !g->team; /* false: in a persistent grid another kernel may have written the buffer */
+  /* false: in a persistent grid another kernel may have written the buffer */
+  bool alone = !g->team;
   g->buf[buf].ptr = neo_ll_gpu_given(g, neo_ll_ptr_type(g->l), param);
   if (g->l->target.emulated)
     return;
@@ -102,7 +105,8 @@ void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
     neo_ll_gpu_most_threads(g, neo_kernel_block_threads(g->k));
 }
 
-/* The wait for earlier kernels: inline assembly, because LLVM assumes that its intrinsics touch no memory. */
+/* The wait for earlier kernels: inline assembly, because LLVM assumes that its intrinsics touch no
+ * memory. */
 void neo_ll_gpu_wait(neo_ll_gen *g) {
   static const char text[] = "griddepcontrol.wait; griddepcontrol.launch_dependents;";
   static const char clobbers[] = "~{memory}";
@@ -114,7 +118,8 @@ void neo_ll_gpu_wait(neo_ll_gen *g) {
   LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
 }
 
-/* Sets the addresses of all buffers, from parameter `at` on; scratch is shared memory. Returns the next parameter. */
+/* Sets the addresses of all buffers, from parameter `at` on; scratch is shared memory. Returns the
+ * next parameter. */
 unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at) {
   if (neo_kernel_scratch_bytes(g->k))
     g->scratch = neo_ll_gpu_shared(g);

@@ -1,10 +1,10 @@
-/* Products of warps (mma.sync) and loads of their operands (ldmatrix), by LLVM's intrinsics of NVPTX. All threads
- * of a block execute them together: such statements are outside of loops of threads and of branches between
- * threads.
+/* Products of warps (mma.sync) and loads of their operands (ldmatrix), by LLVM's intrinsics of
+ * NVPTX. All threads of a block execute them together: such statements are outside of loops of
+ * threads and of branches between threads.
  *
  * On an emulated device a thread passes its fragments c, a and b, one after the other, to
- * "neo_gpu_warp(op, fragments)", which waits for the other threads and leaves c there. For a load it passes its
- * row to "neo_gpu_warp_read(op, row, cells)", which leaves the cells. */
+ * "neo_gpu_warp(op, fragments)", which waits for the other threads and leaves c there. For a load
+ * it passes its row to "neo_gpu_warp_read(op, row, cells)", which leaves the cells. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static void set_element(neo_ll_gen *g, const fragment *x, uint32_t e, LLVMValueR
   LLVMBuildStore(g->l->b, LLVMBuildBitCast(g->l->b, v, t, ""), x->slot[e]);
 }
 
-/* A call of an intrinsic; arguments are bitcast to its types. overload: the type in its name, or null. */
+/* A call of an intrinsic; arguments are bitcast to its types. overload: the type in its name, or
+ * null. */
 static LLVMValueRef call(neo_llvm *l, const char *name, LLVMTypeRef overload, LLVMValueRef *arg,
                          unsigned n) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -122,7 +123,8 @@ void neo_ll_mma(neo_ll_gen *g, const neo_ls *s) {
 
 /* ---- matrices from memory */
 
-/* The address of the thread's row. Constants are added last, so that they become a part of the instruction. */
+/* The address of the thread's row. Constants are added last, so that they become a part of the
+ * instruction. */
 static LLVMValueRef address(neo_ll_gen *g, const neo_element *of) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, (neo_type)g->k->bufs.at[of->buf].type, 1);
   LLVMValueRef at = neo_ll_buf_value(g, of->buf);

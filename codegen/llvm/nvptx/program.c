@@ -1,5 +1,5 @@
-/* Code for size programs (neo_rt.h). The host evaluates them before a launch; a persistent kernel evaluates them
- * in each iteration of its loops. */
+/* Code for size programs (neo_rt.h). The host evaluates them before a launch; a persistent kernel
+ * evaluates them in each iteration of its loops. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include "neo/neo_rt.h"
 #include <assert.h>

@@ -1,6 +1,6 @@
-/* Loops over blocks of rows (neo_rt_loop) in a persistent kernel: iteration b has the rows t[b] .. t[b + 1] - 1, and t
- * never decreases. There may be as many empty blocks after the last row as there are rows, so one binary search finds
- * the first of them, and the loop ends there. */
+/* Loops over blocks of rows (neo_rt_loop) in a persistent kernel: iteration b has the rows t[b] ..
+ * t[b + 1] - 1, and t never decreases. There may be as many empty blocks after the last row as
+ * there are rows, so one binary search finds the first of them, and the loop ends there. */
 #include "codegen/llvm/nvptx/nvptx.h"
 
 LLVMValueRef neo_ll_gpu_row(neo_llvm *l, LLVMValueRef rows, LLVMValueRef at) {
@@ -30,8 +30,8 @@ LLVMValueRef neo_ll_gpu_blocks_end(neo_llvm *l, LLVMValueRef fn, LLVMValueRef ro
   LLVMPositionBuilderAtEnd(b, look);
   LLVMValueRef middle = LLVMBuildAShr(b, LLVMBuildNSWAdd(b, first, last, ""), one, "");
   LLVMValueRef before = LLVMBuildICmp(b, LLVMIntSLT, neo_ll_gpu_row(l, rows, middle), all, "");
-  LLVMValueRef behind = LLVMBuildNSWAdd(b, middle, one, "");
-  LLVMValueRef next = LLVMBuildSelect(b, before, behind, first, "");
+  LLVMValueRef after = LLVMBuildNSWAdd(b, middle, one, "");
+  LLVMValueRef next = LLVMBuildSelect(b, before, after, first, "");
   LLVMValueRef end = LLVMBuildSelect(b, before, last, middle, "");
   LLVMAddIncoming(first, &next, &look, 1);
   LLVMAddIncoming(last, &end, &look, 1);

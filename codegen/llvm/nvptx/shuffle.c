@@ -1,9 +1,9 @@
-/* Shuffles: the threads of a warp exchange registers as words of 32 bits (shfl.sync). All threads of a block
- * execute a shuffle together, as a barrier. The last warp may have fewer than 32 threads; its mask has these
- * alone.
+/* Shuffles: the threads of a warp exchange registers as words of 32 bits (shfl.sync). All threads
+ * of a block execute a shuffle together, as a barrier. The last warp may have fewer than 32
+ * threads; its mask has these alone.
  *
- * On an emulated device a thread passes its words to "neo_gpu_shuffle(what, n, of, words, count, mask)", which waits
- * for the other threads and leaves the words of the other thread after them. */
+ * On an emulated device a thread passes its words to "neo_gpu_shuffle(what, n, of, words, count,
+ * mask)", which waits for the other threads and leaves the words of the other thread after them. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 

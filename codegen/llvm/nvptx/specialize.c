@@ -1,19 +1,21 @@
-/* Warp specialization (loop/statement.h: specialize): the last warpgroup is the producer, of which one thread
- * runs the producer's arm; the warpgroups before it are the consumers, the threads of the kernel.
+/* Warp specialization (loop/statement.h: specialize): the last warpgroup is the producer, of which
+ * one thread runs the producer's arm; the warpgroups before it are the consumers, the threads of
+ * the kernel.
  *
  *   if tid < threads
  *     setmaxnreg.inc; the consumers' arm
  *   else
  *     setmaxnreg.dec; if tid == threads: the producer's arm
  *
- * Registers: at launch every thread has the kernel's bound (maxnreg), so that the block has the sum of what the
- * warpgroups need. Each warpgroup sets its own count at the beginning of its arm; no code follows the arms. A
- * warpgroup that needs more registers waits until another has released some.
+ * Registers: at launch every thread has the kernel's bound (maxnreg), so that the block has the sum
+ * of what the warpgroups need. Each warpgroup sets its own count at the beginning of its arm; no
+ * code follows the arms. A warpgroup that needs more registers waits until another has released
+ * some.
  *
- * MBARRIER_ARRIVE is one arrival of each warp of the consumers, by its first thread: a wait before it
- * (wgmma.wait_group) is one of the whole warp. On an emulated device each thread calls
- * "neo_gpu_arrive(phase, lane)", and calls with lane 0 count; "neo_gpu_registers(more, n, at_first)" replaces
- * setmaxnreg. */
+ * MBARRIER_ARRIVE is one arrival of each warp of the consumers, by its first thread: a wait before
+ * it (wgmma.wait_group) is one of the whole warp. On an emulated device each thread calls
+ * "neo_gpu_arrive(phase, lane)", and calls with lane 0 count; "neo_gpu_registers(more, n,
+ * at_first)" replaces setmaxnreg. */
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
@@ -22,7 +24,8 @@ enum { WARP = 32, EIGHT = 8 };
 
 /* ---- the kernel's bound */
 
-/* The registers of each thread at launch: the sum of what the warpgroups need later, divided evenly. */
+/* The registers of each thread at launch: the sum of what the warpgroups need later, divided
+ * evenly. */
 static int64_t registers_at_first(const neo_ll_gen *g, const neo_ls *s) {
   const uint32_t *n = s->specialize.registers;
   int64_t all = n[NEO_PRODUCER] * (int64_t)NEO_WARPGROUP + n[NEO_CONSUMER] * g->threads;

@@ -40,7 +40,7 @@ void neo_ll_gpu_statement(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *blo
   case NEO_LS_SPECIALIZE:
     neo_ll_specialize(g, s, block);
     break;
-  case NEO_LS_FOR: /* these are every target's (core/emit.c) */
+  case NEO_LS_FOR: /* statements of every target (core/emit.c) */
   case NEO_LS_IF:
   case NEO_LS_REG:
   case NEO_LS_SET:

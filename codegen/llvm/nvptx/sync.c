@@ -1,5 +1,6 @@
-/* Barriers between loops of threads. `open` records the accesses of threads to each buffer since the last
- * barrier. A statement gets a barrier before it if it writes what is open, or reads what is open as written:
+/* Barriers between loops of threads. `open` records the accesses of threads to each buffer since
+ * the last barrier. A statement gets a barrier before it if it writes what is open, or reads what
+ * is open as written:
  *
  *   for t in 0..64 thread        ->   for t in 0..64 thread
  *     s[t] = x[t]                       s[t] = x[t]
@@ -7,23 +8,26 @@
  *     y[t] = s[63 - t]                for t in 0..64 thread
  *                                       y[t] = s[63 - t]
  *
- * Only shared memory counts: scratch, and buffers that the kernel both reads and writes. Buffers that may overlap
- * count as one. A loop around loops of threads begins and ends with a barrier if anything is open there, so
- * that its first iteration needs no barrier that all others would execute too; after the loop nothing is open, even
- * if it had no iteration. After a branch, the accesses of both arms are open.
+ * Only shared memory counts: scratch, and buffers that the kernel both reads and writes. Buffers
+ * that may overlap count as one. A loop around loops of threads begins and ends with a barrier if
+ * anything is open there, so that its first iteration needs no barrier that all others would
+ * execute too; after the loop nothing is open, even if it had no iteration. After a branch, the
+ * accesses of both arms are open.
  *
- * A copy writes memory that no thread accesses any more. Its data are visible to its own thread after a wait, and to
- * others after a barrier. So a wait counts as a write of all of scratch, and a copy in flight does not count: a
- * read of its data before the wait is an error that no barrier would correct.
+ * A copy writes memory that no thread accesses any more. Its data are visible to its own thread
+ * after a wait, and to others after a barrier. So a wait counts as a write of all of scratch, and a
+ * copy in flight does not count: a read of its data before the wait is an error that no barrier
+ * would correct.
  *
  * A vote is a barrier, too.
  *
- * Boxes are like these copies, but a thread that waits for their mbarrier sees them without a barrier. If a producer
- * issues the boxes, mbarriers also order the writes after earlier reads, and no barrier does.
+ * Boxes are like these copies, but a thread that waits for their mbarrier sees them without a
+ * barrier. If a producer issues the boxes, mbarriers also order the writes after earlier reads, and
+ * no barrier does.
  *
- * A product of warpgroups reads its factors from the statement until the wait for it, and threads reach these at
- * different times: the factors count as read at both. The product reads by the asynchronous proxy, so each thread
- * that wrote factors executes a fence before the barrier. */
+ * A product of warpgroups reads its factors from the statement until the wait for it, and threads
+ * reach these at different times: the factors count as read at both. The product reads by the
+ * asynchronous proxy, so each thread that wrote factors executes a fence before the barrier. */
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <string.h>
 
@@ -82,7 +86,8 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   case NEO_LS_TMA_COPY:
     use[s->tma_copy.to.buf] |= COPIES;
     break;
-  case NEO_LS_FOR: /* these have no access of their own; phases have their own order (protocol.c) */
+  /* statements without an access of their own; protocol.c checks the order of phases */
+  case NEO_LS_FOR:
   case NEO_LS_IF:
   case NEO_LS_REG:
   case NEO_LS_SET:
@@ -124,7 +129,8 @@ static uint8_t *new_uses(neo_ll_gen *g) {
   return NEO_NEW_ARRAY(g->l->arena, uint8_t, g->k->bufs.n + 1);
 }
 
-/* The fence after which the asynchronous proxy (wgmma) sees what this thread wrote, if such a buffer is open. */
+/* The fence after which the asynchronous proxy (wgmma) sees what this thread wrote, if such a
+ * buffer is open. */
 static void fence(neo_ll_gen *g) {
   bool wanted = false;
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
@@ -148,8 +154,8 @@ static bool any(const neo_ll_gen *g) {
   return false;
 }
 
-/* Puts a barrier before s if it needs one, and opens its accesses. A branch around loops of threads counts with its
- * head alone: its blocks get barriers of their own. */
+/* Puts a barrier before s if it needs one, and opens its accesses. A branch around loops of threads
+ * counts with its head alone: its blocks get barriers of their own. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);
   if (g->role == NEO_LL_PRODUCER)

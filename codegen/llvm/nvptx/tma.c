@@ -1,15 +1,16 @@
-/* Copies of boxes by the tensor memory accelerator of sm_90 (loop/statement.h: tma_copy) and their mbarriers: inline
- * assembly, because LLVM assumes that its own intrinsics order nothing.
+/* Copies of boxes by the tensor memory accelerator of sm_90 (loop/statement.h: tma_copy) and their
+ * mbarriers: inline assembly, because LLVM assumes that its own intrinsics order nothing.
  *
  *   EXPECT_TX      mbarrier.arrive.expect_tx         \ by the block's first thread
  *   TMA_COPY       cp.async.bulk.tensor.Nd           /
  *   MBARRIER_WAIT  mbarrier.try_wait.parity, repeated until it succeeds: by all threads
  *
  * A phase of an mbarrier takes one arrival, that of EXPECT_TX, or those of the consumers
- * (llvm/nvptx/specialize.c). In a producer, which is a single thread, there is no branch to the first thread. A
- * kernel begins with the initialization of its mbarriers and a barrier. Tensor maps, 128 bytes each, describe the
- * tensors. The runtime makes them from neo_rt_map; they are parameters by value, after all others, and the
- * kernel reads them from its parameters (grid_constant).
+ * (llvm/nvptx/specialize.c). In a producer, which is a single thread, there is no branch to the
+ * first thread. A kernel begins with the initialization of its mbarriers and a barrier. Tensor
+ * maps, 128 bytes each, describe the tensors. The runtime makes them from neo_rt_map; they are
+ * parameters by value, after all others, and the kernel reads them from its parameters
+ * (grid_constant).
  *
  * On an emulated device: "neo_gpu_phases(mbarriers, n, arrivals)", "neo_gpu_fence_phases()",
  * "neo_gpu_expect(mbarrier, bytes)", "neo_gpu_bulk(to, map, mbarrier, c0, .., c4)",
@@ -24,8 +25,8 @@ static LLVMValueRef number(neo_ll_gen *g, const neo_lx *e) {
   return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, neo_ll_i32(g->l), "");
 }
 
-/* Begins code of the block's first thread alone. Returns the block where all threads continue; null: in a producer,
- * which is one thread. */
+/* Begins code of the block's first thread alone. Returns the block where all threads continue;
+ * null: in a producer, which is one thread. */
 static LLVMBasicBlockRef first_thread(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
   if (g->role == NEO_LL_PRODUCER)

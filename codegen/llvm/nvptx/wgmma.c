@@ -1,18 +1,19 @@
-/* Products of a warpgroup (loop/wgmma.h). LLVM has no intrinsic of the instruction, so a statement WGMMA is one
- * piece of inline assembly:
+/* Products of a warpgroup (loop/wgmma.h). LLVM has no intrinsic of the instruction, so a statement
+ * WGMMA is one piece of inline assembly:
  *
  *   wgmma.fence; for each 32 bytes of steps, for each 64 rows: wgmma.mma_async; wgmma.commit_group
  *
- * The fence orders earlier accesses to the sums, and the commit ends the group that WGMMA_WAIT counts. The sums
- * are inputs and outputs of the assembly, and of the assembly of a WGMMA_WAIT for all groups, so that LLVM moves
- * no access to them past it.
+ * The fence orders earlier accesses to the sums, and the commit ends the group that WGMMA_WAIT
+ * counts. The sums are inputs and outputs of the assembly, and of the assembly of a WGMMA_WAIT for
+ * all groups, so that LLVM moves no access to them past it.
  *
- * The instruction sees what threads wrote into shared memory after a fence of each of them and a barrier;
- * llvm/nvptx/sync.c emits both.
+ * The instruction sees what threads wrote into shared memory after a fence of each of them and a
+ * barrier; llvm/nvptx/sync.c emits both.
  *
  * On an emulated device each thread calls "neo_gpu_warpgroup(op, transposed, columns, sums, rows,
- * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the end, and
- * "neo_gpu_warpgroup_wait(left)". The sums are in memory, and the emulator changes them as late as possible. */
+ * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
+ * end, and "neo_gpu_warpgroup_wait(left)". The sums are in memory, and the emulator changes them as
+ * late as possible. */
 #include "base/str.h"
 #include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
@@ -79,8 +80,8 @@ static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValue
   out[1] = descriptor_of(g, s, 1, right);
 }
 
-/* A descriptor whose address is `bytes` larger. No carry reaches the bits above the address: shared memory is
- * smaller than its range. */
+/* A descriptor whose address is `bytes` larger. No carry reaches the bits above the address: shared
+ * memory is smaller than its range. */
 static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes) {
   return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int64(g->l, bytes / UNIT), "");
 }
@@ -96,8 +97,8 @@ static LLVMValueRef columns_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef colu
 
 /* ---- assembly */
 
-/* Assembly with all n sums as inputs and outputs. arg[n..] are additional inputs of i64, $(2*n) and on in the
- * text. */
+/* Assembly with all n sums as inputs and outputs. arg[n..] are additional inputs of i64, $(2*n) and
+ * on in the text. */
 static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValueRef *arg,
                     unsigned more) {
   LLVMBuilderRef b = g->l->b;

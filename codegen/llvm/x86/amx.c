@@ -1,10 +1,10 @@
 /* Tile registers: AMX instructions, or plain code with the same meaning for targets of tests.
  *
  * All eight registers have one shape, 16 rows of 64 bytes, so that the configuration is a constant.
- * It is loaded at the start of each unit of work and released at its end: between units a worker has no tile state that
- * the system would have to save, and no unit depends on earlier code.
- * The instructions take their registers as immediates, and have no attributes in LLVM: it keeps
- * their order with all other memory accesses.
+ * It is loaded at the start of each unit of work and released at its end: between units a worker
+ * has no tile state that the system would have to save, and no unit depends on earlier code. The
+ * instructions take their registers as immediates, and have no attributes in LLVM: it keeps their
+ * order with all other memory accesses.
  *
  * A kernel with tiles is compiled for the target's features and those of the unit; the others are
  * not. */
@@ -21,7 +21,7 @@ enum {
 static LLVMTypeRef i8_type(neo_llvm *l) {
   return LLVMInt8TypeInContext(l->ctx);
 }
-static LLVMValueRef behind(neo_llvm *l, LLVMValueRef p, LLVMValueRef bytes) {
+static LLVMValueRef offset_by(neo_llvm *l, LLVMValueRef p, LLVMValueRef bytes) {
   return LLVMBuildInBoundsGEP2(l->b, i8_type(l), p, &bytes, 1, "");
 }
 
@@ -120,9 +120,9 @@ static LLVMValueRef row_sum(neo_llvm *l, LLVMValueRef fn, LLVMValueRef a, LLVMVa
     sum[i] = LLVMBuildPhi(l->b, floats, "");
     LLVMAddIncoming(sum[i], &zero, &k.from, 1);
   }
-  LLVMValueRef pair = LLVMBuildLoad2(l->b, neo_ll_i32(l), behind(l, a, k.at), "");
+  LLVMValueRef pair = LLVMBuildLoad2(l->b, neo_ll_i32(l), offset_by(l, a, k.at), "");
   LLVMValueRef far = LLVMBuildMul(l->b, k.at, neo_ll_int64(l, NEO_TILE_CELLS), "");
-  LLVMValueRef pairs = vector_at(l, behind(l, b, far), false);
+  LLVMValueRef pairs = vector_at(l, offset_by(l, b, far), false);
   for (int i = 0; i < 2; i++)
     next[i] = product(l, neo_ll_half(l, pair, i), neo_ll_half(l, pairs, i), sum[i]);
   for (int i = 0; i < 2; i++) {
@@ -146,8 +146,8 @@ static LLVMValueRef plain_dot(neo_llvm *l, LLVMTypeRef *type) {
   LLVMSetLinkage(fn, LLVMInternalLinkage);
   LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, fn, "entry"));
   counter m = begin_counter(l, fn);
-  LLVMValueRef sum = row_sum(l, fn, behind(l, LLVMGetParam(fn, 1), m.at), LLVMGetParam(fn, 2));
-  LLVMValueRef c = behind(l, LLVMGetParam(fn, 0), m.at);
+  LLVMValueRef sum = row_sum(l, fn, offset_by(l, LLVMGetParam(fn, 1), m.at), LLVMGetParam(fn, 2));
+  LLVMValueRef c = offset_by(l, LLVMGetParam(fn, 0), m.at);
   LLVMValueRef before = neo_ll_flushed(l, vector_at(l, c, true));
   put_vector(l, neo_ll_flushed(l, LLVMBuildFAdd(l->b, before, sum, "")), c);
   end_counter(l, fn, &m, ROW_BYTES, TILE_BYTES);
@@ -157,15 +157,15 @@ static LLVMValueRef plain_dot(neo_llvm *l, LLVMTypeRef *type) {
 }
 
 static LLVMValueRef plain_tile(neo_ll_gen *g, uint8_t tile) {
-  return behind(g->l, g->tile_state, neo_ll_int64(g->l, (int64_t)tile * TILE_BYTES));
+  return offset_by(g->l, g->tile_state, neo_ll_int64(g->l, (int64_t)tile * TILE_BYTES));
 }
 
 static void plain_move(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
   neo_llvm *l = g->l;
   bool to_memory = s->tile.op == NEO_TILE_STORE;
   for (int64_t m = 0; m < NEO_TILE_ROWS; m++) {
-    LLVMValueRef row = behind(l, plain_tile(g, s->tile.reg[0]), neo_ll_int64(l, m * ROW_BYTES));
-    LLVMValueRef out = at ? behind(l, at, neo_ll_int64(l, m * s->tile.pitch * 4)) : NULL;
+    LLVMValueRef row = offset_by(l, plain_tile(g, s->tile.reg[0]), neo_ll_int64(l, m * ROW_BYTES));
+    LLVMValueRef out = at ? offset_by(l, at, neo_ll_int64(l, m * s->tile.pitch * 4)) : NULL;
     LLVMValueRef zero = LLVMConstNull(neo_ll_int_type(l, 32, NEO_TILE_CELLS));
     LLVMValueRef v = at ? vector_at(l, to_memory ? row : out, false) : zero;
     put_vector(l, v, to_memory ? out : row);

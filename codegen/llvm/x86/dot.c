@@ -1,4 +1,5 @@
-/* Dots of vectors: the instruction VDPBF16PS, or plain code with the same meaning for targets of tests.
+/* Dots of vectors: the instruction VDPBF16PS, or plain code with the same meaning for targets of
+ * tests.
  *
  * A kernel with dots is compiled for the target's features and AVX512_BF16; the others are not. So
  * its operands are rounded by an instruction too, which takes denormal numbers for zeros, as the

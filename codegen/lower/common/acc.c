@@ -1,7 +1,7 @@
 /* The accumulators of a stage: registers, initial values, combination with a body, and payloads.
  *
- * A reducer with a payload, (value, index), has two accumulators: the payload of a body replaces that of the
- * accumulator if its value wins. The payload of an empty accumulator is INT64_MIN. */
+ * A reducer with a payload, (value, index), has two accumulators: the payload of a body replaces
+ * that of the accumulator if its value wins. The payload of an empty accumulator is INT64_MIN. */
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 
@@ -66,8 +66,7 @@ void neo_acc_make(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
     neo_type type = (neo_type)s->accs.at[k].type;
     int64_t width = lanes ? t->width : 1;
     uint32_t reg = neo_lower_reg(l, in, "acc", type, t->rows, t->cols, width);
-    *r = (acc_reg){
-        .reg = reg, .rank = width > 1 ? 3 : 2, .columns = t->cols > 1, .live = true};
+    *r = (acc_reg){.reg = reg, .rank = width > 1 ? 3 : 2, .columns = t->cols > 1, .live = true};
   }
 }
 
@@ -201,8 +200,7 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   in = neo_lower_open_where(l, in, b, UINT32_MAX, &where);
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   const neo_lx *cond = neo_lower_cond(l, where);
-  if (s->where
-          .i) /* loads may also rely on conditions that became bounds or branches around them */
+  if (s->where.i) /* loads may also rely on conditions that became bounds or branches around them */
     l->guard = lx_and(l, outer, cond);
   neo_lower_combine(l, inner, s, cond);
   l->guard = outer;

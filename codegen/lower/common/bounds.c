@@ -1,5 +1,5 @@
-/* The reduction loops of a stage. Its condition narrows their ranges; the rest of the condition is a branch or a
- * mask. */
+/* The reduction loops of a stage. Its condition narrows their ranges; the rest of the condition is
+ * a branch or a mask. */
 #include "codegen/lower/common/acc.h"
 
 /* Does something that uses these axes change inside the tile? */
@@ -24,8 +24,8 @@ static bool uses_own_axes(const lowering *l, neo_expr e) {
   return neo_form_axes(l->m, l->f, e) >> l->f->axes.n;
 }
 
-/* The conjuncts of the condition that change inside of the tile, for fixed own axes of the stage, or those that do not;
- * 0: none. */
+/* The conjuncts of the condition that change inside of the tile, for fixed own axes of the stage,
+ * or those that do not; 0: none. */
 static neo_expr conjuncts(const lowering *l, neo_expr where, bool change) {
   neo_node n = *neo_expr_node(l->m, where);
   if (n.op == NEO_OP_AND) {
@@ -38,8 +38,8 @@ static neo_expr conjuncts(const lowering *l, neo_expr where, bool change) {
   return changes == change ? where : (neo_expr){0};
 }
 
-/* Narrows the range of own axis k by the condition, or, where that would be another one in each row, by
- * the conjuncts that are the same in all. */
+/* Narrows the range of own axis k by the condition, or, where that would be another one in each
+ * row, by the conjuncts that are the same in all. */
 static bool narrow(lowering *l, uint32_t axis, bool outermost, neo_expr *where, neo_expr *lo,
                    neo_expr *hi) {
   for (int part = 0; part < 2; part++) {
@@ -81,8 +81,8 @@ void neo_lower_bounds(lowering *l) {
       l->bounds[k] = neo_lower_bounds_of(l, &l->original->stages.at[k], 0);
 }
 
-/* Divides the condition into the conjuncts that are the same in all of the tile, and along the lanes,
- * and the others. */
+/* Divides the condition into the conjuncts that are the same in all of the tile, and along the
+ * lanes, and the others. */
 static void divide(const lowering *l, neo_expr where, uint32_t lane_axis, neo_expr *fixed,
                    neo_expr *left) {
   neo_node n = *neo_expr_node(l->m, where);
@@ -102,8 +102,8 @@ neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *
   *left = b->where;
   if (b->where.i)
     divide(l, b->where, lane_axis, &fixed, &rest);
-  /* A branch on a part of the condition pays if that part depends on data, which may exclude most steps. Its reads
-   * must be safe without the other part. */
+  /* A branch on a part of the condition pays if that part depends on data, which may exclude most
+   * steps. Its reads must be safe without the other part. */
   bool part = fixed.i && rest.i;
   if (!fixed.i ||
       (part && (!neo_form_reads(l->m, fixed) || !neo_lower_safe_under(l, fixed, (neo_expr){0}))))

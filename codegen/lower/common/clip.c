@@ -1,14 +1,14 @@
-/* Clips: conditions that bound the steps of a reduction by a tile's rows and columns. The condition is linear in an own
- * axis, with coefficient 1 or -1, and in axes of the tile:
+/* Clips: conditions that bound the steps of a reduction by a tile's rows and columns. The condition
+ * is linear in an own axis, with coefficient 1 or -1, and in axes of the tile:
  *
  *     sum[k | k <= m and ...]        rows m .. m + 5
  *     ->
- *     k in 0 .. m + 1                all elements need these steps: no test, if there is no other condition
+ *     k in 0 .. m + 1                all elements need these steps: no test for this condition
  *     k in m + 1 .. m + 6            some elements need these: each tests the condition
  *                                    no element needs k > m + 5: no iterations
  *
- * Examples are a causal mask, a triangular factor, and a window that moves with the rows beyond the end of the tensor
- * that it reads. */
+ * Examples are a causal mask, a triangular factor, and a window that moves with the rows beyond the
+ * end of the tensor that it reads. */
 #include "codegen/lower/common/scope.h"
 #include "ir/comparison.h"
 

@@ -1,8 +1,8 @@
 /* Expressions of a form as expressions of the loop IR.
  *
- * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that loop-invariant parts
- * can be computed outside of loops. The conditions around a load (select, and, or, where, dead lanes) guard it, unless
- * it is proved to be inside of its buffer. */
+ * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that
+ * loop-invariant parts can be computed outside of loops. The conditions around a load (select, and,
+ * or, where, dead lanes) guard it, unless it is proved to be inside of its buffer. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 #include <string.h>
@@ -241,8 +241,9 @@ static bool is_sum(neo_op op) {
   return op == NEO_OP_ADD || op == NEO_OP_SUB || op == NEO_OP_NEG || op == NEO_OP_MUL;
 }
 
-/* Does the product have packed operands? It must not become a linear form then: that of a*(b + c) is a*b + a*c, which
- * would not read the packed copy of b + c, nor the zeros in it that replace the condition. */
+/* Does the product have packed operands? It must not become a linear form then: that of a*(b + c)
+ * is a*b + a*c, which would not read the packed copy of b + c, nor the zeros in it that replace the
+ * condition. */
 static bool preserves_factors(const lowering *l, neo_op op) {
   return l->tile && l->n_packs && op == NEO_OP_MUL;
 }

@@ -1,4 +1,5 @@
-/* Fills a range of a buffer with one value: a few vectors at a time, then single vectors, the last one masked. */
+/* Fills a range of a buffer with one value: a few vectors at a time, then single vectors, the last
+ * one masked. */
 #include "codegen/lower/common/scope.h"
 
 enum { VECTOR_BYTES = 64, VECTORS = 4 };

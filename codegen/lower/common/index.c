@@ -1,7 +1,7 @@
 /* Axes, loops and indices at the current point of code generation.
  *
- * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that loop-invariant parts
- * can be computed outside of loops. */
+ * Sums of indices are built from the outermost loop inwards, ((b*784 + i) + row) + lane, so that
+ * loop-invariant parts can be computed outside of loops. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 #include <string.h>

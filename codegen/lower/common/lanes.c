@@ -1,11 +1,13 @@
-/* Reductions with lanes over a stage's own axis: lanes hold partial results, which a tree over the lanes reduces.
+/* Reductions with lanes over a stage's own axis: lanes hold partial results, which a tree over the
+ * lanes reduces.
  *
  *     reg acc[rows, copies, w]; acc = 0
  *     for k in steps of copies * w: for copy unrolled: for lane: acc[row, copy, lane] += body
  *     for row, col unrolled: acc[row, col] = tree(acc[row, :, :])
  *
- * The tree's shape and the lane of each element depend on the schedule alone, so that results do not depend on
- * threads. The last vector of a range is masked: dead lanes load nothing, and their accumulators do not change. */
+ * The tree's shape and the lane of each element depend on the schedule alone, so that results do
+ * not depend on threads. The last vector of a range is masked: dead lanes load nothing, and their
+ * accumulators do not change. */
 #include "codegen/lower/common/acc.h"
 
 typedef struct {
@@ -116,7 +118,8 @@ static const neo_lx *parts_of(lowering *l, neo_reducer kind, const acc_reg *r, i
   return lane_tree(l, kind, r, width, 0, 1, width * copies);
 }
 
-/* The winner of all lanes. Among equals it is the one with the smallest payload, which came first. */
+/* The winner of all lanes. Among equals it is the one with the smallest payload, which came
+ * first. */
 static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc_reg *part,
                          const acc_reg *whole, int64_t width, int64_t copies) {
   for (int64_t i = 0; i < width * copies; i++) {

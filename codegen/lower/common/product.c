@@ -1,16 +1,17 @@
 /* The product that a step adds to an accumulator, in the order with the fewest multiplications.
  *
- * Factors that vary with the same axes of a register tile are multiplied first, once for each row or column of the
- * tile, so that each element needs one FMA:
+ * Factors that vary with the same axes of a register tile are multiplied first, once for each row
+ * or column of the tile, so that each element needs one FMA:
  *
  *     acc[r, c] += (a[k] * x[k, c] * y[k, r] * z[k, r])
  *     ->
  *     acc[r, c] = fma(y[k, r] * z[k, r], a[k] * x[k, c], acc[r, c])
  *
- * A factor that varies with neither joins the side with fewer factors. Within a side, factors of outer loops come
- * first: their product is the same in all steps of inner loops. The language defines no order of the factors of a
- * product (docs/language.md). The order depends on the schedule alone and not on the tile, so that all elements of a
- * tensor are rounded in the same way. */
+ * A factor that varies with neither joins the side with fewer factors. Within a side, factors of
+ * outer loops come first: their product is the same in all steps of inner loops. The language
+ * defines no order of the factors of a product (docs/language.md). The order depends on the
+ * schedule alone and not on the tile, so that all elements of a tensor are rounded in the same
+ * way. */
 #include "ir/product.h"
 #include "codegen/lower/common/acc.h"
 #include "ir/limits.h"
@@ -47,7 +48,7 @@ static void place_neither(const lowering *l, factor *x, uint32_t n) {
   bool rows = sides >> ROWS & 1, columns = sides >> COLUMNS & 1;
   uint32_t to = rows && (!columns || l->lanes.flat) ? ROWS : columns ? COLUMNS : NEITHER;
   if ((sides & ~(1u << NEITHER) & ~(1u << to)) == 0)
-    return; /* it is the other operand of the FMA */
+    return; /* all operands without a side are the FMA's second operand */
   for (uint32_t k = 0; k < n; k++)
     x[k].side = x[k].side == NEITHER ? to : x[k].side;
 }

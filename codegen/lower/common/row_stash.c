@@ -4,13 +4,13 @@
  * Threads of a GPU that share a row stash their elements in registers (lower/gpu_rows/rows.c), if
  * one tile of a stage covers all of the row that a thread has.
  *
- * A stashed value is computed at every point of the row. So its loads must be inside of their buffers without any of
- * the conditions around the value. Stages with positions outside of the row, or before it is filled, compute the value
- * themselves.
+ * A stashed value is computed at every point of the row. So its loads must be inside of their
+ * buffers without any of the conditions around the value. Stages with positions outside of the row,
+ * or before it is filled, compute the value themselves.
  *
- * If stores of results are nontemporal, scratch begins half a page after the results, because of 4K aliasing
- * (codegen/loop/loop.h). To maintain that distance, a row's offset in its scratch is the offset of the results' row in
- * its page. */
+ * If stores of results are nontemporal, scratch begins half a page after the results, because of 4K
+ * aliasing (codegen/loop/loop.h). To maintain that distance, a row's offset in its scratch is the
+ * offset of the results' row in its page. */
 #include "codegen/lower/common/scope.h"
 
 typedef struct {

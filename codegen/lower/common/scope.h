@@ -1,5 +1,5 @@
-/* The state of a kernel that is being lowered, and the code that several strategies share. The state has the values of
- * axes and accumulators at the current point of code generation.
+/* The state of a kernel that is being lowered, and the code that several strategies share. The
+ * state has the values of axes and accumulators at the current point of code generation.
  *
  * The folders of codegen/lower:
  *
@@ -48,7 +48,7 @@ typedef struct {
 typedef struct { /* an accumulator's register */
   uint32_t reg;
   uint8_t rank; /* 2: [rows, columns]; 3: [rows, columns, lanes] */
-  bool columns; /* there are several columns */
+  bool columns; /* the tile has several columns */
   bool live;
   uint32_t fragments; /* number in a row, if the register holds fragments of a warp's mma; else 0 */
   int64_t first_row;  /* row of the current accumulators, if an element has several */
@@ -58,7 +58,7 @@ typedef struct {          /* the current register tile; loops of extent 1 are le
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
   int64_t column_stride;     /* elements between columns along own lanes; 0: they are contiguous */
-  bool leads;                /* the tile is in the block's first tile of rows */
+  bool first_row;            /* the tile is in the block's first tile of rows */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi; /* rows and columns of the block */
   uint32_t m_depth, n_depth;
@@ -123,7 +123,8 @@ typedef struct { /* the current block of the reduction's first axis */
   uint32_t depth;
 } k_block;
 
-/* The axes of tiles and lanes, which the strategy sets: common/ knows nothing else of a schedule. */
+/* The axes of tiles and lanes, which the strategy sets: common/ knows nothing else of a
+ * schedule. */
 typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
@@ -192,7 +193,8 @@ typedef struct lowering {
   bool stash_here;       /* the current tile covers the thread's whole part of the row */
   uint32_t stash_reg[NEO_STASH_MOST];
   bool
-      stash_moves; /* a row's offset in scratch follows the results in stash_pages_of (row_stash.c) */
+      /* a row's offset in scratch follows the results in stash_pages_of (row_stash.c) */
+      stash_moves;
   uint32_t stash_pages_of;
   int64_t stash_stride[NEO_FORM_MAX_AXES];          /* stride of these results along shared axes */
   row_prefetch row_prefetches[MOST_ROW_PREFETCHES]; /* prefetches of a row for the next one */
@@ -289,7 +291,8 @@ static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr 
 
 /* ---- lower/common/row_stash.c: values that several stages along a row need
  * (schedule/row_stash.h), in scratch or in registers of threads */
-/* Chooses the values. threads: of the block whose registers hold the values; 0: scratch holds them. */
+/* Chooses the values. threads: of the block whose registers hold the values; 0: scratch holds
+ * them. */
 void neo_lower_plan_row_stash(lowering *l, int64_t threads);
 /* Declares the registers of stashed values. */
 void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, int64_t width);
@@ -321,7 +324,8 @@ const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n);
 neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, const neo_lx **unit);
 
 /* ---- lower/common/tile.c */
-/* Opens the loops over rows, columns and, with `lanes`, lanes of a tile; returns the innermost block. */
+/* Opens the loops over rows, columns and, with `lanes`, lanes of a tile; returns the innermost
+ * block. */
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l);
 
@@ -349,15 +353,17 @@ typedef struct {                 /* steps of an own axis */
 clipped_range neo_lower_clip(lowering *l, const stage_bounds *b, uint32_t own, const tile *t,
                              const neo_lx *lo, const neo_lx *hi);
 
-/* The range of own axis k; for the first own axis, the current block of the reduction (lower/common/bounds.c). */
+/* The range of own axis k; for the first own axis, the current block of the reduction
+ * (lower/common/bounds.c). */
 void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
                          const neo_lx **hi);
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 /* Is the range independent of all axes, own and shared? */
 bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi);
-/* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis lane_axis
- * (UINT32_MAX: no lanes), or on such a part of it that depends on data. *left: the rest, which each lane tests. */
+/* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
+ * lane_axis (UINT32_MAX: no lanes), or on such a part of it that depends on data. *left: the rest,
+ * which each lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left);
 /* Does s use an accumulator of the other stage? */
@@ -367,17 +373,17 @@ bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage
 /* A register for a value of each element of a tile, declared in the block. */
 uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                        int64_t cols, int64_t width);
-/* begin declares accumulators for lanes over a shared axis and sets them to the identity; clear sets declared
- * accumulators to the identity. */
+/* begin declares accumulators for lanes over a shared axis and sets them to the identity; clear
+ * sets declared accumulators to the identity. */
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* combine adds a body to the tile's current element, where cond holds (null: always); accumulate does
- * so at every element of the tile. */
+/* combine adds a body to the tile's current element, where cond holds (null: always); accumulate
+ * does so at every element of the tile. */
 void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
-/* Copies accumulators to `shown`, where payloads of empty reductions become 0, for the following stores. old[] gets the
- * accumulators themselves, for the reductions that continue. */
+/* Copies accumulators to `shown`, where payloads of empty reductions become 0, for the following
+ * stores. old[] gets the accumulators themselves, for the reductions that continue. */
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const acc_reg *shown, acc_reg *old);
 bool neo_lower_has_payload(const neo_stage *s);
@@ -393,11 +399,12 @@ void neo_lower_prefetch_row(lowering *l, neo_block *in, const neo_stage *s, cons
 /* ---- lower/common/lanes.c */
 /* May lanes share the steps of a stage? */
 bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s);
-/* Reduces the parts' registers, [rows, columns, lanes], to an element for each row and column of t. */
+/* Reduces the parts' registers, [rows, columns, lanes], to an element for each row and column of
+ * t. */
 void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                           const tile *t);
-/* Accumulates a tile's lanes and columns along the stage's last own axis, from `at` on. Lanes from `end` on are dead;
- * null: none are. */
+/* Accumulates a tile's lanes and columns along the stage's last own axis, from `at` on. Lanes from
+ * `end` on are dead; null: none are. */
 void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                               const stage_bounds *b, const neo_lx *at, const neo_lx *end);
 /* Reduces a stage with lanes along its last own axis. */
@@ -410,10 +417,12 @@ void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile 
 /* Stores its results along its last own axis, from `at` on; lanes from `end` on are dead. */
 void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const neo_lx *at, const neo_lx *end);
-/* Stores its results at the current value of all axes, own ones too; with a tile's lanes (null: none).
+/* Stores its results at the current value of all axes, own ones too; with a tile's lanes (null:
+ * none).
  */
 void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* The number of vectors of each result that are stored together, so that they fill a line; 1: lines do not count. */
+/* The number of vectors of each result that are stored together, so that they fill a line; 1: lines
+ * do not count. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
 /* Stashes the values that the stage is the first to compute, at the current lanes. */
 void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s);

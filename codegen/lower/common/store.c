@@ -1,4 +1,5 @@
-/* The stores of a stage: its results at a tile, or along its own axes, by vectors along the last. */
+/* The stores of a stage: its results at a tile, or along its own axes, by vectors along the
+ * last. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 
@@ -9,8 +10,8 @@ static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
 }
 
 /* A processor combines nontemporal stores to a cache line as long as no store to another line comes
- * between (write combining). So if several results are nontemporal, each is stored a whole line at a
- * time. */
+ * between (write combining). So if several results are nontemporal, each is stored a whole line at
+ * a time. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
   int64_t most = 1;
   uint32_t n = 0;
@@ -29,18 +30,20 @@ void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s) {
       neo_lower_put_stashed(l, in, k, neo_lower_expr(l, l->stash.at[k].value));
 }
 
+enum { MOST_OUTS = 64 };
+
 typedef struct { /* one vector, or t->cols vectors, of a stage's results */
   const neo_stage *s;
   const tile *t;
   bool lanes;
   const neo_lx *at, *end; /* range along the last own axis; at null: lanes run over shared axes */
-  uint32_t reg[64];
+  uint32_t reg[MOST_OUTS];
 } store;
 
 /* Declares registers for several results. All are computed before any is stored, since a result may
  * overwrite an operand. */
 static void value_regs(lowering *l, neo_block *in, store *c) {
-  assert(c->s->outs.n <= 64);
+  assert(c->s->outs.n <= MOST_OUTS);
   for (size_t k = 0; k < c->s->outs.n && c->s->outs.n > 1; k++) {
     neo_type type = neo_expr_type(l->m, c->s->outs.at[k].value);
     c->reg[k] = neo_lower_reg(l, in, "y", type, c->t->rows, c->t->cols, c->lanes ? c->t->width : 1);
@@ -69,8 +72,8 @@ static const neo_lx *zero_like(lowering *l, const neo_lx *x) {
   return neo_lx_const(l->k, (neo_type)x->type, (neo_value){.f = 0});
 }
 
-/* The value to store. Where the result is a sum over a block of rows (form.h), that is the sum so far
- * plus the row's value. */
+/* The value to store. Where the result is a sum over a block of rows (form.h), that is the sum so
+ * far plus the row's value. */
 static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
   const neo_lx *value = neo_lower_expr(l, o->value), *at, *old;
   if (!o->row_block)
@@ -109,7 +112,7 @@ static void clear_values(lowering *l, neo_block *in, const store *c) {
 }
 
 static void store_values(lowering *l, neo_block *in, store *c) {
-  const neo_lx *value[64];
+  const neo_lx *value[MOST_OUTS];
   if (l->clears) {
     clear_values(l, in, c);
     return;
@@ -147,8 +150,8 @@ void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const t
   store_values(l, in, &c);
 }
 
-/* Stores full vectors along the last own axis from `lo` on; returns where they end. With `end`, stores
- * the masked rest. */
+/* Stores full vectors along the last own axis from `lo` on; returns where they end. With `end`,
+ * stores the masked rest. */
 static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                const neo_lx *lo, const neo_lx *hi, const neo_lx *end) {
   int64_t step = t->width * (t->n_axis < 0 ? t->cols : 1), a, b;

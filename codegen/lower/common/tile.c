@@ -1,4 +1,5 @@
-/* The loops over the rows, columns and lanes of a register tile, and the values of its axes there. */
+/* The loops over the rows, columns and lanes of a register tile, and the values of its axes
+ * there. */
 #include "codegen/lower/common/scope.h"
 
 static neo_block *open_unrolled(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,

@@ -11,6 +11,7 @@
 #include "codegen/loop/warp.h"
 #include "codegen/loop/wgmma.h"
 #include "codegen/lower/common/scope.h"
+#include "include/neo/neo_rt.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/stages.h"
 
@@ -41,7 +42,7 @@ typedef struct { /* rows or columns */
 } operand;
 
 /* Alignment of buffers in shared memory, if nothing needs more. */
-enum { NEO_GPU_ALIGN_BYTES = 64 };
+enum { NEO_GPU_ALIGN_BYTES = NEO_RT_ALIGN_BYTES };
 
 typedef struct { /* products of operands in shared memory, by a block of threads */
   lowering *l;
@@ -71,7 +72,8 @@ static inline neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kin
 const neo_lx *neo_gpu_zero(lowering *l, neo_type t);
 /* The extent of an axis of a stage, own axes after shared ones. */
 const neo_lx *neo_gpu_extent(lowering *l, const neo_stage *s, uint32_t k);
-/* The number of points of a set of axes (bits): shared ones, and own ones of a stage (null: none). */
+/* The number of points of a set of axes (bits): shared ones, and own ones of a stage (null:
+ * none). */
 const neo_lx *neo_gpu_points(lowering *l, const neo_stage *s, uint64_t axes);
 /* A buffer in shared memory. */
 uint32_t neo_gpu_shared_buffer(lowering *l, const char *name, neo_type t, int64_t elements,
@@ -93,8 +95,8 @@ int64_t neo_gpu_vector_of(int64_t n, neo_type t);
 void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t height, int64_t width,
                       const neo_lx *out[2]);
 
-/* A dimension of a block, of which each thread has `tile` points: groups of `vector` contiguous ones,
- * one group for each pass over the block's threads. */
+/* A dimension of a block, of which each thread has `tile` points: groups of `vector` contiguous
+ * ones, one group for each pass over the block's threads. */
 typedef struct {
   int64_t tile, vector, threads;
 } neo_gpu_tile_dim;
@@ -130,10 +132,12 @@ typedef struct { /* a thread's part of a copy to shared memory */
 typedef struct {
   const neo_lx *i, *lane; /* lane: null if a copy is one element */
 } neo_gpu_copied;
-/* Declares a register for elements that are being loaded. several: it lives across loops of threads.
+/* Declares a register for elements that are being loaded. several: it lives across loops of
+ * threads.
  */
 uint32_t neo_gpu_declare_next(const neo_gpu_copy *c, neo_block *in, bool several);
-/* Opens the loops over a thread's copies and the elements of each. put: they store to shared memory. */
+/* Opens the loops over a thread's copies and the elements of each. put: they store to shared
+ * memory. */
 neo_block *neo_gpu_open_copy(const neo_gpu_copy *c, neo_block *in, bool put, neo_gpu_copied *at);
 /* next = y where the guard holds, else 0. */
 void neo_gpu_get_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const neo_gpu_copied *at,
@@ -141,9 +145,9 @@ void neo_gpu_get_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const
 /* Stores next to shared memory at `to` where `exists` holds (null: always). */
 void neo_gpu_put_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const neo_gpu_copied *at,
                       const neo_lx *to, const neo_lx *exists);
-/* Asynchronous copies; the caller waits for them. open_starts opens the loop over the thread's copies.
- * start_copy starts one: of the element that y loads from a buffer, or, where cond (null: always) or a
- * condition of y does not hold, of zeros. */
+/* Asynchronous copies; the caller waits for them. open_starts opens the loop over the thread's
+ * copies. start_copy starts one: of the element that y loads from a buffer, or, where cond (null:
+ * always) or a condition of y does not hold, of zeros. */
 neo_block *neo_gpu_open_starts(const neo_gpu_copy *c, neo_block *in, const neo_lx **i);
 void neo_gpu_start_copy(const neo_gpu_copy *c, neo_block *in, const neo_lx *to, uint32_t from,
                         const neo_lx *y, const neo_lx *cond);
@@ -159,8 +163,8 @@ typedef struct {            /* the place of a thread of a warp */
   const neo_lx *group, *in; /* the thread's number is 4*group + in */
 } neo_mma_place;
 neo_mma_place neo_mma_place_of(neo_products *x);
-/* Sets the layout of an operand of type t in shared memory for warps. Returns its elements in one of
- * two buffers. */
+/* Sets the layout of an operand of type t in shared memory for warps. Returns its elements in one
+ * of two buffers. */
 int64_t neo_mma_operand(neo_products *x, operand *o, neo_type t);
 int64_t neo_mma_fragments(const operand *o);
 /* Declares the registers of both operands; set_rows sets those that are loop-invariant. */

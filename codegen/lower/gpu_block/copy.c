@@ -1,6 +1,6 @@
-/* A thread's part of a copy to shared memory. It goes through registers, so that other work hides the
- * loads' latency, or is an asynchronous copy (cp.async). The caller gives the point and step of an element,
- * and its position in shared memory. */
+/* A thread's part of a copy to shared memory. It goes through registers, so that other work hides
+ * the loads' latency, or is an asynchronous copy (cp.async). The caller gives the point and step of
+ * an element, and its position in shared memory. */
 #include "codegen/lower/gpu_block/block.h"
 #include "schedule/vector_access.h"
 #include <assert.h>

@@ -1,9 +1,11 @@
-/* Layouts of a warp's operands (codegen/loop/warp.h) in shared memory, and loads of their fragments.
- * A fragment has 8 cells of 4 bytes along the sum: steps of f32, or pairs of steps of bf16 and f16.
+/* Layouts of a warp's operands (codegen/loop/warp.h) in shared memory, and loads of their
+ * fragments. A fragment has 8 cells of 4 bytes along the sum: steps of f32, or pairs of steps of
+ * bf16 and f16.
  *
- * An operand that is contiguous along the steps in memory is so in shared memory; of others a step's
- * rows are contiguous. Warps load matrices of 8 rows of 16 bytes by ldmatrix. A row has steps, or,
- * with transposition, rows of one step. Each thread computes once where its row of a matrix begins:
+ * An operand that is contiguous along the steps in memory is so in shared memory; of others a
+ * step's rows are contiguous. Warps load matrices of 8 rows of 16 bytes by ldmatrix. A row has
+ * steps, or, with transposition, rows of one step. Each thread computes once where its row of a
+ * matrix begins:
  *
  *   at = place of (row, step) of the thread's row of a matrix        once
  *   ldmatrix       a[i], rows[at + 16*i*pitch + s*steps]             steps inside
@@ -15,9 +17,9 @@
  * Fragments of 3xtf32 are split when they are loaded: a = tf32(x), low = tf32(x - a).
  *
  * There are no bank conflicts. For ldmatrix the pitch is an odd multiple of 16 bytes, so that the 8
- * rows of a matrix begin in different groups of 4 banks. For single elements threads read 8 rows at 4
- * steps; the pitch is a multiple of 32 elements plus 8, so that the 4 steps begin in different groups
- * of 8 banks. In both layouts copies write 16 bytes to aligned addresses. */
+ * rows of a matrix begin in different groups of 4 banks. For single elements threads read 8 rows at
+ * 4 steps; the pitch is a multiple of 32 elements plus 8, so that the 4 steps begin in different
+ * groups of 8 banks. In both layouts copies write 16 bytes to aligned addresses. */
 #include "codegen/lower/gpu_block/block.h"
 
 enum { BANKS = 32 };

@@ -47,7 +47,8 @@ void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]) {
     neo_gpu_place_of(x->l, x->thread, x->rows.threads, x->steps.threads, out);
 }
 
-/* In fragments (codegen/loop/warp.h) a thread has rows of stride 8, and pairs of columns of stride 8. */
+/* In fragments (codegen/loop/warp.h) a thread has rows of stride 8, and pairs of columns of stride
+ * 8. */
 static const neo_lx *fragment_at(lowering *l, const tile_dim *s, const neo_lx *thread,
                                  const neo_lx *group) {
   const neo_lx *warp = lx_div(l, thread, WARP), *lane = mod(l, thread, WARP);

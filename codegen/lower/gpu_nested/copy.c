@@ -1,5 +1,5 @@
-/* Copies of an operand into shared memory by threads (lower/gpu_nested/nested.h), through registers or
- * asynchronous. A copy has 16 bytes if the operand is contiguous and warps read it. */
+/* Copies of an operand into shared memory by threads (lower/gpu_nested/nested.h), through registers
+ * or asynchronous. A copy has 16 bytes if the operand is contiguous and warps read it. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include "schedule/vector_access.h"
 

@@ -16,13 +16,15 @@
  *     the next stages read them
  *     for t: stages that store
  *
- * The schedule alone determines the terms of each thread, so that results have the same bits in any order of threads.
+ * The schedule alone determines the terms of each thread, so that results have the same bits in any
+ * order of threads.
  *
  * The loop over steps skips steps that none of the block's rows needs (lower/gpu_nested/range.c).
  *
- * Rows and steps beyond the ends are zero as operands. A row does not accumulate a body at such a step, or at one that
- * its condition excludes. In a product such a step is zero in the block. Since zero times NaN is NaN, each product is
- * tested as well, unless all rows of the block need all its steps. */
+ * Rows and steps beyond the ends are zero as operands. A row does not accumulate a body at such a
+ * step, or at one that its condition excludes. In a product such a step is zero in the block. Since
+ * zero times NaN is NaN, each product is tested as well, unless all rows of the block need all its
+ * steps. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include "codegen/lower/gpu_nested/gpu_nested.h"
 #include <assert.h>

@@ -27,7 +27,10 @@ typedef struct {
   neo_nested_warps kinds; /* types of warps' products; .on: warps multiply */
   neo_products warp[NEO_NESTED_SUMS + 1]; /* products of each inner sum, then the outer product */
   int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum in shared memory at a time */
-  bool whole[NEO_NESTED_SUMS];            /* these are all; those of rows are loop-invariant */
+  bool whole
+      /* inner sums whose steps are all in shared memory at a time; rows' steps are then
+       * invariant */
+      [NEO_NESTED_SUMS];
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* the accumulator is in row[] */
@@ -76,15 +79,16 @@ void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_l
 /* Does so with lanes along the last of them; null: none. */
 void neo_ln_set_lanes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at,
                       const neo_lx *lane);
-/* place_of: the thread's place along rows and along the other dimension. open_dim: the loop over the
- * thread's points of a dimension. */
+/* place_of: the thread's place along rows and along the other dimension. open_dim: the loop over
+ * the thread's points of a dimension. */
 void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]);
 neo_block *neo_ln_open_dim(lowering *l, neo_block *in, const tile_dim *s, const neo_lx *place,
                            point *p);
 /* The thread's number among those that have the same rows. */
 const neo_lx *neo_ln_part(const nested_kernel *x);
 int64_t neo_ln_pitch(const tile_dim *s);
-/* Are the factors' loads safe without a condition? product_of: their product at the current axes. */
+/* Are the factors' loads safe without a condition? product_of: their product at the current
+ * axes. */
 bool neo_ln_safe_alone(nested_kernel *x, const neo_nested_factors *f);
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f);
 bool neo_ln_along_steps(const nested_kernel *x, const copied *o);
@@ -115,7 +119,8 @@ void neo_ln_multiply(nested_kernel *x, neo_block *in, const nested_product *p, i
 /* ---- lower/gpu_nested/product.c: the kernel if the outer sum is a product */
 void neo_ln_product(nested_kernel *x, neo_block *in);
 
-/* ---- lower/gpu_nested/operands.c: axes of an inner sum's steps, as bits; the copy of its operand k */
+/* ---- lower/gpu_nested/operands.c: axes of an inner sum's steps, as bits; the copy of its operand
+ * k */
 uint64_t neo_ln_steps_of(const lowering *l, const neo_stage *s);
 void neo_ln_copy_operand(nested_kernel *x, neo_block *in, uint32_t which, int k,
                          const neo_lx *from);
@@ -140,16 +145,16 @@ void neo_ln_close_stages(nested_kernel *x);
 /* ---- lower/gpu_nested/warp.c: products by warps */
 void neo_ln_make_warps(nested_kernel *x);
 void neo_ln_begin_warps(nested_kernel *x, neo_block *in);
-/* copy_rows copies the operands of rows that are invariant in the loop over steps; warp_sum computes
- * an inner sum for a block of steps. */
+/* copy_rows copies the operands of rows that are invariant in the loop over steps; warp_sum
+ * computes an inner sum for a block of steps. */
 void neo_ln_copy_rows(nested_kernel *x, neo_block *in, const neo_stage *host);
 void neo_ln_warp_sum(nested_kernel *x, neo_block *in, uint32_t k);
 /* The copy of operand k (0: rows; 1: steps) of an inner sum. from: its first step. */
 copied neo_ln_inner_operand(nested_kernel *x, uint32_t which, int k, const neo_lx *from);
 /* The copy of the product's columns, for steps from `from` on. */
 copied neo_ln_columns(nested_kernel *x, const neo_lx *from);
-/* warp_acc declares the product's sum; warp_product adds a block of steps. tested: some row does not
- * need all of these. */
+/* warp_acc declares the product's sum; warp_product adds a block of steps. tested: some row does
+ * not need all of these. */
 uint32_t neo_ln_warp_acc(nested_kernel *x, neo_block *in);
 void neo_ln_warp_product(nested_kernel *x, neo_block *in, uint32_t acc, bool tested);
 

@@ -21,8 +21,9 @@
  * The copies of a block of steps are one group, for all sums. A block of steps costs the barrier
  * after the wait, and one between the block's elements and their product.
  *
- * Operands that are not plain copies (f32 that becomes bf16, or a product of two factors) go through
- * registers: they are loaded where copies start, and stored to shared memory after the products. */
+ * Operands that are not plain copies (f32 that becomes bf16, or a product of two factors) go
+ * through registers: they are loaded where copies start, and stored to shared memory after the
+ * products. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 /* Does the loop over the host's steps copy operand k, of an inner sum or of the product? */

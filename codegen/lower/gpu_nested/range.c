@@ -1,12 +1,13 @@
-/* The steps that the rows of a block need (lower/gpu_nested/nested.c). Conditions that are affine in a step and in rows
- * bound the block's loop over steps, so that steps which no row needs are not computed.
+/* The steps that the rows of a block need (lower/gpu_nested/nested.c). Conditions that are affine
+ * in a step and in rows bound the block's loop over steps, so that steps which no row needs are not
+ * computed.
  *
  *   sum[j where j <= i] ...         rows i in [lo, last]:  steps from 0 to last + 1
  *
  * In [0, lo + 1) all rows need all steps, and there is no test.
  *
- * A product whose factor of rows is zero elsewhere, select(j <= i, x, 0), has such bounds too. The other factor is not
- * read there, so that an infinity in it makes no NaN. */
+ * A product whose factor of rows is zero elsewhere, select(j <= i, x, 0), has such bounds too. The
+ * other factor is not read there, so that an infinity in it makes no NaN. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 typedef struct {
@@ -57,8 +58,8 @@ static const neo_lx *row_at(const nested_kernel *x, uint32_t axis, bool last) {
   return n ? neo_lx_op2(l->k, NEO_OP_DIV, at, lx_max(l, n, lx_int(l, 1))) : at;
 }
 
-/* The linear form without the step: its largest or smallest value over the block's rows. False if it
- * has other axes. */
+/* The linear form without the step: its largest or smallest value over the block's rows. False if
+ * it has other axes. */
 static bool rest_of(ranges *r, const neo_linear *d, bool largest, const neo_lx **out) {
   lowering *l = r->x->l;
   uint64_t fixed = r->x->n.batches;

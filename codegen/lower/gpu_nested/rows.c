@@ -1,7 +1,8 @@
 /* Rows that are reduced over inner sums (lower/gpu_nested/nested.c).
  *
- * Each stage that reduces rows has its own loop over steps (a maximum, then a sum that needs it), which computes the
- * inner sums again. A logsumexp needs one loop for its maximum and its sum (online softmax):
+ * Each stage that reduces rows has its own loop over steps (a maximum, then a sum that needs it),
+ * which computes the inner sums again. A logsumexp needs one loop for its maximum and its sum
+ * (online softmax):
  *
  *   e = exp(min(m, x) - max(m, x));  s = x > m ? s*e + 1 : s + e;  m = max(m, x)
  *
@@ -95,8 +96,8 @@ static void reduce_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   neo_ln_set_steps(x, s);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     neo_type type = (neo_type)s->accs.at[k].type;
-    own[k] = (acc_reg){neo_gpu_thread_reg(l, in, "acc", type, t.rows, t.cols, x->threads), 2, true,
-                       true, 0, 0};
+    own[k] = (acc_reg){
+        neo_gpu_thread_reg(l, in, "acc", type, t.rows, t.cols, x->threads), 2, true, true, 0, 0};
     l->acc[s->first_acc + k] = own[k];
   }
   neo_lower_clear_accs(l, neo_ln_open_threads(x, in), s, &t);
@@ -200,8 +201,12 @@ static void reduce_logsum(nested_kernel *x, neo_block *in, const neo_stage *top,
   neo_ln_set_steps(x, top);
   for (uint32_t k = 0; k < 2; k++) {
     own[k] = (acc_reg){
-        neo_gpu_thread_reg(l, in, k ? "sum" : "top", type_of(top), t.rows, t.cols, x->threads), 2,
-        true, true, 0, 0};
+        neo_gpu_thread_reg(l, in, k ? "sum" : "top", type_of(top), t.rows, t.cols, x->threads),
+        2,
+        true,
+        true,
+        0,
+        0};
     l->acc[top->first_acc + k] = own[k];
   }
   neo_block *body = neo_ln_open_threads(x, in);

@@ -35,8 +35,8 @@ void neo_ln_inner_sums(nested_kernel *x, neo_block *in, const neo_stage *host) {
       (x->kinds.on ? neo_ln_warp_sum : inner_sum)(x, in, k);
 }
 
-/* Opens loops over a thread's rows and steps, with axes and inner sums there. *cond: the row and the
- * step exist, and the stage's condition holds. */
+/* Opens loops over a thread's rows and steps, with axes and inner sums there. *cond: the row and
+ * the step exist, and the stage's condition holds. */
 neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *host,
                               const tile_dim *rows, const tile_dim *steps, point p[2],
                               const neo_lx **cond) {

@@ -11,12 +11,12 @@
  *         for t: block[row, step] = factors with inner sums; columns <- memory   a product
  *         warp acc[i, j] += block[i] * columns[j]
  *
- * Each product is a neo_products of its own, whose fragments are loaded and multiplied as those of a
- * contraction's tile.
+ * Each product is a neo_products of its own, whose fragments are loaded and multiplied as those of
+ * a contraction's tile.
  *
- * If a condition excludes some steps of a block for some of its rows, the excluded elements are zero.
- * Zero times an infinity is NaN. So such a block is summed by itself, and elements of it that are not
- * finite are computed again without the excluded steps. */
+ * If a condition excludes some steps of a block for some of its rows, the excluded elements are
+ * zero. Zero times an infinity is NaN. So such a block is summed by itself, and elements of it that
+ * are not finite are computed again without the excluded steps. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include <math.h>
 

@@ -2,8 +2,8 @@
  * [lane], for n = LANES, LANES/2 and so on down to 2. So the order of additions follows from LANES
  * alone.
  *
- * Parts of different warps are reduced in shared memory, RADIX of them between two barriers; the last
- * of these steps is done redundantly by all warps. Parts within a warp are reduced by shuffles
+ * Parts of different warps are reduced in shared memory, RADIX of them between two barriers; the
+ * last of these steps is done redundantly by all warps. Parts within a warp are reduced by shuffles
  * (loop.h), without shared memory and barriers. At the end all lanes have the sums in registers.
  *
  *   for t in 0..256 thread                                LANES = 256

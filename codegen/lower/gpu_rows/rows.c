@@ -9,15 +9,15 @@
  *     for t in 0..threads thread                 a stage that stores:
  *       for k in lane..steps step lanes: Y[...] = finish(sum)
  *
- * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on each other;
- * earlier axes are loops in every thread. The schedule alone determines the steps of each thread and the tree's shape:
- * results have the same bits in any order of threads.
+ * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend
+ * on each other; earlier axes are loops in every thread. The schedule alone determines the steps of
+ * each thread and the tree's shape: results have the same bits in any order of threads.
  *
  * With vectors along own axes, a step is a vector along the last of them, and the last step is
- * masked. Vectors along the last shared axis are neighbouring points of one thread. UNROLL_K steps of
- * a thread are unrolled, so that their loads overlap. If the unrolled steps cover a row, they are a
- * tile as in lower/loops/stages.c, and values that several stages need are stashed in registers
- * (lower/common/row_stash.c), so that memory is read once.
+ * masked. Vectors along the last shared axis are neighbouring points of one thread. UNROLL_K steps
+ * of a thread are unrolled, so that their loads overlap. If the unrolled steps cover a row, they
+ * are a tile as in lower/loops/stages.c, and values that several stages need are stashed in
+ * registers (lower/common/row_stash.c), so that memory is read once.
  *
  * Lane 0 alone computes a stage whose payloads do not tell the order of steps. */
 #include "codegen/lower/gpu_rows/rows.h"
@@ -111,7 +111,8 @@ static bool constant_range(lowering *l, const steps *x, uint32_t k, int64_t *lo,
   return neo_expr_is_int(l->m, x->lo[k], lo) && neo_expr_is_int(l->m, x->hi[k], hi);
 }
 
-/* The width of a step. Several fused axes have vectors only if the last one is a multiple of them. */
+/* The width of a step. Several fused axes have vectors only if the last one is a multiple of
+ * them. */
 static int64_t width_of(rows_kernel *p, const steps *x) {
   uint32_t last = (uint32_t)x->s->axes.n - 1;
   int64_t lo, hi;
@@ -416,11 +417,8 @@ static void make_sums(rows_kernel *p, neo_block *in) {
       neo_ls_reg(l->k, in, p->sum[s->first_acc + k]);
       if (neo_gpu_rows_lanes_in_warp(p) == p->lanes)
         continue;
-      neo_kbuf b = {.name = "sums", .type = s->accs.at[k].type, .use = NEO_BUF_SCRATCH};
-      b.scratch_elems = p->threads * elements;
-      b.no_alias = true;
-      b.align = 64;
-      p->sums[s->first_acc + k] = neo_kernel_buf(l->k, b);
+      p->sums[s->first_acc + k] =
+          neo_kernel_scratch(l->k, "sums", (neo_type)s->accs.at[k].type, p->threads * elements);
     }
   }
 }
@@ -442,7 +440,8 @@ static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   return found;
 }
 
-/* Drops values that only a stage of sums would have stashed: a row without sums skips that stage. */
+/* Drops values that only a stage of sums would have stashed: a row without sums skips that
+ * stage. */
 static void drop_unfilled(rows_kernel *p) {
   neo_stash *s = &p->l->stash;
   uint32_t n = 0;

@@ -1,5 +1,5 @@
-/* Blocks of threads at points of the shared axes: the state of lower/gpu_rows/rows.c, join.c and threads.c. Private to
- * codegen/lower/gpu_rows. */
+/* Blocks of threads at points of the shared axes: the state of lower/gpu_rows/rows.c, join.c and
+ * threads.c. Private to codegen/lower/gpu_rows. */
 #pragma once
 #include "codegen/loop/warp.h"
 #include "codegen/lower/common/scope.h"

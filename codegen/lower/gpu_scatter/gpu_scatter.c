@@ -1,4 +1,5 @@
-/* Segmented integer sums whose threads take terms. One block clears the rows and, after a barrier, adds the terms:
+/* Segmented integer sums whose threads take terms. One block clears the rows and, after a barrier,
+ * adds the terms:
  *
  *   for u in 0..1 unit
  *     for t in 0..n thread
@@ -6,7 +7,8 @@
  *     for t in 0..n thread
  *       for i in t..terms step n: v = key[i]; if 0 <= v < V and rest: Z[v] += body(i)
  *
- * The terms are numbered along the own axes first, then along the shared axes other than the rows. */
+ * The terms are numbered along the own axes first, then along the shared axes other than the
+ * rows. */
 #include "codegen/lower/gpu_scatter/gpu_scatter.h"
 #include "codegen/lower/segment/segment.h"
 #include "schedule/gpu_scatter/gpu_scatter.h"

@@ -1,4 +1,5 @@
-/* Integer sums by keys, whose threads take terms (schedule/gpu_scatter/gpu_scatter.h). Private to codegen/lower. */
+/* Integer sums by keys, whose threads take terms (schedule/gpu_scatter/gpu_scatter.h). Private to
+ * codegen/lower. */
 #pragma once
 #include "codegen/lower/common/scope.h"
 

@@ -1,5 +1,5 @@
-/* Copies of operands into shared memory by a block of threads (lower/gpu_tile/tile.c): the elements of
- * each thread, and their places. A copy has 16 bytes if the operand allows it
+/* Copies of operands into shared memory by a block of threads (lower/gpu_tile/tile.c): the elements
+ * of each thread, and their places. A copy has 16 bytes if the operand allows it
  * (schedule/vector_access.h). */
 #include "codegen/lower/gpu_tile/tile.h"
 #include "schedule/vector_access.h"
@@ -25,7 +25,8 @@ void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_l
   }
 }
 
-/* Sets the axis to `from`, which varies from block to block, plus the thread's step in the block. */
+/* Sets the axis to `from`, which varies from block to block, plus the thread's step in the
+ * block. */
 static void set_own_axis(block_tile *x, uint32_t k, const neo_lx *from, const neo_lx *step,
                          const neo_lx *lane) {
   lowering *l = x->p.l;
@@ -93,8 +94,9 @@ static const neo_lx *product_of(block_tile *x, const operand *o) {
   return y;
 }
 
-/* In a swizzled layout whose neighbouring threads copy neighbouring rows, a warp copies 8 groups of
- * rows at 4 steps, rather than 32 groups at one step: its stores then use four times as many banks. */
+/* In a swizzled layout whose neighbouring threads copy neighbouring rows, a warp copies 8 groups
+ * of rows at 4 steps, rather than 32 groups at one step: its stores then use four times as many
+ * banks. */
 static void spread(const block_tile *x, const operand *o, const neo_lx *e, const neo_lx **row,
                    const neo_lx **step) {
   enum { SIDE = 8, STEPS = 4 };

@@ -5,7 +5,8 @@
  *   warpgroup.c  its sum by warpgroups
  *   units.c      the tile of a unit
  *   copy.c       operands: the elements that each thread copies
- *   pipeline.c   stages that threads fill; tma.c: stages of boxes; producer.c: one thread issues the boxes
+ *   pipeline.c   stages that threads fill; tma.c: stages of boxes; producer.c: one thread issues
+ *                the boxes
  *   fma.c        products by threads; wgmma.c: by warpgroups (gpu_block/fragments.c: by warps)
  *   epilogue.c   the stages that store
  *

@@ -15,9 +15,9 @@
  *     stage = (stage + 1) % S
  *   wait 0                                     if S > 2: otherwise nothing is left
  *
- * Products of warpgroups are asynchronous (codegen/loop/wgmma.h). That of a block of steps runs until
- * the next one has begun, and occupies its stage. So copies are only S - 2 blocks ahead, and go to
- * the stage two before:
+ * Products of warpgroups are asynchronous (codegen/loop/wgmma.h). That of a block of steps runs
+ * until the next one has begun, and occupies its stage. So copies are only S - 2 blocks ahead, and
+ * go to the stage two before:
  *
  *     for t in 0..threads thread
  *       rows, columns [two stages before] <~ steps k + (S-2)*BLOCK_K ..
@@ -27,8 +27,8 @@
  *     wgmma_wait 1                             the product of the block before this one has ended
  *   wgmma_wait 0, acc
  *
- * A block of steps costs one barrier, after the wait: then all threads' copies of the next block have
- * arrived, and all threads have read the stage that the next iteration overwrites. Groups are
+ * A block of steps costs one barrier, after the wait: then all threads' copies of the next block
+ * have arrived, and all threads have read the stage that the next iteration overwrites. Groups are
  * committed even if nothing is left to copy, so that their number is the same everywhere. Copies
  * beyond the last step write zeros and read nothing.
  *
@@ -100,8 +100,8 @@ static const neo_lx *start_of(block_tile *x, const operand *o, const neo_lx *sta
   return lx_mul(x->p.l, stage, o->elements);
 }
 
-/* Starts the copies of a block of steps. Operands that go through registers are loaded here and stored
- * to shared memory by put. */
+/* Starts the copies of a block of steps. Operands that go through registers are loaded here and
+ * stored to shared memory by put. */
 static void issue_copies(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   for (int k = 0; k < 2; k++)
     if (x->p.o[k].from.i)

@@ -19,14 +19,14 @@
  *     wgmma_wait 0, acc
  *     stages after it, at each sum of the thread
  *
- * A stage is overwritten after all warpgroups have arrived at its `empty` mbarrier, and read after its
- * bytes have arrived. So the loop has no barrier: a warpgroup may be a stage ahead of another one,
- * which multiplies while the first one waits, and copies are S - 1 blocks of steps ahead. Consumers do
- * not arrive for the last block of steps, because nothing overwrites the last stages.
+ * A stage is overwritten after all warpgroups have arrived at its `empty` mbarrier, and read after
+ * its bytes have arrived. So the loop has no barrier: a warpgroup may be a stage ahead of another
+ * one, which multiplies while the first one waits, and copies are S - 1 blocks of steps ahead.
+ * Consumers do not arrive for the last block of steps, because nothing overwrites the last stages.
  *
- * A persistent block computes several tiles; stages and parities carry over from tile to tile. Consumers arrive for all
- * stages, also before the first tile. So the producer always waits, with the parity of the boxes. Copies for the next
- * tile run while consumers store a tile:
+ * A persistent block computes several tiles; stages and parities carry over from tile to tile.
+ * Consumers arrive for all stages, also before the first tile. So the producer always waits, with
+ * the parity of the boxes. Copies for the next tile run while consumers store a tile:
  *
  *   producer
  *     stage = 0, parity = 0

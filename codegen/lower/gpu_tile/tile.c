@@ -13,18 +13,19 @@
  *
  * Shared memory is double-buffered: two halves of [step][row] and of [step][column]. So a block of
  * steps costs one barrier, and loads for the next half overlap products of this one. A thread reads
- * its rows and columns as vectors. A step is padded by PAD elements: if an operand is contiguous along
- * the steps, the threads of a warp copy neighbouring steps, and padding avoids bank conflicts.
+ * its rows and columns as vectors. A step is padded by PAD elements: if an operand is contiguous
+ * along the steps, the threads of a warp copy neighbouring steps, and padding avoids bank
+ * conflicts.
  *
- * A thread's rows are groups of up to four contiguous ones, one group for each pass over the block's
- * rows; columns are alike. The threads of a warp are 4 by 8, so that eight of them read the same
- * vector of rows, and four the same vector of columns.
+ * A thread's rows are groups of up to four contiguous ones, one group for each pass over the
+ * block's rows; columns are alike. The threads of a warp are 4 by 8, so that eight of them read the
+ * same vector of rows, and four the same vector of columns.
  *
  * Stages may replace the two halves (lower/gpu_tile/pipeline.c).
  *
- * Operands are zero beyond their ends and where the sum's condition excludes a step. What zeros do not
- * express is tested at each product (lower/tile/pack.c). No load is outside of its buffer: a load that
- * is safe only under a condition which its copy cannot test is tested itself. */
+ * Operands are zero beyond their ends and where the sum's condition excludes a step. What zeros do
+ * not express is tested at each product (lower/tile/pack.c). No load is outside of its buffer: a
+ * load that is safe only under a condition which its copy cannot test is tested itself. */
 #include "codegen/lower/gpu_tile/tile.h"
 #include "codegen/lower/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/producer.h"

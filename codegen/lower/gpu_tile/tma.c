@@ -12,9 +12,10 @@
  *     stage = (stage + 1) % S; parity changes when stage becomes 0
  *   wgmma_wait 0, acc
  *
- * The barrier of a block of steps comes after wgmma_wait: then all warpgroups have read the stage that
- * the next iteration's boxes overwrite. Nothing is started beyond the last step, because a phase that
- * is begun has to be waited for. Elements of a box beyond the ends of rows, columns and steps are 0.
+ * The barrier of a block of steps comes after wgmma_wait: then all warpgroups have read the stage
+ * that the next iteration's boxes overwrite. Nothing is started beyond the last step, because a
+ * phase that is begun has to be waited for. Elements of a box beyond the ends of rows, columns and
+ * steps are 0.
  *
  * A producer thread may start the copies instead: lower/gpu_tile/producer.c.
  *
@@ -24,12 +25,7 @@
 #include "codegen/lower/gpu_tile/tile.h"
 
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
-  return neo_kernel_buf(x->p.l->k, (neo_kbuf){.name = name,
-                                              .type = NEO_I64_T,
-                                              .use = NEO_BUF_SCRATCH,
-                                              .no_alias = true,
-                                              .align = 64,
-                                              .scratch_elems = x->stages});
+  return neo_kernel_scratch(x->p.l->k, name, NEO_I64_T, x->stages);
 }
 
 bool neo_btile_plan_tma(block_tile *x) {

@@ -17,7 +17,8 @@ static const neo_lx *quotient(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_DIV, a, b);
 }
 
-/* Sets the block of rows and the block of columns of unit u, in row-major order; returns the batch. */
+/* Sets the block of rows and the block of columns of unit u, in row-major order; returns the
+ * batch. */
 static const neo_lx *in_order(lowering *l, const neo_lx *u, const neo_lx *const *blocks,
                               const neo_lx **at) {
   for (int k = 1; k >= 0; k--) {

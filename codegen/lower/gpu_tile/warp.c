@@ -1,5 +1,5 @@
-/* A contraction's tile with products of warps (codegen/loop/warp.h): a warp computes TILE_M by TILE_N of the block's
- * rows and columns, in fragments of 16 by 8.
+/* A contraction's tile with products of warps (codegen/loop/warp.h): a warp computes TILE_M by
+ * TILE_N of the block's rows and columns, in fragments of 16 by 8.
  *
  *   for u in 0..units unit
  *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
@@ -12,11 +12,11 @@
  *         for t in 0..threads thread: the other half = next
  *     for t in 0..threads thread: stages after it, at each element of the fragments
  *
- * The halves are separate buffers (double buffering), so that one is read while the other is written,
- * with one barrier for both.
+ * The halves are separate buffers (double buffering), so that one is read while the other is
+ * written, with one barrier for both.
  *
- * Stages may replace the two halves (lower/gpu_tile/pipeline.c). lower/gpu_block/fragments.c has the
- * layout of operands in shared memory. */
+ * Stages may replace the two halves (lower/gpu_tile/pipeline.c). lower/gpu_block/fragments.c has
+ * the layout of operands in shared memory. */
 #include "codegen/lower/gpu_tile/tile.h"
 
 enum { HALVES = 2 };

@@ -1,5 +1,5 @@
-/* A contraction's tile with products of warpgroups (codegen/loop/wgmma.h): a warpgroup computes TILE_M by TILE_N of the
- * block's rows and columns.
+/* A contraction's tile with products of warpgroups (codegen/loop/wgmma.h): a warpgroup computes
+ * TILE_M by TILE_N of the block's rows and columns.
  *
  *   for u in 0..units unit
  *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
@@ -11,9 +11,9 @@
  *         wgmma_wait 0, acc
  *     for t in 0..threads thread: stages after it, at each sum of the thread
  *
- * So loads of operands and their stores to shared memory overlap the products. The halves are separate
- * buffers (double buffering). One barrier separates them: after it every warpgroup has read the one
- * half, and every thread has written the other.
+ * So loads of operands and their stores to shared memory overlap the products. The halves are
+ * separate buffers (double buffering). One barrier separates them: after it every warpgroup has
+ * read the one half, and every thread has written the other.
  *
  * Stages may replace the two halves (lower/gpu_tile/pipeline.c).
  */
@@ -38,8 +38,8 @@ static void begin(block_tile *x, neo_block *in) {
   }
 }
 
-/* A copy of single elements computes an address for each. Addresses of both operands and the sums may
- * need more registers than there are. Then the second operand is loaded during the products. */
+/* A copy of single elements computes an address for each. Addresses of both operands and the sums
+ * may need more registers than there are. Then the second operand is loaded during the products. */
 static bool one_by_one(const block_tile *x) {
   enum { MOST = 64 };
   int64_t sums = height_of(x) * x->p.o[1].tile / 2, copies = 0;

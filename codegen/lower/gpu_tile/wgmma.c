@@ -1,9 +1,9 @@
 /* Layout of warpgroups' operands (codegen/loop/wgmma.h) in shared memory, and the products.
  *
  * A row's BLOCK_K steps are 128 bytes in the 128-byte swizzle, which permutes pieces of 16 bytes. A
- * copy along the steps writes a piece; eight threads write a row, without bank conflicts. A copy along
- * rows does the same if the operand may be transposed: with 2-byte elements, by 64 rows. Otherwise it
- * writes single elements (lower/gpu_tile/copy.c has their order). */
+ * copy along the steps writes a piece; eight threads write a row, without bank conflicts. A copy
+ * along rows does the same if the operand may be transposed: with 2-byte elements, by 64 rows.
+ * Otherwise it writes single elements (lower/gpu_tile/copy.c has their order). */
 #include "codegen/lower/gpu_tile/tile.h"
 
 enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };

@@ -4,8 +4,8 @@
  *     for u: key = key[u]; P[u] = finish(u, table[key])
  *            if 0 <= key: table[key] = reduce(table[key], body(u))
  *
- * If the reduction is over the elements after u, the loop runs from the last u down. The order of a key's elements
- * alone determines the rounding of the result. */
+ * If the reduction is over the elements after u, the loop runs from the last u down. The order of a
+ * key's elements alone determines the rounding of the result. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/common/acc.h"
 #include "schedule/keyed_scan/keyed_scan.h"
@@ -52,12 +52,7 @@ void neo_lower_keyed_scan(lowering *l, neo_block *in, int32_t level, const neo_l
   const neo_form_acc *a = &l->f->stages.at[0].accs.at[0];
   neo_type type = (neo_type)a->type;
   const neo_lx *v, *none = neo_lx_const(l->k, type, neo_acc_identity((neo_reducer)a->kind, type));
-  uint32_t table = neo_kernel_buf(l->k, (neo_kbuf){.name = "table",
-                                                   .type = (uint8_t)type,
-                                                   .use = NEO_BUF_SCRATCH,
-                                                   .scratch_elems = x.most > 0 ? x.most : 1,
-                                                   .no_alias = true,
-                                                   .align = 64});
+  uint32_t table = neo_kernel_scratch(l->k, "table", type, x.most > 0 ? x.most : 1);
   neo_lower_fill(l, in, table, lx_int(l, 0), neo_lower_expr(l, x.n), none);
   neo_block *body = neo_lower_open(l, in, "u", lx_int(l, 0), neo_lower_extent(l, x.axis), 1, &v);
   neo_lower_set_axis(l, x.axis, position(l, &x, v), l->depth);

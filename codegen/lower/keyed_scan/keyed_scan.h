@@ -1,4 +1,5 @@
-/* Lowering of keyed scans (schedule/keyed_scan/keyed_scan.h): the loop over the scan's axis in the block. */
+/* Lowering of keyed scans (schedule/keyed_scan/keyed_scan.h): the loop over the scan's axis in the
+ * block. */
 #pragma once
 #include "codegen/lower/common/scope.h"
 

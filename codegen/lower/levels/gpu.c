@@ -1,5 +1,5 @@
-/* The kernels for a GPU (levels.h): one block finds levels and ranks, window by window, then all threads write the
- * tables.
+/* The kernels for a GPU (levels.h): one block finds levels and ranks, window by window, then all
+ * threads write the tables.
  *
  *     for w in 0..n step T                       thread t has vertex v = w + t
  *       now[t] = 0
@@ -11,14 +11,15 @@
  *       level[v] = now[t];  place[v] = first[level[v]] + equal levels of threads before t
  *     first, end = sums of the earlier counts
  *
- * A child comes before its parents. So a vertex has its final level after the first pass if none of its children is in
- * the window, and otherwise after the pass that follows those of its children, for any previous values. When a pass
- * changes nothing, all levels are final. A batch of graphs takes about as many passes as the graphs in a window are
- * deep.
+ * A child comes before its parents. So a vertex has its final level after the first pass if none of
+ * its children is in the window, and otherwise after the pass that follows those of its children,
+ * for any previous values. When a pass changes nothing, all levels are final. A batch of graphs
+ * takes about as many passes as the graphs in a window are deep.
  *
- * Edges of lists get their ranks in the lists of parents window by window, as vertices do in their level; each searches
- * the offsets for its vertex. The rank of a slot's edge is the number of earlier edges to the same child; if the child
- * has several parents, the edge counts them from the child on. */
+ * Edges of lists get their ranks in the lists of parents window by window, as vertices do in their
+ * level; each searches the offsets for its vertex. The rank of a slot's edge is the number of
+ * earlier edges to the same child; if the child has several parents, the edge counts them from the
+ * child on. */
 #include "codegen/lower/levels/parts.h"
 
 enum { THREADS = 512, PASSES = 32 /* between two tests of the end */ };
@@ -92,8 +93,8 @@ static void add_passes(const window *y, neo_block *in) {
   add_pass(y, lv_if(x, in, again));
 }
 
-/* Stores the levels: now[t] becomes the block of the vertex, or -1 without a vertex, and counters of vertices and
- * parents become 0. */
+/* Stores the levels: now[t] becomes the block of the vertex, or -1 without a vertex, and counters
+ * of vertices and parents become 0. */
 static void store_levels(const window *y, neo_block *in) {
   const level_kernel *x = &y->k;
   int64_t kinds = x->rows->kinds;
@@ -121,9 +122,9 @@ static void count_parents(const level_kernel *x, neo_block *in, const neo_lx *v)
     }
 }
 
-/* Ranks of a window's elements among those with the same now[t]: rank = counter[now[t]] + the number of equal elements
- * before t in the window. The last of equal elements stores rank + 1 in the counter. by_rank: table[rank] = v, else
- * table[v] = rank. */
+/* Ranks of a window's elements among those with the same now[t]: rank = counter[now[t]] + the
+ * number of equal elements before t in the window. The last of equal elements stores rank + 1 in
+ * the counter. by_rank: table[rank] = v, else table[v] = rank. */
 static void rank_window(const window *y, neo_block *in, const neo_lx *len, uint32_t counter,
                         uint32_t table, bool by_rank) {
   const level_kernel *x = &y->k;
@@ -160,7 +161,8 @@ static void count_window(const window *y, neo_block *in) {
 
 /* ---- sums */
 
-/* The body of a loop over the part of a buffer that belongs to thread t; *at: the current element. */
+/* The body of a loop over the part of a buffer that belongs to thread t; *at: the current
+ * element. */
 static neo_block *open_run(const window *y, neo_block *in, const neo_lx *t, const neo_lx *len,
                            const neo_lx **at) {
   const level_kernel *x = &y->k;
@@ -171,7 +173,8 @@ static neo_block *open_run(const window *y, neo_block *in, const neo_lx *t, cons
   return lv_if(x, in, less(x, *at, len));
 }
 
-/* now[t] = the sum of now[0] .. now[t] (W. Hillis, G. Steele, Data parallel algorithms, CACM 1986). */
+/* now[t] = the sum of now[0] .. now[t] (W. Hillis, G. Steele, Data parallel algorithms, CACM
+ * 1986). */
 static void add_up(const window *y, neo_block *in) {
   const level_kernel *x = &y->k;
   const neo_lx *t;
@@ -216,7 +219,8 @@ static neo_block *open_windows(window *y, neo_block *in, const neo_lx *len) {
   return &neo_ls_for(y->k.k, in, NEO_LOOP_SERIAL, w, lv_int(&y->k, 0), len, THREADS)->loop.body;
 }
 
-/* The list of a vertex's parents gets its edges, by their number; its end is where it begins before. */
+/* The list of a vertex's parents gets its edges, by their number; its end is where it begins
+ * before. */
 static void list_edges(window *y, neo_block *in, const level_list *l) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *e;
@@ -308,7 +312,8 @@ static void write_lists(const level_kernel *x) {
   }
 }
 
-/* The vertex in whose list the edge is: begin[at] <= edge < begin[end], halved until one is left. */
+/* The vertex in whose list the edge is: begin[at] <= edge < begin[end], halved until one is
+ * left. */
 static const neo_lx *owner_of(const level_kernel *x, neo_block *in, const level_list *l,
                               const neo_lx *edge) {
   enum { STEPS = 31 };
@@ -337,12 +342,7 @@ static void write_parents(const level_kernel *x, const level_list *l) {
 
 void level_kernels_gpu(neo_module *m, const neo_group *g, neo_arena *a, neo_kernels *out) {
   window y = {.k = level_kernel_begin(m, g, a)};
-  y.now = neo_kernel_buf(y.k.k, (neo_kbuf){.name = "now",
-                                           .type = NEO_I32_T,
-                                           .use = NEO_BUF_SCRATCH,
-                                           .scratch_elems = THREADS,
-                                           .no_alias = true,
-                                           .align = 64});
+  y.now = neo_kernel_scratch(y.k.k, "now", NEO_I32_T, THREADS);
   count_all(&y);
   NEO_PUSH(a, out, y.k.k);
   for (int pass = 0; pass < 2; pass++) {

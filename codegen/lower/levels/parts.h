@@ -11,8 +11,8 @@ typedef struct {
   const neo_lx *edges; /* the number of edges in lists */
 } level_list;
 
-/* A kernel while it is built. Kernels of one group read and write the same tables, so a table's buffer has both
- * uses. */
+/* A kernel while it is built. Kernels of one group read and write the same tables, so a table's
+ * buffer has both uses. */
 typedef struct {
   neo_module *m;
   const neo_group *g;
@@ -53,8 +53,8 @@ neo_block *lv_loop(const level_kernel *x, neo_block *in, neo_loop_kind kind, con
                    const neo_lx *lo, const neo_lx *hi, const neo_lx **var);
 /* The block that runs where the condition holds. */
 neo_block *lv_if(const level_kernel *x, neo_block *in, const neo_lx *cond);
-/* The body of a loop over the slots or edges of vertex v, in two branches: `there` for an existing child, `none` for an
- * empty slot. */
+/* The body of a loop over the slots or edges of vertex v, in two branches: `there` for an existing
+ * child, `none` for an empty slot. */
 typedef struct {
   const neo_lx *slot; /* the slot, or the edge in a list */
   const neo_lx *child;
@@ -66,7 +66,8 @@ static inline bool lv_has_slots(const level_list *l) {
 }
 /* The number of the first edge of a vertex. */
 const neo_lx *lv_first_edge(const level_kernel *x, const level_list *l, const neo_lx *v);
-/* Stores the child's place, or -1 for an empty slot, in the slot or edge of the vertex at `place`. */
+/* Stores the child's place, or -1 for an empty slot, in the slot or edge of the vertex at
+ * `place`. */
 void lv_store_child(const level_kernel *x, const level_list *l, const level_slot *s,
                     const neo_lx *place);
 /* Stores the edge in its child's list of parents. */
@@ -78,7 +79,8 @@ static inline bool lv_has_parents(const level_list *l) {
 }
 /* Stores the place of the vertex, and in other tables the vertex and its kind at that place. */
 void lv_store_place(const level_kernel *x, neo_block *in, const neo_lx *v, const neo_lx *place);
-/* Sets first[b] = n for empty blocks after the first `used` blocks, as many as NEO_ROW_FIRST needs. */
+/* Sets first[b] = n for empty blocks after the first `used` blocks, as many as NEO_ROW_FIRST
+ * needs. */
 void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used);
 
 /* ---- cpu.c, gpu.c */

@@ -2,9 +2,9 @@
  *
  * Along rows and along columns a block is cut into pieces: full tiles, then smaller ones. If the
  * remainder's size is known, it is one smaller tile (of columns: the last vector is masked).
- * Otherwise it is tiles of 4, 2 and 1 rows, or single vectors of which the last is masked. If blocks
- * are a multiple of the tile, only the last block has a remainder, that of the whole extent; the
- * smaller tile then runs once or not at all. */
+ * Otherwise it is tiles of 4, 2 and 1 rows, or single vectors of which the last is masked. If
+ * blocks are a multiple of the tile, only the last block has a remainder, that of the whole extent;
+ * the smaller tile then runs once or not at all. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
@@ -103,7 +103,8 @@ static bool once(lowering *l, const piece *p) {
   return n >= 0 && n <= p->step;
 }
 
-/* Peels the first tile of rows. It prefetches columns for all tiles (lower/loops/prefetch_tile.c). */
+/* Peels the first tile of rows. It prefetches columns for all tiles
+ * (lower/loops/prefetch_tile.c). */
 static void peel_first(lowering *l, pieces *p) {
   piece first = p->at[0];
   assert(p->n < 8);
@@ -116,8 +117,8 @@ static void peel_first(lowering *l, pieces *p) {
   p->at[1].lo = end;
 }
 
-/* Do more than two tiles share the columns? Two may both prefetch them: it costs less than another copy
- * of the tile's code. */
+/* Do more than two tiles share the columns? Two may both prefetch them: it costs less than another
+ * copy of the tile's code. */
 static bool has_many_tiles(const lowering *l) {
   const neo_loop_params *s = &l->s->loops;
   return !s->block_m || s->block_m > 2 * s->tile_m;
@@ -149,7 +150,7 @@ static void close_piece(lowering *l, const piece *p) {
 }
 
 static neo_block *open_rows(lowering *l, neo_block *in, const plan *c, const piece *p, tile *t) {
-  t->leads = !p || p == c->rows.at;
+  t->first_row = !p || p == c->rows.at;
   if (!p)
     return in;
   in = open_piece(l, in, p, "m", &t->m_at, &t->m_depth);

@@ -1,6 +1,6 @@
-/* Blocks of rows without work. A tensor of bools, the flags, says which rows of a shared axis change, or are needed.
- * Most rows of a large table do not, and a test of each row would cost more than the rows that do. So a vector of flags
- * is tested first:
+/* Blocks of rows without work. A tensor of bools, the flags, says which rows of a shared axis
+ * change, or are needed. Most rows of a large table do not, and a test of each row would cost more
+ * than the rows that do. So a vector of flags is tested first:
  *
  *     for n in 0..N: if flag[n]: row(n)
  *     ->

@@ -1,10 +1,11 @@
 /* The loops around a group's register tiles: outer loops, units of work, blocks.
  *
- * The outer loops are over the shared axes that are neither rows nor columns of the register tile,
- * in order, then over blocks of columns, then over blocks of rows; or blocks come first, if the
- * schedule says so. The first UNIT_AXES loops are fused into one, of which a unit takes UNIT_SIZE
- * iterations; the others are loops inside a unit. So the boundaries of units depend on sizes and
- * schedule alone. If results are sums over blocks of rows (form.h), UNIT_SIZE counts these blocks. */
+ * The outer loops are over the shared axes that are neither rows nor columns of the register
+ * tile, in order, then over blocks of columns, then over blocks of rows; or blocks come first,
+ * if the schedule says so. The first UNIT_AXES loops are fused into one, of which a unit takes
+ * UNIT_SIZE iterations; the others are loops inside a unit. So the boundaries of units depend on
+ * sizes and schedule alone. If results are sums over blocks of rows (form.h), UNIT_SIZE counts
+ * these blocks. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/pairs/pairs.h"
@@ -103,7 +104,8 @@ static void make_packs(lowering *l, neo_block *in, outer_loops *c, int32_t level
   neo_lower_make_packs(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
 }
 
-/* Counts the current block among those that have partial sums at the same time: each has its own. */
+/* Counts the current block among those that have partial sums at the same time: each has its
+ * own. */
 static void count_block(lowering *l, const outer_loop *o, const neo_lx *v) {
   k_block *b = &l->block;
   int64_t most = neo_outer_loop_most(l->m, l->original, l->s, o);

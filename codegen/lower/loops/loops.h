@@ -54,21 +54,24 @@ void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_
 /* A step's share of the prefetches that a tile's steps divide: for the next packing of the stage's
  * columns, or for the next tile of rows. */
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage);
-/* The number of first steps of a long loop that share the prefetches for the end of the tile, one prefetch each, so
- * that the other steps have none; -1: all steps prefetch. */
+/* The number of first steps of a long loop that share the prefetches for the end of the tile, one
+ * prefetch each, so that the other steps have none; -1: all steps prefetch. */
 int64_t neo_lower_prefetch_steps(lowering *l, const tile *t, size_t stage);
 
 /* ---- lower/loops/prefetch_rows.c */
 void neo_lower_plan_row_prefetch(lowering *l);
-/* Prefetches the data that a sum with lanes over a shared axis reads some steps after step v of its own axis. */
+/* Prefetches the data that a sum with lanes over a shared axis reads some steps after step v of its
+ * own axis. */
 void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                 uint32_t own, const neo_lx *v);
 
 /* ---- lower/loops/prefetch_gathered.c */
-/* Prefetches the rows that a stage without sums copies some iterations later at the tile's columns. */
+/* Prefetches the rows that a stage without sums copies some iterations later at the tile's
+ * columns. */
 void neo_lower_prefetch_gathered(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 
-/* needed.c: the elements along an axis that readers of the results need, which may depend on data. */
+/* needed.c: the elements along an axis that readers of the results need, which may depend on
+ * data. */
 typedef struct {
   bool on; /* else all are needed */
   neo_expr
@@ -78,8 +81,8 @@ typedef struct {
 } needed_range;
 
 needed_range neo_lower_needed(lowering *l);
-/* Opens a branch for the rows of the tile whose results use sums; other rows add up nothing. A result of the other rows
- * may have another value, such as a bias. */
+/* Opens a branch for the rows of the tile whose results use sums; other rows add up nothing. A
+ * result of the other rows may have another value, such as a bias. */
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t);
 /* Narrows [*lo, *hi) to the needed elements. */
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
@@ -87,7 +90,8 @@ void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, con
 /* ---- lower/loops/flags.c */
 /* The flags (bools) that outer loops test a block at a time; load 0: there are none. */
 neo_form_flags neo_lower_flags(lowering *l);
-/* Opens the loops over blocks of [lo, hi), and over the elements of a block that has a flag set; *v: the variable. */
+/* Opens the loops over blocks of [lo, hi), and over the elements of a block that has a flag set;
+ * *v: the variable. */
 neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
                                   const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
 void neo_lower_close_flagged(lowering *l);

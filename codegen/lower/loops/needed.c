@@ -1,10 +1,10 @@
-/* The elements of results that are needed. All results of a kernel may be `partial` tensors (neo_tensor_rec) under the
- * same condition, which compares a shared axis with data:
+/* The elements of results that are needed. All results of a kernel may be `partial` tensors
+ * (neo_tensor_rec) under the same condition, which compares a shared axis with data:
  *
  *     z[p, j] = select(p < n[], sum[i] .., 0)    ->    for p in 0..n[]
  *
- * Then the axis runs over the elements for which the condition holds. Or the condition is an element of a tensor of
- * bools, and outer loops test it. */
+ * Then the axis runs over the elements for which the condition holds. Or the condition is an
+ * element of a tensor of bools, and outer loops test it. */
 #include "codegen/lower/loops/loops.h"
 
 /* Is e the axis and a number difference it, such as the first row of a slice? */

@@ -1,5 +1,6 @@
-/* Sums whose lanes are results, with several accumulators for each result, which take the steps cyclically and are
- * added up at the end. So a sum with few results is not bound by the latency of a chain of additions.
+/* Sums whose lanes are results, with several accumulators for each result, which take the steps
+ * cyclically and are added up at the end. So a sum with few results is not bound by the latency of
+ * a chain of additions.
  *
  *     reg acc[n, cols, w]; acc = 0
  *     for k step n: for col unrolled: for lane: acc[0, col, lane] += body(k)

@@ -1,11 +1,13 @@
 /* Prefetches of gathered rows, for kernels that do little except copying them:
  *
- *     for i: prefetch l2 X[row[min(i + 32, n - 1)]*64 + j]; Y[i*64 + j + lane] = X[row[i]*64 + j + lane]
+ *     for i: prefetch l2 X[row[min(i + 32, n - 1)]*64 + j]
+ *            Y[i*64 + j + lane] = X[row[i]*64 + j + lane]
  *
- * Hardware prefetchers cannot predict the next row, and do not follow consecutive rows into the next page; a processor
- * executes only a few rows ahead. So each iteration of the innermost loop around a row prefetches the row of some
- * iterations later. The table of row numbers must be safe to read there: either every index of the loop is inside of
- * the table, or every iteration reads the table anyway. A prefetch changes no result. */
+ * Hardware prefetchers cannot predict the next row, and do not follow consecutive rows into the
+ * next page; a processor executes only a few rows ahead. So each iteration of the innermost loop
+ * around a row prefetches the row of some iterations later. The table of row numbers must be safe
+ * to read there: either every index of the loop is inside of the table, or every iteration reads
+ * the table anyway. A prefetch changes no result. */
 #include "codegen/lower/loops/loops.h"
 
 enum {
@@ -41,7 +43,8 @@ static void look_at_index(void *ctx, neo_expr e) {
   x->safe = x->safe && !l->leaves_out && neo_lx_always_loads(x->value, (uint32_t)buf, at);
 }
 
-/* The axis of the innermost loop around a row, if there is one and the row depends on it; else false. */
+/* The axis of the innermost loop around a row, if there is one and the row depends on it; else
+ * false. */
 static bool find_step(gathered *x, neo_expr offset) {
   lowering *l = x->l;
   uint64_t axes = neo_form_axes(l->m, l->f, offset) & ~(1ULL << x->t->n_axis);

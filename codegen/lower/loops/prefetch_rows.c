@@ -1,9 +1,9 @@
 /* Prefetches of elements of large tensors.
  *
  * Rows (softmax, the images of a channel): the first stage that reads a row waits for memory, and
- * the stages after it compute or write. So the longest of these prefetches the row that the first stage reads in the
- * next iteration of the innermost loop around the row. The prefetch is to L2, because L1 holds the current row and has
- * few line fill buffers, which loads and stores need too.
+ * the stages after it compute or write. So the longest of these prefetches the row that the first
+ * stage reads in the next iteration of the innermost loop around the row. The prefetch is to L2,
+ * because L1 holds the current row and has few line fill buffers, which loads and stores need too.
  *
  * Columns (sums of a matrix's rows, lanes along the rows): each step of the sum reads a piece of
  * another row, and the hardware prefetcher does not cross pages. So a step prefetches the pieces of
@@ -75,7 +75,8 @@ static bool is_plain(const lowering *l) {
 
 /* ---- rows */
 
-/* Does the stage run along a row from 0 that is short enough to stay in a cache until it is read? */
+/* Does the stage run along a row from 0 that is short enough to stay in a cache until it is
+ * read? */
 static bool is_row(const lowering *l, const neo_stage *s) {
   int64_t lo, hi = 0, n = 1;
   for (size_t k = 0; k < s->axes.n; k++) {

@@ -1,14 +1,15 @@
-/* Prefetches of the data that the next register tiles read (schedule/tile/prefetch.h), an element of each line.
+/* Prefetches of the data that the next register tiles read (schedule/tile/prefetch.h), an element
+ * of each line.
  *
- * Each step of a tile prefetches for the same step of the next tile of columns. Only a block's first
- * tile of rows does so, because all its tiles of rows read the same columns:
+ * Each step of a tile prefetches for the same step of the next tile of columns. Only a block's
+ * first tile of rows does so, because all its tiles of rows read the same columns:
  *
  *     for k: prefetch W[k*1024 + n + 32], ...; acc[r, v, lane] += X[r, k] * W[k*1024 + n + ...]
  *
  * The tiles of a block divide the lines of the next packing evenly, in the order of memory. The
- * lines that the next tile of rows needs in its finish are prefetched by one tile. In both cases the
- * steps of a tile divide its lines, because many prefetches at once would delay all loads that miss
- * L1.
+ * lines that the next tile of rows needs in its finish are prefetched by one tile. In both cases
+ * the steps of a tile divide its lines, because many prefetches at once would delay all loads that
+ * miss L1.
  *
  *     for k: for f in t*14 + k..min(t*14 + k + 1, (t + 1)*14):
  *       prefetch W[(f/64 + 32)*1024 + f%64*16]
@@ -47,7 +48,7 @@ static void prefetch_lines(lowering *l, neo_block *in, const tile *t, const neo_
 
 void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_end) {
   for (uint32_t k = 0; k < l->n_prefetches; k++)
-    if (!l->prefetches[k].shared && l->prefetches[k].at_end == at_end && (at_end || t->leads))
+    if (!l->prefetches[k].shared && l->prefetches[k].at_end == at_end && (at_end || t->first_row))
       prefetch_lines(l, in, t, &l->prefetches[k]);
 }
 
@@ -105,8 +106,8 @@ static void prefetch_line(lowering *l, neo_block *in, const tile *t, const neo_p
   neo_lower_set_parts(l, (uint32_t)t->n_axis, columns);
 }
 
-/* Prefetches the current tile's and step's share of an area's lines. Tiles divide the lines, and the
- * steps of a tile divide its share. */
+/* Prefetches the current tile's and step's share of an area's lines. Tiles divide the lines, and
+ * the steps of a tile divide its share. */
 static void prefetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
                           const area *a, iteration of_tile, iteration of_step) {
   int64_t bytes = neo_type_bytes(neo_expr_type(l->m, x->load));

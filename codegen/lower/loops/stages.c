@@ -15,8 +15,8 @@
 
 /* ---- reduction loops */
 
-/* Does a packed operand slide with own axis k? Then an unrolled loop's bodies share elements of rows,
- * and LLVM would need more registers for these than there are. */
+/* Does a packed operand slide with own axis k? Then an unrolled loop's bodies share elements of
+ * rows, and LLVM would need more registers for these than there are. */
 static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
   for (uint32_t i = 0; i < l->n_packs; i++) {
     const pack *p = &l->packs[i];
@@ -92,8 +92,8 @@ static void partial_loop(lowering *l, neo_block *in, const neo_stage *s, const t
     step_loop(l, in, s, t, b, k, mid, hi);
 }
 
-/* A loop over steps in two parts, of which only the first prefetches for the tile's end. A branch in a single loop
- * would make LLVM spill accumulators. */
+/* A loop over steps in two parts, of which only the first prefetches for the tile's end. A branch
+ * in a single loop would make LLVM spill accumulators. */
 static void divided_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
   int64_t steps = 0, n;

@@ -1,5 +1,5 @@
-/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h describes these
- * contractions and the layout of operands in scratch; lower/pairs/dots.c has dots.
+/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h
+ * describes these contractions and the layout of operands in scratch; lower/pairs/dots.c has dots.
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
@@ -9,23 +9,16 @@
  *       for each row: the stages that store, with the sums of the row in a register
  *
  * Operands are padded with zeros to full tiles, so that the inner loops have no edges; stores write
- * the rows and columns that exist. If the operand is contiguous along the paired axis in memory, and
- * vectors of pairs are contiguous in scratch, lanes of a copy are pairs; otherwise they are rows or
- * columns. An odd last element is paired with zero. */
+ * the rows and columns that exist. If the operand is contiguous along the paired axis in memory,
+ * and vectors of pairs are contiguous in scratch, lanes of a copy are pairs; otherwise they are
+ * rows or columns. An odd last element is paired with zero. */
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 
 enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE };
-#define NO_AXIS UINT32_MAX /* there is a single row */
+#define NO_AXIS UINT32_MAX /* the axis of the rows, if there is a single row */
 
 /* ---- planning */
-
-static uint32_t cells(lowering *l, const char *name, neo_type t, int64_t n) {
-  neo_kbuf b = {.name = name, .type = (uint8_t)t, .use = NEO_BUF_SCRATCH, .scratch_elems = n};
-  b.no_alias = true;
-  b.align = 64;
-  return neo_kernel_buf(l->k, b);
-}
 
 static void plan_operand(lowering *l, int k) {
   const neo_pairs_shape *x = &l->matrix;
@@ -36,8 +29,8 @@ static void plan_operand(lowering *l, int k) {
   p->axes = x->c.factor[k].axes;
   for (uint32_t i = 0; i < s->axes.n; i++)
     p->axes |= neo_form_axes(l->m, l->f, s->axes.at[i].hi);
-  p->buf = cells(l, rows ? "rows" : "columns", NEO_I32_T,
-                 (rows ? x->rows : x->columns) * x->tiles * SIDE);
+  p->buf = neo_kernel_scratch(l->k, rows ? "rows" : "columns", NEO_I32_T,
+                              (rows ? x->rows : x->columns) * x->tiles * SIDE);
 }
 
 void neo_lower_matrix_plan(lowering *l) {
@@ -52,7 +45,7 @@ void neo_lower_matrix_plan(lowering *l) {
     return;
   int64_t rows = blocks ? l->matrix.rows : p->tile_m;
   l->block.pitch = blocks ? l->matrix.columns : p->tile_n * SIDE;
-  l->sums = l->block.partial = cells(l, "sums", NEO_F32_T, rows * l->block.pitch);
+  l->sums = l->block.partial = neo_kernel_scratch(l->k, "sums", NEO_F32_T, rows * l->block.pitch);
 }
 
 /* ---- copies */

@@ -1,5 +1,5 @@
-/* Contractions of pairs of bf16 (schedule/pairs/pairs.h), by tiles of the matrix unit (matrix.c) or by
- * dots of vectors (dots.c).
+/* Contractions of pairs of bf16 (schedule/pairs/pairs.h), by tiles of the matrix unit (matrix.c) or
+ * by dots of vectors (dots.c).
  *
  * Private to codegen/lower. */
 #pragma once

@@ -5,9 +5,9 @@
  *     for u: for k in [edge(u - 1), edge(u)): acc += body(x, k)       cut to [lo, hi)
  *            P[x, u] = finish(x, u, acc)                              x in lanes
  *
- * If the domain grows as u falls, the loop over u runs down. If the domain is a suffix, the ranges are on the other
- * side of the edge. If the edge moves by one, the inner loop has one value of k. Elements of a prefix are added in the
- * order of the definition. */
+ * If the domain grows as u falls, the loop over u runs down. If the domain is a suffix, the ranges
+ * are on the other side of the edge. If the edge moves by one, the inner loop has one value of k.
+ * Elements of a prefix are added in the order of the definition. */
 #include "codegen/lower/scan/scan.h"
 #include "schedule/scan/scan.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Segmented reductions, whose terms have the key of their row as data: one pass over the terms replaces a pass over all
- * terms for each row.
+/* Segmented reductions, whose terms have the key of their row as data: one pass over the terms
+ * replaces a pass over all terms for each row.
  *
  *     Z[v, d] = finish(reduce[e | key[e] == v and rest] body(v, e, d))
  *     ->
@@ -8,13 +8,15 @@
  *            if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. If Z cannot hold the accumulators, because they have another type or there are several (a mean's
- * sum and count, an argmax), they are in tables of the kernel. A logsumexp makes two passes over e, the first of
- * which computes the maxima. Long bodies are computed in lanes, a vector of terms at a time, before the terms are
- * added to their rows one by one. If only rows with a term are read, the first loop is over e, too, and clears
- * these rows; if each such row is a single integer, the first term is stored, and there is no first loop.
+ * with d in lanes. If Z cannot hold the accumulators, because they have another type or there are
+ * several (a mean's sum and count, an argmax), they are in tables of the kernel. A logsumexp makes
+ * two passes over e, the first of which computes the maxima. Long bodies are computed in lanes, a
+ * vector of terms at a time, before the terms are added to their rows one by one. If only rows with
+ * a term are read, the first loop is over e, too, and clears these rows; if each such row is a
+ * single integer, the first term is stored, and there is no first loop.
  *
- * Units of work divide d, and each takes terms in the order of e. So the result is deterministic without atomics. */
+ * Units of work divide d, and each takes terms in the order of e. So the result is deterministic
+ * without atomics. */
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/common/acc.h"
 
@@ -118,7 +120,8 @@ static void take_winner(segment *c, neo_block *in, uint32_t k) {
   store_acc(c, in, acc, neo_acc_where(l, take, x, old));
 }
 
-/* Combines the accumulators of a pass with the bodies. Bodies of a second pass may read the results of the first. */
+/* Combines the accumulators of a pass with the bodies. Bodies of a second pass may read the results
+ * of the first. */
 static void take_term(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   l->acc_value = c->pass ? load_acc(c, 0) : NULL;
@@ -258,12 +261,7 @@ static const neo_lx *over_vectors(segment *c, neo_block *in, uint32_t k, const n
   int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)c->sum->accs.at[0].type);
   const neo_lx *to = neo_lower_floor_to_multiple(l, lo, hi, width), *v, *one;
   for (uint32_t a = 0; a < c->sum->accs.n; a++)
-    c->terms[a] = neo_kernel_buf(l->k, (neo_kbuf){.name = "terms",
-                                                  .type = c->sum->accs.at[a].type,
-                                                  .use = NEO_BUF_SCRATCH,
-                                                  .scratch_elems = width,
-                                                  .no_alias = true,
-                                                  .align = 64});
+    c->terms[a] = neo_kernel_scratch(l->k, "terms", (neo_type)c->sum->accs.at[a].type, width);
   neo_block *body = neo_lower_open(l, in, "e", lo, to, width, &v);
   const neo_lx *lane = neo_lx_var(l->k, var);
   axis_value at = {.at = {{v, 1, l->depth}, {lane, 1, DEPTH_LANE}}, .n = 2};
@@ -312,7 +310,7 @@ static void over_source(segment *c, neo_block *in, uint32_t k) {
                        c);
 }
 
-/* The branch in which there are rows. */
+/* Opens a branch for the case that the segment has rows. */
 static neo_block *where_rows(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   const neo_lx *all = NULL;

@@ -33,12 +33,7 @@ void neo_lower_add_tables(neo_lower_tables *t) {
       continue;
     }
     double elements = neo_form_points(l->m, l->f, t->seg.axes) * (double)t->columns;
-    t->buf[k] = neo_kernel_buf(l->k, (neo_kbuf){.name = names[k],
-                                                .type = acc_of(t, k)->type,
-                                                .use = NEO_BUF_SCRATCH,
-                                                .scratch_elems = (int64_t)elements,
-                                                .no_alias = true,
-                                                .align = 64});
+    t->buf[k] = neo_kernel_scratch(l->k, names[k], (neo_type)acc_of(t, k)->type, (int64_t)elements);
   }
 }
 
@@ -64,7 +59,8 @@ const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k) {
   return in_result(t, k) ? neo_lower_expr(t->l, t->store->outs.at[0].offset) : table_offset(t);
 }
 
-/* The elements of a row of the result, if its rows with all columns are contiguous from element 0 on; else 0. */
+/* The elements of a row of the result, if its rows with all columns are contiguous from element 0
+ * on; else 0. */
 static int64_t result_row(const neo_lower_tables *t) {
   const lowering *l = t->l;
   neo_linear at;

@@ -1,9 +1,10 @@
 /* Copies of a contraction's operands into scratch (codegen/lower/tile/pack.c has the layout there).
  *
- * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The loop along which the
- * operand is contiguous in memory is the innermost, so that loads are vectors; own axes that are contiguous in memory
- * and in scratch become one loop, a run. Columns, and rows that are contiguous in memory across tiles, are copied for a
- * few tiles at a time, so that the reads for one k are some consecutive cache lines:
+ * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The
+ * loop along which the operand is contiguous in memory is the innermost, so that loads are vectors;
+ * own axes that are contiguous in memory and in scratch become one loop, a run. Columns, and rows
+ * that are contiguous in memory across tiles, are copied for a few tiles at a time, so that the
+ * reads for one k are some consecutive cache lines:
  *
  *     for groups of tiles t: for k: for g, e: scratch[t + g][k][e] = operand */
 #include "codegen/lower/tile/copy.h"
@@ -12,8 +13,9 @@ enum { GROUP_BYTES = 256 };
 
 /* ---- runs: the last own axes of the operand, if they are contiguous in memory and in scratch */
 
-/* The first own axis of the run; it is never after the last axis that the operand uses. All elements
- * that a run of a plain load covers are in range, since each is at a point of the domain. */
+/* The first own axis of the run; it is never after the last axis that the operand uses. All
+ * elements that a run of a plain load covers are in range, since each is at a point of the
+ * domain. */
 static uint32_t run_start(copier *c) {
   lowering *l = c->l;
   uint32_t n = (uint32_t)c->s->axes.n, last = n, start;
@@ -190,7 +192,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
           neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
   for (uint32_t k = 0; k < c->s->axes.n; k++) {
     if (c->p->k_coef[k] || !neo_lower_range_is_one(l, c->b->lo[k], c->b->hi[k]))
-      continue; /* there are several ranges; plan_pack made sure that none is needed */
+      continue; /* no guard: plan_pack made sure that several ranges need none */
     const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]);
     cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
   }

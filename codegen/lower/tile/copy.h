@@ -37,26 +37,28 @@ typedef struct {
 } copier;
 
 /* ---- lower/tile/copy_order.c */
-/* Makes the loop innermost along which the operand's loads are contiguous, so that they are vectors. */
+/* Makes the loop innermost along which the operand's loads are contiguous, so that they are
+ * vectors. */
 void neo_copy_contiguous_last(copier *c);
 /* If one loop is contiguous in memory and another one in scratch, but none in both, chooses square
- * blocks of these two. They are loaded as vectors along the first, which is innermost, transposed in
- * registers (llvm/core/transpose.c), and stored as vectors along the second. The second loop's place
- * among the others follows its stride in memory. */
+ * blocks of these two. They are loaded as vectors along the first, which is innermost, transposed
+ * in registers (llvm/core/transpose.c), and stored as vectors along the second. The second loop's
+ * place among the others follows its stride in memory. */
 void neo_copy_squares(copier *c);
-/* Interchanges the first n loops, over own axes, by falling stride in memory, for locality of reads.
- * Ranges that depend on other own axes keep their order. */
+/* Interchanges the first n loops, over own axes, by falling stride in memory, for locality of
+ * reads. Ranges that depend on other own axes keep their order. */
 void neo_copy_source_order(copier *c, uint32_t n);
 
 /* ---- lower/tile/copy_loops.c: loops of copies, and their code: loops k and on */
-/* add appends a loop inside of all others. own_loop is the loop over own axis k, which for the first axis is the
- * current block. */
+/* add appends a loop inside of all others. own_loop is the loop over own axis k, which for the
+ * first axis is the current block. */
 void neo_copy_add(copier *c, copy_loop x);
 copy_loop neo_copy_own_loop(copier *c, uint32_t k);
 void neo_copy_loops(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_prefetch.c */
-/* Prefetches a later row within loop k, if it is the innermost loop around a row's elements and the row is gathered. */
+/* Prefetches a later row within loop k, if it is the innermost loop around a row's elements and the
+ * row is gathered. */
 void neo_copy_prefetch(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_fused.c */
@@ -64,6 +66,6 @@ typedef struct { /* columns [lo, hi) */
   const neo_lx *lo, *hi;
   uint32_t first; /* the first own axis that the temporary holds */
 } fused_columns;
-/* Opens loops over own axes from k on that the temporary does not hold; inside, fills it and cuts it
- * into tiles. */
+/* Opens loops over own axes from k on that the temporary does not hold; inside, fills it and cuts
+ * it into tiles. */
 void neo_copy_fused(copier *c, neo_block *in, const fused_columns *w, uint32_t k);

@@ -1,5 +1,6 @@
-/* Packing of columns that are several fused axes, such as the pixels of an image. A row of the image may begin
- * anywhere in a tile. So some steps of k are first copied to a temporary, row by row, and from there to tiles:
+/* Packing of columns that are several fused axes, such as the pixels of an image. A row of the
+ * image may begin anywhere in a tile. So some steps of k are first copied to a temporary, row by
+ * row, and from there to tiles:
  *
  *   temp[k][y*W + x] = X[k, y, x]               rows of the image
  *   scratch[tile][k][column] = temp[k][tile*size + column]

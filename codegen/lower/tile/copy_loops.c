@@ -84,8 +84,8 @@ typedef struct {
   neo_expr value, zero, rest; /* rest: of the condition; 0: none */
 } inside;
 
-/* Tightens the range of an axis by the condition, with the axis moved to the end: bounds of an axis may only use the
- * axes before it. */
+/* Tightens the range of an axis by the condition, with the axis moved to the end: bounds of an axis
+ * may only use the axes before it. */
 static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
                          neo_expr *rest) {
   lowering *l = c->l;
@@ -210,8 +210,8 @@ static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, c
   neo_lower_close(l);
 }
 
-/* Loop k, with n_across iterations unrolled in the innermost loop. The remainder is unrolled as well
- * if its length is known; otherwise its iterations run one by one. */
+/* Loop k, with n_across iterations unrolled in the innermost loop. The remainder is unrolled as
+ * well if its length is known; otherwise its iterations run one by one. */
 static void copy_across(copier *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const copy_loop *x = &c->at[k];

@@ -1,5 +1,5 @@
-/* The order of a copy's loops. Reads follow the operand's layout in memory, writes the layout of the
- * pack; the order makes both contiguous where that is possible. */
+/* The order of a copy's loops. Reads follow the operand's layout in memory, writes the layout of
+ * the pack; the order makes both contiguous where that is possible. */
 #include "codegen/lower/tile/copy.h"
 
 typedef struct {
@@ -26,8 +26,8 @@ static int64_t source_stride(const copier *c, uint32_t axis) {
   return x.stride;
 }
 
-/* The merit of a loop as the innermost one. Its loads should be contiguous, or have stride 2; it is best if its stores
- * are contiguous too. */
+/* The merit of a loop as the innermost one. Its loads should be contiguous, or have stride 2; it is
+ * best if its stores are contiguous too. */
 static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;

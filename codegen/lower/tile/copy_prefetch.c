@@ -1,6 +1,7 @@
-/* Prefetches of rows that a copy gathers: H[child[v], j] for the steps v of a sum. Hardware prefetchers cannot predict
- * the next row, and a copy has no arithmetic to hide the latency, so each step of the loop around a row's elements
- * prefetches the row of some steps later. A prefetch changes no result. */
+/* Prefetches of rows that a copy gathers: H[child[v], j] for the steps v of a sum. Hardware
+ * prefetchers cannot predict the next row, and a copy has no arithmetic to hide the latency, so
+ * each step of the loop around a row's elements prefetches the row of some steps later. A prefetch
+ * changes no result. */
 #include "codegen/lower/tile/copy.h"
 
 enum { STEPS = 12, MOST_LINES = 16 };

@@ -1,5 +1,5 @@
-/* Packing of a contraction's operands: the choice of operands that are copied into scratch, their layout there, and
- * blocks of the reduction.
+/* Packing of a contraction's operands: the choice of operands that are copied into scratch, their
+ * layout there, and blocks of the reduction.
  *
  * A packed operand has the order in which the register tiles read it, so that a tile's reads are
  * contiguous:
@@ -8,18 +8,20 @@
  *     rows:    scratch[tile of rows][k][row in the tile]
  *
  * Rows that are contiguous along k in memory are packed as scratch[row][k]: the copy needs no
- * transposition, and a tile reads each row by itself. Rows that are contiguous in memory are packed as
- * scratch[k][row] if a block is small: it is then copied in vectors. Rows or columns that slide
- * (schedule/sliding.c) are packed as scratch[k][u], where one of the own axes is part of u. k counts
- * the steps of the own axes that the operand uses, in order. Elements for which the operand is not
- * defined (padding, conditions) are zero in scratch, so that the inner loops have no conditions.
- * Elements beyond the end of a block are never used for a result.
+ * transposition, and a tile reads each row by itself. Rows that are contiguous in memory are packed
+ * as scratch[k][row] if a block is small: it is then copied in vectors. Rows or columns that slide
+ * (schedule/sliding.c) are packed as scratch[k][u], where one of the own axes is part of u. k
+ * counts the steps of the own axes that the operand uses, in order. Elements for which the operand
+ * is not defined (padding, conditions) are zero in scratch, so that the inner loops have no
+ * conditions. Elements beyond the end of a block are never used for a result.
  *
- * The layout depends on the operand and the tile alone: one kernel may copy an operand that another kernel reads.
+ * The layout depends on the operand and the tile alone: one kernel may copy an operand that another
+ * kernel reads.
  *
  * Blocks of the reduction are the innermost of the outer loops, or, if the schedule says so, the
- * outermost in a unit. Then all iterations of the other loops reuse the data of a block (in the gradient of a
- * convolution's weights: an image, for each tap), and scratch holds partial sums of all of them:
+ * outermost in a unit. Then all iterations of the other loops reuse the data of a block (in the
+ * gradient of a convolution's weights: an image, for each tap), and scratch holds partial sums of
+ * all of them:
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
@@ -56,13 +58,6 @@ static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   return shared | x->axes;
 }
 
-static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
-  neo_kbuf b = {.name = name, .type = (uint8_t)t, .use = NEO_BUF_SCRATCH, .scratch_elems = elems};
-  b.no_alias = true;
-  b.align = 64;
-  return neo_kernel_buf(l->k, b);
-}
-
 static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, const neo_factor *x,
                       neo_expr cond, neo_side side) {
   pack *p = &l->packs[l->n_packs++];
@@ -90,12 +85,13 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
   p->reach = shape.span;
   if (shape.slides)
     p->k_coef[shape.slide.own] = shape.slide.beta;
-  p->buf = scratch(l, side == NEO_SIDE_ROWS ? "rows" : "columns", neo_expr_type(l->m, x->e),
-                   shape.elements);
+  p->buf = neo_kernel_scratch(l->k, side == NEO_SIDE_ROWS ? "rows" : "columns",
+                              neo_expr_type(l->m, x->e), shape.elements);
   if (shape.temp_elements) {
     p->temp_pitch = shape.temp_pitch;
     p->temp_axes = shape.temp_axes;
-    p->temp = (int32_t)scratch(l, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
+    p->temp =
+        (int32_t)neo_kernel_scratch(l->k, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
   }
   neo_expr e = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, x->e);
   neo_map_set(&l->packed, e.i, l->n_packs);
@@ -106,12 +102,13 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
   neo_partial_shape shape = neo_partial_shape_of(l->m, l->original, l->s);
   l->block.pitch = shape.pitch;
   l->block.size = shape.rows * shape.pitch;
-  l->block.partial =
-      scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
+  l->block.partial = neo_kernel_scratch(l->k, "partial", (neo_type)s->accs.at[0].type,
+                                        shape.blocks * l->block.size);
 }
 
-/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some
- * of them. A copy cannot test such a range. Does the operand's safety depend on one? */
+/* The range of an own axis that the operand does not use may depend on other axes, such as rows,
+ * and be empty for some of them. A copy cannot test such a range. Does the operand's safety depend
+ * on one? */
 static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
                                const neo_factor *x, neo_expr cond) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
@@ -125,8 +122,9 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
   return false;
 }
 
-/* May a part of a factor be copied? A zero in a part does not replace a condition, because its sum with another part is
- * not zero. So the copy tests no condition, and all elements that it reads must exist. */
+/* May a part of a factor be copied? A zero in a part does not replace a condition, because its sum
+ * with another part is not zero. So the copy tests no condition, and all elements that it reads
+ * must exist. */
 static bool part_stands(lowering *l, const neo_stage *s, const stage_bounds *b,
                         const neo_factor *x) {
   return neo_lower_safe_under(l, x->e, (neo_expr){0}) &&
@@ -147,8 +145,8 @@ void neo_lower_plan_packs(lowering *l) {
       continue;
     neo_expr cond = {0};
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
-    /* The finish may also read an operand that does not vary in the reduction. It does so outside of
-     * the reduction's conditions and of its domain, so that such an operand is never packed. */
+    /* The finish may also read an operand that does not vary in the reduction. It does so outside
+     * of the reduction's conditions and of its domain, so that such an operand is never packed. */
     bool reduced = c.factor[k].axes >> l->f->axes.n;
     if (!(l->s->loops.pack >> k & 1) || !reduced) {
       drop = drop && safe_alone(l, c.factor[k].e);

@@ -6,7 +6,7 @@ endif
 syn keyword neoStatement import dim assert input param state const next update scatter gather
 syn keyword neoStatement collect push fn vertex graph output train optimizer
 syn keyword neoRegion scan repeat while case else where
-syn keyword neoWord as from down over except using limit
+syn keyword neoWord as from down over except using every of limit
 syn keyword neoOperator and or not
 syn keyword neoBoolean true false
 syn keyword neoConstant inf nan pi training step global_norm

@@ -1,6 +1,6 @@
-/* The condition of a batch (early_exit.h): where an iteration of the loop is made for several
- * positions at once, as those of a level of rows (levels.c) or of a function that is called with
- * indices, the loop runs as long as one of them does.
+/* The condition of a batch (early_exit.h): a loop whose iterations compute several positions at
+ * once, as the rows of a level (levels.c) or the indices of a call, runs as long as alive is true
+ * for one of them.
  *
  *     band v rows begin..end                    band v rows begin..end
  *       band r in 0..L                            band r in 0..L
@@ -9,21 +9,21 @@
  *                                                   leaf any[r] = any[v] alive[v, r]
  *                                                   leaf h[begin..end, r]
  *
- * A position that has ended keeps its values while others run. Of a loop that runs down, or that
- * another loop has decided on, all conditions are there before it:
+ * A position that has ended keeps its values while others run. If alive is computed before the
+ * loop, as for an adjoint, which runs down, the number of iterations is known before it:
  *
- *     band r in 0..L down                       leaf most = max[v] rounds[v]
+ *     band r in 0..L down                       leaf most = max[v] trip_count[v]
  *       leaf d[begin..end, r]            ->     leaf any[0..L] = r < most
  *                                               band r in 0..L below most down
  *                                                 guard any[r]: leaf d[begin..end, r]
  *
- * Both tensors have one element, or one along the loop, for the batch at hand. */
+ * The cells `any` and `most` have elements for the current batch alone. */
 #include "fusion/recurrence/early_exit/early_exit.h"
 #include "ir/clone.h"
 
-/* ---- which positions an instance has */
+/* ---- positions of an instance */
 
-/* The loop that axis k of the condition is of; the number of loops: it is one of the batch. */
+/* The loop along which alive's axis k is; q->n_loops: k is an axis of the batch. */
 static uint32_t loop_of(const early_exit *q, uint32_t k) {
   uint32_t loop = 0;
   while (loop < q->n_loops && q->axis[loop] != k)
@@ -31,7 +31,7 @@ static uint32_t loop_of(const early_exit *q, uint32_t k) {
   return loop;
 }
 
-/* The iterations of the loop that the instance, or what it is added for, has at once; null: it is in one. */
+/* The range of the loop's iterations that the instance computes at once; null: one iteration. */
 static const outline_around *range_of(const early_exit *q, uint32_t level,
                                       const outline_instance *x) {
   const outline_around *all = outline_range_in(q->loop[level], x);
@@ -124,7 +124,7 @@ neo_expr early_exit_read_cell(const early_exit *q, neo_tensor cell, const outlin
   return neo_load(q->o->m, cell, at, n_out, x->rec.span);
 }
 
-neo_expr early_exit_ask_cell(const early_exit *q, neo_tensor cell, neo_expr at, neo_span span) {
+neo_expr early_exit_load_cell(const early_exit *q, neo_tensor cell, neo_expr at, neo_span span) {
   neo_expr index[OUTLINE_AXES];
   uint32_t n_out = shape_of(q)->n_out;
   neo_tensor memory = outline_memory_of(q->o, cell);
@@ -159,15 +159,15 @@ outline_instance *early_exit_in_cell(const early_exit *q, const outline_instance
   y->rec.out = neo_list_new(m, &cell.i, 1);
   y->rec.finish = neo_list_new(m, &value.i, 1);
   y->needed.n = 0;
-  y->apart.n = 0;
+  y->row_facts.n = 0;
   y->added = true;
   return y;
 }
 
 /* ---- reductions over the batch */
 
-/* An index of the condition, or of what has its dimensions but the loop's, for each position of the batch, which
- * further axes of y run over. `whole`: one runs over the loop, too. */
+/* Adds axes to y that run over the batch, and writes alive's index at each of its positions. The
+ * index along the loop is that of x, or, if `whole`, an axis over all iterations. */
 static void add_batch(const early_exit *q, const outline_instance *x, outline_instance *y,
                       neo_expr *index, bool whole) {
   neo_module *m = q->o->m;
@@ -209,17 +209,17 @@ outline_instance *early_exit_any_of(const early_exit *q, const outline_instance 
 }
 
 outline_instance *early_exit_most_of(const early_exit *q, const outline_instance *x,
-                                     neo_tensor rounds) {
+                                     neo_tensor trip_count) {
   neo_module *m = q->o->m;
   neo_expr index[OUTLINE_AXES], zero = outline_number(q->o, 0);
   uint32_t rank = neo_tensor_rank(m, q->alive), own = early_exit_axis(q);
   outline_instance *y = early_exit_in_cell(q, x, q->most, neo_acc_ref(m, NEO_I64_T, 0));
-  add_batch(q, x, y, index, !rounds.i);
+  add_batch(q, x, y, index, !trip_count.i);
   neo_expr ran, last = outline_sum(q->o, index[own], outline_number(q->o, 1));
-  if (rounds.i) {
+  if (trip_count.i) {
     for (uint32_t k = own; k + 1 < rank; k++)
       index[k] = index[k + 1];
-    ran = neo_cast(m, NEO_I64_T, neo_load(m, rounds, index, rank - 1, x->rec.span));
+    ran = neo_cast(m, NEO_I64_T, neo_load(m, trip_count, index, rank - 1, x->rec.span));
   } else {
     ran = neo_load(m, q->alive, index, rank, x->rec.span);
     ran = neo_op3(m, NEO_OP_SELECT, ran, last, zero);

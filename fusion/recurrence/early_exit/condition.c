@@ -1,8 +1,9 @@
 /* The condition of an early exit, and definitions that keep their value after it fails
- * (early_exit.h). In a dead iteration that is not the first one,
+ * (early_exit.h):
  *
- *     e[r] = select(alive[r], f(h[r-1]), kept[r])  ->  kept[r]  ->  (e[r-1] else e0)  ->  e[r-1]
- *     kept[r] = (e[r - 1] else e0) */
+ *     e[r] = select(alive[r], f(h[r - 1]), kept[r])         kept[r] = (e[r - 1] else e0)
+ *
+ * In a dead iteration r > 0, e[r] is kept[r], which is e[r - 1]. */
 #include "fusion/recurrence/early_exit/early_exit.h"
 #include "ir/trip_count.h"
 
@@ -28,8 +29,8 @@ bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def
                               : outline_distance(o, at, made_at, d);
 }
 
-/* Is it a read, at definition x's point, of an element made `back` iterations before, in the same
- * iterations of the outer loops? */
+/* Does e, in definition x, read an element that the loop made `back` iterations before x's, in the
+ * same iterations of the outer loops? */
 static bool is_read_back(const early_exit *q, neo_def x, neo_expr e, int64_t back) {
   const neo_node *n = neo_expr_node(q->o->m, e);
   const neo_order_member *made = outline_is_read(n) ? early_exit_maker(q, n->attr) : NULL;
@@ -48,7 +49,8 @@ typedef struct {
   neo_def reader;
 } condition_look;
 
-/* Notes a condition that a reader in the loop reads at its own point. */
+/* Takes e as the condition if it is a load of bools at the reader's own iteration that, once
+ * false, stay false. */
 static void look_condition(void *ctx, neo_expr e) {
   const condition_look *look = ctx;
   early_exit *q = look->q;
@@ -98,7 +100,8 @@ bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e) {
 
 /* ---- definitions that keep their value */
 
-/* The value of the read element at x's point, if it is made of elements alone; 0: it is not. */
+/* The expression of the element that x reads, if the same iteration makes it without a reduction;
+ * 0: another element. */
 static neo_expr copied_value(const early_exit *q, neo_def x, neo_expr read) {
   neo_module *m = q->o->m;
   const neo_node *n = neo_expr_node(m, read);
@@ -123,7 +126,7 @@ static neo_expr dead_node(void *ctx, neo_module *m, neo_expr e) {
   return early_exit_is_condition(k->q, k->x, e) ? neo_const_bool(m, false) : e;
 }
 
-/* The expression without terms of 0. */
+/* The expression without terms that are 0. */
 static neo_expr without_zeros(neo_module *m, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   if (op == NEO_OP_NEG) {
@@ -180,9 +183,9 @@ bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x) {
   bool same =
       outline_is_read(n) && n->attr == neo_list_at(m, d.out, 0) && is_read_back(q, x->def, e, 1);
   for (uint32_t k = 0; k < d.n_out && same; k++) {
-    int64_t apart;
-    same = outline_distance(q->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &apart) &&
-           apart == (k == x->axis ? back : 0);
+    int64_t distance;
+    same = outline_distance(q->o, neo_axis_ref(m, k), neo_expr_arg(m, e, k), &distance) &&
+           distance == (k == x->axis ? back : 0);
   }
   return same;
 }

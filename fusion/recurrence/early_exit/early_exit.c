@@ -1,5 +1,5 @@
-/* Loops with an early exit (early_exit.h), inner loops first, so that iterations that may be
- * skipped include what inner loops skip.
+/* Loops with an early exit (early_exit.h). Inner loops come first, so that an outer loop's skipped
+ * iterations include the exits of inner ones.
  *
  *     band t                                     band t in 0..T
  *       band r                        ->           exit unless alive.t[t - n]

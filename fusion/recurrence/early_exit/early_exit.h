@@ -1,5 +1,5 @@
-/* Private to fusion/recurrence. Early exit: iterations of a `while` after the one in which its
- * condition failed change nothing, and are not run.
+/* Private to fusion/recurrence. Early exit: the iterations of a `while` after the one in which its
+ * condition failed change nothing, and are skipped.
  *
  *     band t                                     band t
  *       band r in 0..L                             band r in 0..L
@@ -11,36 +11,39 @@
  *     alive[t, r] = (alive[t, r-1] else true) and c(h[t, r-1])
  *     h[t, r]     = select(alive[t, r], next[t, r], (h[t, r-1] else first))
  *
- * An iteration is dead where alive[t, r] is false: all later ones are, too. The storage of h and
- * alive is folded to n cells at most along r (fold.c); n dead iterations later all of
- * these cells have the value that those of the last iteration would have, so readers after the loop
- * find it. Of what is stored whole the last element is copied from that of the last iteration that
- * ran. Whatever else the loop makes, only iterations that are not dead may read.
+ * Iteration r is dead if alive[t, r] is false; then all later ones are dead, too. Readers after the
+ * loop still find the last element:
  *
- * Positions of r that are no band's (parallel.c) are under a guard with the same condition. Where
- * something has to run in all iterations (who reads h[t, r] of any r needs it), each leaf that need
- * not is under such a guard: predication. So are all on a GPU, where kernels ask
- * (neo_loop_options). As the condition must not change while an iteration runs, alive then has a
- * cell more, and is made in all iterations.
+ * - storage of h and alive that is folded to at most n cells along r (fold.c) has the last value in
+ *   all of its cells after n dead iterations, which do run;
+ * - in storage of all iterations, the element of the last iteration that ran is copied to the last
+ *   position (ends.c);
+ * - other tensors of the loop are skipped only if their readers are iterations that are not dead.
  *
- * A loop that runs down, as that of an adjoint does, begins with the dead iterations. They are
- * under guards, too.
+ * Predication: if a definition has to run in all iterations, since a reader takes h[t, r] of any r,
+ * the loop does not end, and each other leaf is under a guard with the condition. On a GPU each
+ * leaf is, since the kernels test it (neo_loop_options). The condition must not change while an
+ * iteration runs, so alive then has n + 1 cells, and is computed in all iterations.
  *
- * An iteration for several positions at once, rows of a level or indices of a call, is dead if
+ * A parallel band (parallel.c) has no iterations to end, and gets a guard. A loop that runs down,
+ * as an adjoint's does, begins with its dead iterations, which get guards.
+ *
+ * An iteration for several positions at once (rows of a level, or indices of a call) is dead if
  * alive is false for all of them (batch.c).
  *
- *   early_exit.c            the loops, those in other loops first
- *   condition.c  which condition a loop has, and what keeps its value where it fails
- *   reads.c      who reads what the loop makes
- *   members.c    which definitions dead iterations skip
- *   batch.c      conditions of several positions at once
- *   tree.c       the tree with exits and guards
- *   ends.c       what is written before and after a run of the loop */
+ *   early_exit.c walks over the loops, inner ones first
+ *   condition.c  finds a loop's condition, and the definitions that keep their value once it fails
+ *   reads.c      finds the readers of the loop's tensors
+ *   members.c    finds the definitions that dead iterations skip
+ *   batch.c      computes the condition of several positions at once
+ *   tree.c       adds exits and guards to the tree
+ *   ends.c       adds writes before and after a run of the loop */
 #pragma once
 #include "fusion/recurrence/internal.h"
 
 typedef NEO_VEC(neo_def) early_exit_defs;
-enum { HANDS_UNKNOWN, HANDS_ON, HANDS_NOT }; /* whether a definition hands elements on */
+/* Do readers of a definition, direct or indirect, use elements only of iterations that ran? */
+enum { MASK_UNKNOWN, MASKED, UNMASKED };
 
 typedef struct {
   outliner *o;
@@ -48,30 +51,30 @@ typedef struct {
   uint32_t n_loops;
   neo_def *needed; /* definitions that entries need */
   size_t n_needed;
-  early_exit_defs *readers; /* of them, by tensor */
-  uint32_t *recurrence;     /* number of its recurrence, by definition */
-  /* By tensor: an index is made of it, which is read where a select does not take it, too. */
-  const bool *steers;
-  const bool *outside; /* by tensor: needed outside of the group */
-  neo_tensor alive;
-  neo_def maker; /* of alive, in the loop; 0: it is outside, and all of it is there before */
-  neo_def shape; /* maker, or another one of the loop: the axes of cells are its */
-  uint32_t axis[OUTLINE_FOLDS]; /* of alive: along each loop. Along others it has a batch */
-  /* By tensor: others than iterations of the loop read it, and not only that of the last one; they
-   * read the one of the last iteration. */
+  early_exit_defs *readers; /* by tensor: the definitions among `needed` that read it */
+  uint32_t *recurrence;     /* by definition: number of its recurrence; 0: none */
+  const bool *steers;       /* by tensor: an index depends on it, so an unused select reads it */
+  const bool *outside;      /* by tensor: read outside of the group */
+  neo_tensor alive;         /* the condition */
+  neo_def maker; /* the loop's definition of alive; 0: alive is computed before the loop */
+  neo_def shape; /* maker, or the loop's first definition: cells have its output axes */
+  uint32_t axis[OUTLINE_FOLDS]; /* alive's axis along each loop; its other axes are a batch */
+  /* By tensor: is it read, outside of iterations that ran, at other positions than the last
+   * iteration's (read_after), at that position (read_last)? */
   bool *read_after, *read_last;
-  /* By definition: whether to who asks for iterations that ran alone; which of its axes are along
-   * the loops. */
-  uint8_t *hands, *hand_axis;
-  int64_t n;      /* dead iterations that run */
-  bool *skipped;  /* by definition: dead iterations skip it */
-  bool *unneeded; /* by definition: nobody needs its elements of dead iterations; null: not asked */
-  bool *ends;     /* by definition: all elements are stored, and the last one is read */
-  bool fills;     /* elements of alive without an iteration are read: they become false */
-  bool predicated; /* leaves ask: the loop does not end */
-  bool batches;    /* some instances are of batches (batch.c) */
-  /* Cells of a run: the last iteration that ran; does one of a batch run in an iteration, and in how many; 0: nobody asks. */
-  neo_tensor last, any, most;
+  uint8_t *masked;      /* by definition: MASK_UNKNOWN, MASKED or UNMASKED */
+  uint8_t *masked_axis; /* by definition and loop: the axis along the loop, if MASKED */
+  int64_t n;            /* number of dead iterations that run */
+  bool *skipped;        /* by definition: dead iterations skip it */
+  bool *unneeded;  /* by definition: no reader uses elements of dead iterations; null: unknown */
+  bool *ends;      /* by definition: stored for all iterations, and read at the last position */
+  bool fills;      /* alive is read where no iteration ran, so it is set to false there */
+  bool predicated; /* the loop does not end; leaves are under guards */
+  bool batches;    /* some instances compute a batch (batch.c) */
+  /* Cells with an element for each run of the loop; 0: unused. */
+  neo_tensor last; /* the last iteration that ran */
+  neo_tensor any;  /* by iteration: does a position of the batch run in it? */
+  neo_tensor most; /* number of iterations that run */
 } early_exit;
 
 static inline const neo_order_step *early_exit_loop(const early_exit *q) {
@@ -91,9 +94,9 @@ const neo_order_member *early_exit_maker(const early_exit *q, uint32_t tensor);
  * definition x; false: not a constant. */
 bool early_exit_distance(const early_exit *q, uint32_t level, neo_def x, neo_def made,
                          neo_expr read, int64_t *d);
-/* Is it the condition of the iteration of x's point? */
+/* Is e alive[..] at the iteration of x's point? */
 bool early_exit_is_condition(const early_exit *q, neo_def x, neo_expr e);
-/* Has the member's element, in a dead iteration, its value of the iteration before? */
+/* Does an element of the member, in a dead iteration, equal that of the iteration before? */
 bool early_exit_is_unchanged(const early_exit *q, const neo_order_member *x);
 
 /* ---- reads.c */
@@ -102,42 +105,46 @@ void early_exit_find_readers(early_exit *q);
 /* Finds q->unneeded. */
 void early_exit_find_unneeded(early_exit *q);
 
-/* ---- members.c: finds q->skipped; false: nothing is. */
+/* ---- members.c: finds q->skipped; false: no definition is skipped. */
 bool early_exit_find_skipped(early_exit *q, const neo_tree *t);
 
 /* ---- batch.c */
-/* The iteration of loop `level` that the instance is in; *where: in positions of definition
- * `of`. */
+/* The iteration of loop `level` that the instance is in, or the first of several; and the same as
+ * a position of definition `of`, less its delay. */
 neo_expr early_exit_iteration(const early_exit *q, uint32_t level, const outline_instance *x);
 neo_expr early_exit_position(const early_exit *q, uint32_t level, neo_def of,
                              const outline_instance *x);
-/* Are several positions of the condition the instance's at once? */
+/* Does the instance compute several positions of the condition at once? */
 bool early_exit_is_batch(const early_exit *q, const outline_instance *x);
-/* Has the instance, of the condition, all of them? */
+/* Does instance x of q->maker compute the condition of the whole batch? */
 bool early_exit_has_batch(const early_exit *q, const outline_instance *x);
-/* A tensor with an element for each run, in one cell, or n along the loop; 0: one for each iteration. */
+/* A new tensor with an element for each run of the loop. Along the loop it has n elements, as a
+ * circular buffer; 0: one for each iteration. */
 neo_tensor early_exit_cell(early_exit *q, const char *what, neo_type type, int64_t n);
-/* Its element in the run of instance x, for another instance there; and where it lies in memory, along the loop at `at`,
- * where true is behind its ends. */
+/* The cell's element for the iteration of instance x, as an instance reads it. */
 neo_expr early_exit_read_cell(const early_exit *q, neo_tensor cell, const outline_instance *x);
-neo_expr early_exit_ask_cell(const early_exit *q, neo_tensor cell, neo_expr at, neo_span span);
-/* Makes the element, in the iteration that x is in. */
+/* The same as a guard reads it, from memory: at position `at` along the loop, true if that is
+ * outside of the cell; `at` 0: of a cell without an axis along the loop. */
+neo_expr early_exit_load_cell(const early_exit *q, neo_tensor cell, neo_expr at, neo_span span);
+/* An instance that writes the value to the cell, in the iteration of x. */
 outline_instance *early_exit_in_cell(const early_exit *q, const outline_instance *x,
                                      neo_tensor cell, neo_expr value);
-/* Make q->any in x's iteration; q->most, before the run, from the trip counts if they are there; q->any of it. */
+/* Instances that write q->any in the iteration of x; q->most before the run, from the trip counts
+ * if these are in memory (0: from alive); q->any of all iterations, from q->most. */
 outline_instance *early_exit_any_of(const early_exit *q, const outline_instance *x);
 outline_instance *early_exit_most_of(const early_exit *q, const outline_instance *x,
-                                     neo_tensor rounds);
+                                     neo_tensor trip_count);
 outline_instance *early_exit_all_of(const early_exit *q, const outline_instance *x);
 
 /* ---- tree.c */
 bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index);
+/* The tree with exits and guards for the innermost of q's loops. */
 const neo_tree *early_exit_guarded(const early_exit *q, const neo_tree *t);
-/* The trip counts, if the group reads them: they are in memory before it. */
+/* The loop's trip counts, if they are in memory before the group; else 0. */
 neo_tensor early_exit_counts(const early_exit *q);
 
 /* ---- ends.c */
-/* Makes q->last, the number of the last iteration that ran; 0 if no stored tensor needs it. */
+/* Sets q->last to a new cell; 0: no tensor needs it. */
 void early_exit_note_last(early_exit *q);
-/* The tree in which the first and last elements are there around each run of the loop. */
+/* The tree with writes before and after each run of the loop. */
 const neo_tree *early_exit_with_ends(const early_exit *q, const neo_tree *t);

@@ -1,6 +1,6 @@
-/* Writes before and after each run of a loop with an early exit (early_exit.h): alive becomes false
- * where nothing ran, and the last element of a tensor that is stored whole becomes that of the last
- * iteration that ran.
+/* Writes before and after each run of a loop with an early exit (early_exit.h). Before it, alive
+ * becomes false, which stays for iterations that do not run. After it, a tensor that stores all
+ * iterations gets the element of the last iteration that ran as its last element.
  *
  *     band t                       band t
  *       band r                       leaf alive[t, ..] = false
@@ -26,7 +26,7 @@ void early_exit_note_last(early_exit *q) {
   q->last = asked ? early_exit_cell(q, "last", NEO_I64_T, 1) : (neo_tensor){0};
 }
 
-/* A copy of an instance with this value in place of its definition's. */
+/* A copy of the instance that writes `value`. */
 static outline_instance *writing(const early_exit *q, const outline_instance *x, neo_expr value) {
   outline_instance *y = NEO_NEW(q->o->a, outline_instance);
   *y = *x;
@@ -36,7 +36,7 @@ static outline_instance *writing(const early_exit *q, const outline_instance *x,
   return y;
 }
 
-/* ---- what is written */
+/* ---- instances that write */
 
 /* h[.., L - 1] = h[.., last], for an x that makes an element of h */
 static outline_instance *end_of(const early_exit *q, const outline_instance *x) {
@@ -73,12 +73,12 @@ static outline_instance *fill_of(const early_exit *q, const outline_instance *x)
 
 /* ---- runs of the loop */
 
-/* In which run of the loop the tree's instances of it are: alive[.., 0] at the iteration of the
- * loops around, or at the end of their iterations; 0: there are none. `several`: they are in more
- * than one. */
+/* The runs of the loop that the instances in a tree belong to. */
 typedef struct {
+  /* alive[.., 0] at the iterations of the loops around, which differs from run to run; 0: the tree
+   * has no instance of the loop. */
   neo_expr run;
-  bool several;
+  bool several; /* the instances are in several runs */
 } runs;
 
 static neo_expr run_of(const early_exit *q, const outline_instance *x) {
@@ -93,7 +93,7 @@ static neo_expr run_of(const early_exit *q, const outline_instance *x) {
   return neo_load(q->o->m, q->alive, at, rank, x->rec.span);
 }
 
-/* Is the run another one in each iteration of the band? */
+/* Does each iteration of the band have a run of its own? */
 static bool changes_in(const early_exit *q, neo_expr run, const neo_tree_band *band) {
   const neo_module *m = q->o->m;
   return early_exit_uses_index(m, run, band->index) ||
@@ -115,7 +115,7 @@ static runs runs_of(const early_exit *q, const neo_tree *t) {
   return all;
 }
 
-/* An instance of the definition, or of any one in the loop, in the tree, in this run. */
+/* An instance in the tree that is in this run, of definition d, or of any of the loop's (0). */
 static const outline_instance *instance_in(const early_exit *q, const neo_tree *t, neo_def d,
                                            neo_expr run) {
   const outline_instance *x = NULL;
@@ -162,7 +162,8 @@ static void add_ends(const early_exit *q, neo_trees *to, const neo_tree *t, neo_
     NEO_PUSH(q->o->a, to, neo_tree_guard(q->o->a, some, neo_tree_sequence(q->o->a, &in)));
 }
 
-/* Handles a run with parts in several of the trees, which are all of `t`. */
+/* Adds writes around runs to a sequence `t` of parts: before the first part of a run and after its
+ * last one, or inside of a part that has several runs. */
 static const neo_tree *with_ends(const early_exit *q, const neo_tree *t, const neo_trees *parts) {
   neo_trees out = {0};
   runs *of = NEO_NEW_ARRAY(q->o->a, runs, parts->n + 1);

@@ -1,5 +1,5 @@
-/* Definitions that dead iterations skip (early_exit.h): those that nobody reads there, and those
- * that keep their value.
+/* Definitions that dead iterations skip (early_exit.h): definitions without readers there, and
+ * definitions that keep their value.
  *
  *     band r                                     band r
  *       leaf alive[r] next[r] h[r] s[r]            leaf alive[r] next[r] s[r]
@@ -38,7 +38,8 @@ static bool may_skip(early_exit *q, const neo_order_member *x) {
   return true;
 }
 
-/* Is every instance of what the loop makes in one iteration of it, and of loops around in one, or in those of a batch? */
+/* Is each instance of the loop's definitions in one iteration of it, and in one iteration or a
+ * batch of the loops around? */
 static bool is_in_iterations(early_exit *q, const neo_tree *t) {
   bool is = true;
   neo_expr at;
@@ -64,13 +65,14 @@ typedef struct {
   bool more;
 } need_look;
 
-/* Has it, n iterations after the last one, the value of the last one? */
+/* Does the member have the last iteration's value in all of its cells after q->n dead ones? */
 static bool stays(const early_exit *q, const neo_order_member *x) {
   int64_t n = slices_of(q, neo_list_at(q->o->m, neo_def_at(q->o->m, x->def)->out, 0));
   return n > 0 && n <= q->n && early_exit_is_unchanged(q, x);
 }
 
-/* A float may be missing where a select does not take it; an integer may be an index. */
+/* Marks the maker of a read element as needed in all iterations. A float that a select does not
+ * take may be undefined; an integer may be used as an index, and may not. */
 static void need_read(void *ctx, neo_expr e) {
   need_look *k = ctx;
   early_exit *q = k->q;
@@ -130,7 +132,7 @@ static bool close_needed(early_exit *q) {
 
 /* ---- loops that begin with dead iterations */
 
-/* Checks reads of earlier iterations, which may not have run. */
+/* Sets `more` if e reads an earlier iteration, which may not have run. */
 static void look_earlier(void *ctx, neo_expr e) {
   need_look *k = ctx;
   const early_exit *q = k->q;
@@ -141,7 +143,7 @@ static void look_earlier(void *ctx, neo_expr e) {
     k->more = k->more || !early_exit_distance(q, q->n_loops - 1, k->x, made->def, e, &d) || d != 0;
 }
 
-/* Need only the first n dead iterations of the loop run? */
+/* May the loop skip all dead iterations but the first n? */
 static bool begins_late(early_exit *q) {
   const neo_order_step *loop = early_exit_loop(q);
   need_look look = {.q = q, .more = q->predicated};

@@ -19,8 +19,8 @@ bool early_exit_uses_index(const neo_module *m, neo_expr e, neo_size index) {
 
 /* ---- the condition in memory */
 
-/* The cell of t for iteration at[axis] - n, or at[axis] of a loop that runs down, where n iterations are before it, else
- * -1. */
+/* The position along the axis of t's cell for the iteration n before at[axis], or, in a loop that
+ * runs down, for at[axis]. -1: fewer than n iterations were before it. */
 static neo_expr cell_before(const early_exit *q, neo_tensor t, uint32_t axis, neo_expr *at,
                             int64_t n) {
   const outliner *o = q->o;
@@ -42,11 +42,12 @@ static neo_expr any_before(const early_exit *q, const outline_instance *x, int64
   neo_expr at[OUTLINE_AXES] = {{0}};
   uint32_t axis = outline_member(early_exit_loop(q), q->shape)->axis;
   at[axis] = early_exit_position(q, q->n_loops - 1, q->shape, x);
-  return early_exit_ask_cell(q, q->any, cell_before(q, q->any, axis, at, back), x->rec.span);
+  return early_exit_load_cell(q, q->any, cell_before(q, q->any, axis, at, back), x->rec.span);
 }
 
-/* (alive[.., r - back] else true), or of a batch any[r - back], in memory, where r is the iteration of x. Of a loop that runs
- * down alive[.., r], but for the first `back` iterations. */
+/* The condition that the iteration r of x is not dead, or became so less than `back` iterations
+ * before: (alive[.., r - back] else true) in memory, of a batch any[r - back]. In a loop that runs
+ * down: alive[.., r], or true in the first `back` iterations. */
 static neo_expr ran_before(const early_exit *q, const outline_instance *x, int64_t back) {
   neo_module *m = q->o->m;
   neo_expr at[OUTLINE_FOLDS], index[OUTLINE_FOLDS], always = neo_const_bool(m, true);
@@ -61,12 +62,12 @@ static neo_expr ran_before(const early_exit *q, const outline_instance *x, int64
                        x->rec.span);
 }
 
-/* As it is asked where dead iterations are skipped. */
+/* The condition under which an iteration runs: q->n dead ones do. */
 static neo_expr runs_where(const early_exit *q, const outline_instance *x) {
   return ran_before(q, x, q->n);
 }
 
-/* Does it always hold, since there is no earlier iteration? */
+/* Does the condition always hold, since no iteration is before? */
 static bool holds_always(const neo_module *m, neo_expr condition) {
   bool always = false;
   int64_t at;
@@ -85,7 +86,7 @@ static bool is_guard(const early_exit *q, const neo_tree *t) {
           (q->any.i && n->attr == outline_memory_of(q->o, q->any).i));
 }
 
-/* Joins neighbours with the same condition under one guard, which is read before any of them
+/* Joins adjacent guards with the same condition, which is then read before any of their bodies
  * runs. */
 static const neo_tree *joined(const early_exit *q, const neo_trees *all) {
   neo_arena *a = q->o->a;
@@ -111,7 +112,8 @@ static const neo_tree *joined(const early_exit *q, const neo_trees *all) {
   return neo_tree_sequence(a, &out);
 }
 
-/* The tree in dead iterations that run: without what nobody needs there. */
+/* The body of dead iterations that run, with guards around definitions that no reader needs
+ * there. */
 static const neo_tree *needed_alone(const early_exit *q, const neo_tree *t) {
   neo_arena *a = q->o->a;
   neo_trees in = {0};
@@ -133,8 +135,8 @@ static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_
                                           : neo_tree_guard(q->o->a, condition, t);
 }
 
-/* Cells of an iteration are written after its condition; the number of the last one that ran only
- * if it runs. */
+/* The leaf under a guard, followed by writes of cells: `any` after the condition; `last` only in
+ * iterations that run. */
 static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   const outline_instance *x = outline_at(q->o, t);
   neo_trees in = {0}, last = {0};
@@ -161,16 +163,16 @@ static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) 
   return joined(q, &all);
 }
 
-/* ---- loops that begin late */
+/* ---- loops that run down */
 
 neo_tensor early_exit_counts(const early_exit *q) {
   const outliner *o = q->o;
-  neo_tensor rounds = neo_trip_count(o->m, q->alive, early_exit_axis(q)), *in;
+  neo_tensor trip_count = neo_trip_count(o->m, q->alive, early_exit_axis(q)), *in;
   bool there = false;
-  for (size_t k = 0; k < o->n && rounds.i && !there; k++)
+  for (size_t k = 0; k < o->n && trip_count.i && !there; k++)
     for (size_t i = neo_def_reads(o->m, o->defs[k], o->a, &in); i-- > 0;)
-      there = there || in[i].i == rounds.i;
-  return there && !o->own[rounds.i] ? rounds : (neo_tensor){0};
+      there = there || in[i].i == trip_count.i;
+  return there && !o->own[trip_count.i] ? trip_count : (neo_tensor){0};
 }
 
 static const outline_instance *any_instance(const early_exit *q, const neo_tree *t) {
@@ -182,7 +184,7 @@ static const outline_instance *any_instance(const early_exit *q, const neo_tree 
   return x;
 }
 
-/* Index i of the band is position i + c of the loop; 0: it is not. */
+/* The constant c for which index i of the band is position i + c of the loop; 0: there is none. */
 static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
                               const outline_instance *x) {
   neo_module *m = q->o->m;
@@ -193,19 +195,21 @@ static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
   return is && !early_exit_uses_index(m, c, band->index) ? c : (neo_expr){0};
 }
 
-/* Splits the band: the first n iterations of the loop, which always run, then those
- * that are not dead; null: not known which they are.
+/* Splits a band that runs down into the first n iterations, which always run, and the iterations
+ * that are not dead; null: their number is unknown.
  *
- *     band r in 0..L down: guard c: h[r]   ->   band r in L-n..L down: h[r]
- *                                               band r in 0..L-n below rounds[t] down: guard c: h[r] */
-static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const neo_tree *guard) {
+ *     band r in 0..L down       ->   band r in L-n..L down
+ *       guard c: leaf h[r]             leaf h[r]
+ *                                    band r in 0..L-n below trip_count[t] down
+ *                                      guard c: leaf h[r] */
+static const neo_tree *split_down(const early_exit *q, const neo_tree *t, const neo_tree *guard) {
   const outliner *o = q->o;
   neo_module *m = o->m;
   const outline_instance *x = any_instance(q, guard);
-  neo_tensor rounds = early_exit_counts(q);
+  neo_tensor trip_count = early_exit_counts(q);
   bool batch = early_exit_is_batch(q, x);
   neo_expr index[OUTLINE_FOLDS];
-  neo_expr c = batch || rounds.i ? position_from(q, &t->band, x) : (neo_expr){0};
+  neo_expr c = batch || trip_count.i ? position_from(q, &t->band, x) : (neo_expr){0};
   neo_tree_band first = t->band, rest = t->band;
   int64_t always, all;
   neo_trees both = {0};
@@ -218,8 +222,8 @@ static const neo_tree *begun_late(const early_exit *q, const neo_tree *t, const 
     return NULL;
   for (uint32_t k = 0; k + 1 < q->n_loops && !batch; k++)
     index[q->axis[k] - (q->axis[k] > early_exit_axis(q))] = early_exit_position(q, k, x->def, x);
-  neo_expr ran = batch ? early_exit_ask_cell(q, q->most, (neo_expr){0}, x->rec.span)
-                       : neo_load(m, rounds, index, q->n_loops - 1, x->rec.span);
+  neo_expr ran = batch ? early_exit_load_cell(q, q->most, (neo_expr){0}, x->rec.span)
+                       : neo_load(m, trip_count, index, q->n_loops - 1, x->rec.span);
   rest.bound = neo_op2(m, NEO_OP_SUB, neo_cast(m, NEO_I64_T, ran), c);
   if (always > 0) {
     rest.hi = first.lo;
@@ -243,7 +247,7 @@ static const neo_tree *guarded_band(const early_exit *q, const neo_tree *t) {
   const neo_tree *guard = first ? in->children.at[1] : in;
   bool own = is_guard(q, guard) && early_exit_uses_index(q->o->m, guard->condition, t->band.index);
   const neo_tree *late =
-      own && early_exit_loop(q)->down && !first && !q->predicated ? begun_late(q, t, guard) : NULL;
+      own && early_exit_loop(q)->down && !first && !q->predicated ? split_down(q, t, guard) : NULL;
   if (!is_guard(q, guard) || (own && (q->predicated || early_exit_loop(q)->down)))
     return late ? late : neo_tree_of_band(a, t->band, in);
   if (own)

@@ -1,4 +1,4 @@
-"""What the function that XLA calls (python/src/jax_ffi.c) asks Python for."""
+"""The functions of Python that python/src/jax_ffi.c, which XLA calls, needs."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class Module:
 
     def step(self, variables: Mapping[str, Any], *args: Any, entry: str | None = None,
              **inputs: Any) -> Tuple[Variables, Any]:
-        """What an entry of training, the first if none is named, makes of the variables, and what
-        it returns: new variables and the loss. The numbers are those of Model.step. A setting, such
+        """Runs a training entry, the first if none is named. Returns the new variables, and the values that
+        the entry returns: the loss. The numbers are those of Model.step. A setting, such
         as lr, may be an array. It has no derivatives.
         """
         name = self._first_train() if entry is None else entry

@@ -24,7 +24,7 @@ _IMPORT = re.compile(r"^\s*import\s+(.+)$", re.MULTILINE)
 
 
 class Info(NamedTuple):
-    """What the operators of a model have in common.
+    """The facts that all operators of a model share.
 
     extents: of the arguments that the text declares, numbers and names of run-time sizes. trains:
     the text has a train statement, and no outputs are named.

@@ -110,7 +110,7 @@ class Operator:
         return not isinstance(self.op, ModelOp)
 
     def ranked(self, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
-        """Where the text takes any rank, for these ranks of arguments and results: then a batch has
+        """The operator for these ranks of arguments and results, if the text takes any rank: then a batch has
         a place among the axes."""
         known = all(a.rank is not None for a in (*self.arguments, *self.op._results))
         return self if known else _ranked(self, ranks, results)

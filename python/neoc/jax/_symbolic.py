@@ -20,7 +20,7 @@ from ..text import PATH, Module, Plan, inner_of
 from ._operators import Operator, Parts, Type
 from ._versions import is_known
 
-# Of a size whose value is not known. Where tensors of that size have too many elements for the
+# Bounds of a size whose value is not known. If tensors of that size have too many elements for the
 # compiler, the next one is taken.
 _HIGHEST = (2**40, 2**20, 2**13, 2**10, 2**8)
 _TOO_MANY = frozenset(("E0911",))

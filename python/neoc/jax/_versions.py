@@ -1,4 +1,4 @@
-"""What differs between versions of jax: from 0.4.31 on.
+"""Differences between versions of jax, from 0.4.31 on.
 
 ``PRIMITIVES`` is False where jax lacks what primitives of our own need; then operators are made
 of jax.custom_vjp, which knows no forward derivatives.

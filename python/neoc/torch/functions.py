@@ -147,7 +147,7 @@ def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
 
 
 def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> tuple[Any, ...]:
-    """What the arguments of one element of the batch are like."""
+    """Descriptions of the arguments of one element of the batch."""
     return tuple(Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
                  for t, b in zip(tensors, batched))
 

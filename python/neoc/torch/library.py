@@ -38,7 +38,7 @@ Statics = Tuple[Tuple[str, Any], ...]  # names and values of static arguments
 
 
 class Example(NamedTuple):
-    """What a tensor is like."""
+    """The type and shape of a tensor."""
 
     dtype: torch.dtype
     shape: Any
@@ -256,7 +256,7 @@ def _given(results: list[torch.Tensor]) -> Any:
 
 
 def _slow_kernel(number: int, *tensors: torch.Tensor) -> Any:
-    """What torch_shim.c does, in Python."""
+    """The same in Python as torch_shim.c in C."""
     door_at(number)
     parts = _parts(tensors)
     rows = [t.resolve_conj().resolve_neg().contiguous() for t in tensors]

@@ -35,7 +35,7 @@ _INPUT, _SETTING, _PARAM, _STATE, _OUTPUT = range(5)
 
 
 class _Source(NamedTuple):
-    """What a model is compiled from."""
+    """The text, path and options that a model is compiled from."""
 
     text: str
     path: str
@@ -293,7 +293,7 @@ def _functions(text: str) -> dict[str, str]:
 
 
 def _asks(text: str, path: str, what: re.Pattern[str]) -> str | None:
-    """Where a model asks for `what`: in its own text, or in a function that it calls."""
+    """The place at which a model uses `what`: in its own text, or in a function that it calls."""
     text = _without_comments(text)
     if what.search(text):
         return "the text"

@@ -114,7 +114,7 @@ class Op:
                 for (_, v), dtype in zip(given, dtypes)]
 
     def _dtypes(self, door: Door, given: Sequence[tuple[str, Any]]) -> list[torch.dtype]:
-        """Of each argument; the text says which type a number of Python has."""
+        """The types of the arguments; the text says which type a number of Python has."""
         floats = [v.dtype for _, v in given if isinstance(v, _Tensor) and v.is_floating_point()]
         usual = floats[0] if floats else torch.get_default_dtype()
         made = []
@@ -133,7 +133,7 @@ class Op:
 
     def _whole_dtype(self, door: Door, given: Sequence[tuple[str, Any]], name: str,
                      usual: torch.dtype) -> torch.dtype:
-        """Of a whole number: int64 where the text takes that, else that of the floats."""
+        """The type of a whole number: int64 if the text takes that, else the floats' type."""
         key = tuple(_number_part(v, usual) for _, v in given)
         found = self._number_words.get((key, name))
         if found is None:
@@ -181,7 +181,7 @@ class Op:
         return self._core.text(*shapes)
 
     def explain(self, what: str = "groups") -> str:
-        """What the compiler made of the text for the shapes that it was compiled for last."""
+        """The compiler's result for the shapes that the text was compiled for last."""
         return self._core.explain(what)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -134,7 +134,7 @@ def _bounds(names: tuple[Any, ...], values: dict[str, int]) -> Iterator[_Sizes]:
 
 
 def _asked(door: Door, words: tuple[str, ...], sizes: _Sizes) -> Any:
-    """What the compiler says; None where it has errors."""
+    """The compiler's description; None if it reports errors."""
     try:
         text = _module(door, words, sizes)
     except ShapeError:  # sizes to which a declaration gives one name are not known to be equal

@@ -1,4 +1,4 @@
-"""What `neoc` shows of traced functions; neoc.names lists it."""
+"""The public names of traced functions, as `neoc` exports them; neoc.names lists them."""
 from . import functions, make, tree
 from .control import case, repeat, scan, while_
 from .diff import checkpoint, grad, jvp, value_and_grad, vjp

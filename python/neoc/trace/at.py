@@ -105,7 +105,7 @@ class Update:
         return define(self.x.extents, self.x.kind, body)
 
     def _inverse(self, indices: Sequence[Any]) -> Tuple[List[Expr], List[Poly]]:
-        """Where an element of x is among the values, and what must hold for it to be there."""
+        """The position of an element of x among the values, and the condition that it has one."""
         tests: List[Expr] = []
         at: List[Poly] = []
         axis = 0
@@ -154,7 +154,7 @@ class Update:
         return tests, at, loops
 
     def _last(self, v: Tensor) -> Tensor:
-        """Of several values for one element the last one counts."""
+        """The last value of each element: of several for one element, only that counts."""
         x = self.x
         axes = [k for k, p in enumerate(q for q in self.places if q.kind != "new")
                 if p.kind == "many"]

@@ -161,7 +161,7 @@ def parameters_of(text: str, names: Sequence[str], seed: int) -> List[Any]:
 
 
 def explained(text: str, what: str, options: Dict[str, Any]) -> str:
-    """What the compiler made of a text."""
+    """The compiler's result for a text, as text."""
     return _engine().explained(text, what, options)  # type: ignore[no-any-return]
 
 

@@ -59,7 +59,7 @@ def _product(x: Ends, y: Ends) -> Optional[Ends]:
 
 
 def _quotient(x: Ends, y: Ends) -> Optional[Ends]:
-    """Of floored division by what is 1 or more."""
+    """The ends of a floored division by a number of at least 1."""
     (a, b), (c, d) = x, y
     if not at_least(c, 1):
         return None
@@ -86,7 +86,7 @@ def of_two(name: str, values: Sequence[Any]) -> Bound:
 
 
 def asked_of_two(name: str, values: Sequence[Any]) -> Asks:
-    """What lies where so that a function of an integer and a number lies in [low, high): of i // 2,
+    """The bounds of an integer for which a function of it and a number is in [low, high): of i // 2,
     i lies in [2*low, 2*high)."""
     for side, (x, other) in enumerate((values, values[::-1])):
         ends = ends_of(other)

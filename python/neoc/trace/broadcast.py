@@ -1,4 +1,4 @@
-"""What functions of elements share: operands in one type, shapes that broadcast as numpy's do."""
+"""Code that elementwise functions share: operands of one type, shapes that broadcast as numpy's do."""
 from __future__ import annotations
 
 import builtins

@@ -26,7 +26,7 @@ Trees = Any
 
 
 class Carry:
-    """What gives a carry in the body of a loop."""
+    """A source that gives a carry in the body of a loop."""
 
     def __init__(self, place: scope.Place) -> None:
         self.place = place

@@ -133,7 +133,7 @@ def settle(aliases: Sequence[Alias], results: Sequence[Tensor]) -> None:
 
 
 def reached(results: Sequence[Any], without: Set[int]) -> Set[int]:
-    """What results are made of, by ways that avoid certain tensors: identities."""
+    """The identities of tensors that results depend on, by paths that avoid certain tensors."""
     seen: Set[int] = set()
     stack: List[Any] = list(results)
     while stack:
@@ -146,7 +146,7 @@ def reached(results: Sequence[Any], without: Set[int]) -> Set[int]:
 
 
 def sources(item: Any) -> List[Any]:
-    """What a tensor or a statement is made of."""
+    """The operands of a tensor or a statement."""
     if isinstance(item, Statement):
         found = list(item.uses())
         for e in item.expressions():
@@ -287,7 +287,7 @@ def _slopes(name: str, f: Callable[..., Any], argnums: Argnums,
 
 
 def _of_two(name: str, result: Any, has_aux: bool) -> Tuple[Any, Any]:
-    """What f gives, and what it gives besides."""
+    """The result of f, and its auxiliary result."""
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:

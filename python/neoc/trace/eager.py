@@ -27,7 +27,7 @@ _programs: Dict[str, Callable[[Sequence[Any]], List[Any]]] = {}
 
 
 class Leaf(Argument):
-    """What gives a tensor whose elements are known."""
+    """A source that gives a tensor of known elements."""
 
 
 class eager:

@@ -62,7 +62,7 @@ class Compiled:
 
     def call(self, names: Sequence[str], outputs: Sequence[str],
              sizes: Dict[str, List[Tuple[int, int]]]) -> Callable[[Sequence[Any]], Any]:
-        """What takes values of these inputs and gives a sequence of results. sizes: for each size
+        """A function from values of these inputs to a sequence of results. sizes: for each size
         of the run which of the inputs have it as an extent, and where."""
         program = self.program
         made: Any
@@ -147,7 +147,7 @@ def front(text: str) -> str:
 
 
 def explained(text: str, what: str, options: Dict[str, Any]) -> str:
-    """What `neoc explain` says of a text."""
+    """The output of `neoc explain` for a text."""
     words = option_words({k: v for k, v in options.items() if k != "threads"})
     build = _core.Build(PATH, text, words, (), (), "none")
     if build.status:

@@ -35,7 +35,7 @@ MOST_FIXED = 8  # programs that one line may ask for until there is a warning
 
 
 class CacheInfo(NamedTuple):
-    """What a traced function has: calls that were found, traces that were compiled, entries."""
+    """Statistics of a traced function: calls that were found, traces that were compiled, entries."""
 
     hits: int
     misses: int
@@ -236,7 +236,7 @@ class Function:
             self.flat = made
 
     def _program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
-        """What is compiled for these arguments."""
+        """The program that is compiled for these arguments."""
         key = given.key()
         with self.lock:
             return self.memo.get(key) or self._found(given, key)
@@ -278,7 +278,7 @@ class Function:
         return Variant(program, run)
 
     def _remember(self, program: Program, given: "Given") -> None:
-        """What was traced last, and how often a line made a size a number."""
+        """Notes the last trace, and how often a line made a size a number."""
         self.last = program
         self.again = functools.partial(
             with_bounds, self._called(), self._trace_with, program, given.without_values())
@@ -356,7 +356,7 @@ class Function:
         return self
 
     def explain(self, what: str = "groups") -> str:
-        """What the compiler made of the text of the last trace, as `neoc explain`.
+        """The compiler's result for the text of the last trace, as `neoc explain`.
 
         what: "groups", "schedule", "kernels", "memory", "after=PASS".
         """

@@ -55,7 +55,7 @@ class Given:
         return items
 
     def key(self) -> Hashable:
-        """What one program is looked up by."""
+        """The key of a program."""
         return (self.arguments, self.structure, tuple(self.shapes), tuple(self.kinds), self.weak,
                 self.statics())
 
@@ -103,7 +103,7 @@ def _array(value: Any, given: Given, number: int) -> Any:
 
 
 class Standing:
-    """What stands for an array of this shape and type in f.text."""
+    """A stand-in for an array of this shape and type in f.text."""
 
     def __init__(self, shape: Sequence[int], dtype: Any) -> None:
         self.shape, self.dtype = tuple(shape), dtype

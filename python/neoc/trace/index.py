@@ -25,7 +25,7 @@ from .tensor import Tensor, define, read
 
 
 class Place:
-    """What a key says of one axis of the tensor, or of a new one.
+    """The part of a key for one axis of the tensor, or for a new one.
 
     kind: "at" (one position), "range" (start, step, count), "new", "many" (an integer tensor).
     """

@@ -15,7 +15,7 @@ from .std import option
 
 def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
                    seed: int) -> Dict[str, Any]:
-    """What a call with arguments of these shapes has for parameters; see StdFunction.init."""
+    """Initial values of the parameters of a call with these shapes; see StdFunction.init."""
     if len(args) != len(d.arguments):
         names = ", ".join(a.name for a in d.arguments)
         raise TypeError(f"{d.module}.{d.name}.init takes arrays or shapes of {names}, here are "

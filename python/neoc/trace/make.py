@@ -212,7 +212,7 @@ def from_size(value: Poly, kind: str = "f32") -> Tensor:
 
 
 def from_float(value: SizeFloat, kind: str) -> Tensor:
-    """What is computed of sizes as a number of a tensor: in f64, and then in its type."""
+    """A number computed from sizes as a tensor's element: in f64, then converted to its type."""
     known = [p.constant() for p in value.parts]
     if None not in known:
         return full((), value.value, kind)

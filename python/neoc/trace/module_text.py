@@ -89,7 +89,7 @@ def module(name: str) -> Module:
 
 
 def path_of(name: str) -> str:
-    """Where the text of a module is."""
+    """The path of a module's text."""
     for folder in FOLDERS:
         path = os.path.join(folder, name + ".expr")
         if os.path.exists(path):

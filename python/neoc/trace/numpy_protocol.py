@@ -57,7 +57,7 @@ def _applied(name: str, f: Callable[..., Any], args: Sequence[Any],
 
 def function_called(func: Callable[..., Any], args: Sequence[Any],
                     kwargs: Mapping[str, Any]) -> Any:
-    """Another function of numpy's."""
+    """Handles a call of a function of numpy that is no ufunc, with a traced tensor among its arguments."""
     name = func.__name__
     module = getattr(func, "__module__", "")
     if module.startswith("numpy.fft"):

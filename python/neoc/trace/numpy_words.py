@@ -63,7 +63,7 @@ def _signature(func: Any) -> Optional[inspect.Signature]:
 
 
 class _Words:
-    """What a function of ours is called with, argument by argument."""
+    """The arguments of a call of one of our functions, one after the other."""
 
     def __init__(self, name: str, ours: Callable[..., Any]) -> None:
         self.name = name

@@ -274,7 +274,7 @@ class TrainStep:
         self.function.save(path, bounds)
 
     def cache_info(self) -> Any:
-        """What was compiled; see Function.cache_info."""
+        """The compiled traces; see Function.cache_info."""
         return self.function.cache_info()
 
 

@@ -23,7 +23,7 @@ Monomial = Tuple[Any, ...]
 
 
 class Atom:
-    """What stands in a monomial; atoms are ordered by when they were made."""
+    """A factor of a monomial; atoms are ordered by their creation."""
 
     count = 0
 
@@ -181,7 +181,7 @@ class Poly:
                     yield from part.atoms()
 
     def value(self) -> int:
-        """What a size is in this trace."""
+        """The value of a size in this trace."""
         return self.map(lambda a: Poly({(): a.value}) if isinstance(a, Symbol) else None).terms.get(
             (), 0)
 

@@ -19,7 +19,7 @@ LISTED = 64  # elements of a constant that is written into the text
 
 
 class Argument:
-    """What gives an argument of the traced function."""
+    """A source that gives an argument of the traced function."""
 
     may_be_bounded = True
 
@@ -143,7 +143,7 @@ def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor]
 
 
 class Heads:
-    """What stands around the definitions: graphs, inputs, constants, the output. shapes: arguments
+    """The lines around the definitions: graphs, inputs, constants, the output. shapes: arguments
     that are inputs for their shapes."""
 
     def __init__(self, trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor],
@@ -202,7 +202,7 @@ class Heads:
 
 
 def _bounded(argument: Tensor) -> Tensor:
-    """What has the bound of an argument: of a number, the input that is an index."""
+    """The input that has an argument's bound: of a number, the input that is an index."""
     return next((t for t in inputs_of(argument) if t.bound is not None), argument)
 
 
@@ -229,7 +229,7 @@ def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]],
 
 
 def _conditions(trace: Trace, writer: Writer) -> List[str]:
-    """What the trace assumed of sizes: as their bounds, else as assertions."""
+    """The assumptions of the trace about sizes: as their bounds, else as assertions."""
     result: List[str] = []
     for a, sign, b in trace.guards:
         difference = (poly(a) - poly(b)).now()

@@ -1,4 +1,4 @@
-"""What a trace records: blocks of definitions and statements, and where they were written.
+"""Records of a trace: blocks of definitions and statements, and where they were written.
 
 A Trace belongs to one call of a Python function. While it is active, operations on its tensors add
 definitions to the block that is open. Nothing is text yet: text.py decides later which definitions
@@ -42,19 +42,19 @@ class Block:
 
 
 class Unkept(List[Any]):
-    """The top block of eager mode: a definition lives as long as something is made of it."""
+    """The top block of eager mode, which keeps no definitions: one lives as long as a tensor depends on it."""
 
     def append(self, item: Any) -> None:
-        """Nothing: what a tensor is made of is found from the tensor."""
+        """Does nothing: a tensor holds its own definition and operands."""
 
     def pop(self, index: Any = -1) -> Any:
-        """Nothing was appended."""
+        """Does nothing, as append does."""
 
 
 class Statement:
-    """What gives several tensors at once: a call, a request for gradients, a loop.
+    """A statement that gives several tensors at once: a call, a request for gradients, a loop.
 
-    uses: the tensors that it reads as wholes; blocks: what stands in it.
+    uses: the tensors that it reads as wholes; blocks: its blocks of statements.
     is_named_by_keys: a key of the function's result is a name for it before those that it has.
     """
 

@@ -212,7 +212,7 @@ def _never_zero(value: Any) -> bool:
 
 
 def _shown(value: Any) -> Any:
-    """What it is in this trace, which binds nothing."""
+    """The value in this trace; reading it assumes nothing about later calls."""
     if isinstance(value, SizeFloat):
         return value.value
     return value.poly.value() if isinstance(value, Size) else value

@@ -372,7 +372,7 @@ def result_types(name: str, tensors: Sequence[Tensor], options: str, count: int,
 
 
 def _with_fewer_sizes(tensors: Sequence[Tensor], ask: Callable[[], Any]) -> Any:
-    """What the compiler says of a call of these tensors. Where it refuses the call, sizes of the
+    """The compiler's description of a call of these tensors. If it refuses the call, sizes of the
     run that are equal in this trace become one, and then constants: what a text needs of the
     extents of its inputs is in its lines, which the compiler reads."""
     sizes = [e for t in tensors for e in t.extents]
@@ -405,7 +405,7 @@ def call_text(name: str, tensors: Sequence[Tensor], options: str, results: Seque
 
 
 def _at_place(ask: Callable[[], Any]) -> Any:
-    """What the compiler says; its errors are told at the line of Python that is traced."""
+    """The compiler's description; its errors become exceptions at the traced line of Python."""
     try:
         return ask()
     except CompileError as e:

@@ -146,7 +146,7 @@ class Writer:
 
     # ---- names
     def name(self, tensor: Tensor) -> str:
-        """What a tensor is called in the text."""
+        """The name of a tensor in the text."""
         t = real(tensor)
         known = self.names.get(id(t))
         if known is None and not t.name and isinstance(t.source, Statement):
@@ -415,7 +415,7 @@ class Scribe:
         return _wrapped(f"{left} {e.sign} {right}", mine, level)
 
     def _shown(self, e: Expr) -> Expr:
-        """What is written in the place of an expression, as far as its kind."""
+        """The expression that is written: reads of inlined tensors become their definitions."""
         while isinstance(e, Read) and id(real(e.tensor)) in self.writer.inlined:
             e = real(e.tensor).body or e
         return e

@@ -53,7 +53,7 @@ def _value(p: Any, found: Dict[Symbol, int]) -> int:
 
 
 class Group:
-    """What was traced for arguments of the same structure, types, ranks and static values."""
+    """Traces for arguments of the same structure, types, ranks and static values."""
 
     def __init__(self) -> None:
         self.variants: List[Variant] = []

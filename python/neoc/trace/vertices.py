@@ -51,7 +51,7 @@ class GraphOfTrace:
 
 
 class Vertex:
-    """What the body of a vertex function is given: its children, and what it gives to parents.
+    """The argument of a vertex function's body: gathers from children, scatters to parents.
 
     `children` is how many there are (int32).
     """
@@ -61,29 +61,29 @@ class Vertex:
         self.children = statement.count
 
     def gather(self, first: Any) -> Any:
-        """What the children scattered, a tree like `first` with a dimension of children in front.
+        """The values that the children scattered, a tree like `first` with a first dimension of children.
 
-        first: what stands there for a child that is not there: numbers, or tensors, which may be
-        computed from what belongs to the vertex, and have gradients.
+        first: the values in place of a missing child: numbers, or tensors, which may be
+        computed from the vertex's own values, and have gradients.
         """
         return self._statement.gather(first)
 
     def scatter(self, values: Any) -> None:
-        """What parents gather: a tree like that of gather."""
+        """Sets the values that parents gather: a tree like that of gather."""
         self._statement.scatter(values)
 
 
 class Given:
-    """What gives tensors of the body: arguments and what was gathered."""
+    """A source of tensors in the body: an argument, or a gathered value."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
 
 
 class Gather(Statement):
-    """What children scattered, and the value where there is no child: gather h[k < 2, i] = h0[i].
+    """A gather of scattered values, with a value for missing children: gather h[k < 2, i] = h0[i].
 
-    It stands in the body after what its values are made of there.
+    It stands in the body after the definitions of that value.
     """
 
     def __init__(self, call: "VertexCall", firsts: Sequence[Tensor]) -> None:
@@ -249,7 +249,7 @@ def _parameter(writer: Writer, name: str, extents: Sequence[Poly]) -> str:
 
 
 def _read_in(block: Block, writer: Writer) -> List[Tensor]:
-    """What definitions and statements of a block read, those of blocks in it as well."""
+    """The tensors that definitions and statements of a block read, with those of inner blocks."""
     found: List[Tensor] = []
     for item in block.items:
         if id(item) not in writer.live:

@@ -21,7 +21,7 @@ from .tensor import Tensor, define, read
 
 
 class Source:
-    """What gives a number: an input for each type in which it is used."""
+    """A source of a number: an input for each type in which it is used."""
 
     may_be_bounded = False
 
@@ -51,7 +51,7 @@ class Weak:
         return 0.0 if self.wide == "f64" else 0
 
     def form(self, kind: str = "") -> Tensor:
-        """It in a type, to be used: the default one if none is given."""
+        """The number in a type; the default type if none is given."""
         self._meet(kind or self.kind)
         return self.make(kind or self.kind)
 
@@ -62,7 +62,7 @@ class Weak:
 
 
 def weak_of(value: Any) -> Optional[Weak]:
-    """What makes a number of Python's in other types, if the value is one."""
+    """The number of Python's that a tensor holds, which has other types, too; None: no such number."""
     return value.weak if isinstance(value, Tensor) else None
 
 

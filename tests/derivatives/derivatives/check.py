@@ -56,7 +56,7 @@ class Checker:
     # ---- neoc
 
     def _settled(self):
-        """What neoc computes, once all gradients that it refuses for lack of dependence are left out."""
+        """The results of neoc without the gradients that it refuses because nothing depends on them."""
         task = self.task
         first, *more = self.modes
         while True:
@@ -130,7 +130,7 @@ class Checker:
             self.differ(kind, f"{a:.12g} and {b:.12g}", far)
 
     def independent(self):
-        """What neoc refuses because nothing depends on it has no slope: each by itself."""
+        """Checks that each gradient that neoc refuses for lack of dependence is 0."""
         task, u = self.task, self.task.direction()
         for k, t in enumerate(task.moving):
             if f"zg{k}" in task.dropped:

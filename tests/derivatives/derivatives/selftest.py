@@ -15,7 +15,7 @@ def _moved(x, u, v):
 
 
 def _wrong(function, places, u, v):
-    """What is wrong with the derivatives along u and v of a function of one or two numbers."""
+    """The mistakes in the derivatives along u and v of a function of one or two numbers."""
     def at(s, t):
         return float(function(*[np.array(x + s*STEP*a + t*STEP*b) for x, a, b in zip(places, u, v)]))
     found = function(*[_moved(np.array(x), a, b) for x, a, b in zip(places, u, v)])

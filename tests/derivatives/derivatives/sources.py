@@ -1,4 +1,4 @@
-"""Where programs come from: drawn ones (tests/relations), files, examples of the manual, programs of tests/pairs."""
+"""Sources of programs: drawn ones (tests/relations), files, examples of the manual, programs of tests/pairs."""
 
 import glob
 import json
@@ -21,7 +21,7 @@ _NUMPY = {"bool": np.bool_, "i64": np.int64, "i32": np.int64, "i8": np.int64, "u
 
 
 def jobs(a):
-    """What is to be examined: (a function that makes the case of a seed, its arguments, seed)."""
+    """The cases to examine: (a function that makes the case of a seed, its arguments, seed)."""
     low, high = map(int, a.seeds.split(".."))
     found = [("file", f) for f in a.models]
     found += [("zoo", f) for f in sorted(glob.glob(os.path.join(ROOT, "tests/zoo/expected/*.txt")))

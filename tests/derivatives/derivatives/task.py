@@ -1,4 +1,4 @@
-"""What is differentiated: a program without its entries, a loss of some of its tensors, and its gradients.
+"""A task of differentiation: a program without its entries, a loss of some of its tensors, and its gradients.
 
 The text gets, behind its own statements,
 
@@ -58,7 +58,7 @@ class Case:
         return Program(text or self.text, self.values, {**self.sizes, **self.defines}, [STANDARD], self.folder, move=move)
 
     def options(self):
-        """Those of neoc."""
+        """The gradients of neoc."""
         return ([f"-I{self.folder}"] if self.folder else []) + [f"-D{n}={v}" for n, v in self.defines.items()]
 
 
@@ -127,7 +127,7 @@ class Task:
         return found
 
     def _results(self):
-        """Of which tensors the loss is made."""
+        """The tensors that the loss depends on."""
         values = [t for t in self.tensors.values() if t.role == "value"]
         first = [t for t in values if t.name in self.outputs] or values
         chosen = sorted(first, key=lambda t: self._random("y", t.name).random())[:3]
@@ -150,7 +150,7 @@ class Task:
         return [(k, t) for k, t in enumerate(self.moving) if f"zg{k}" not in self.dropped]
 
     def twice(self):
-        """What second derivatives are formed of: values that other tensors say stay where they are."""
+        """The tensors of which second derivatives are taken; given values stay constant."""
         return [(k, t) for k, t in self.first() if t.role != "value"] if self.second else []
 
     def third(self):

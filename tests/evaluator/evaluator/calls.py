@@ -51,7 +51,7 @@ def call(program, context, node, frame, count):
 
 
 def positional(program, statement, count, text):
-    """What a train statement gives its optimizer behind the trained tensor and its gradient."""
+    """The arguments that a train statement passes to its optimizer after the trained tensor and its gradient."""
     given = [a for n, a in statement.args if n is None]
     if len(given) != count:
         error(statement, f"'{text.name}' takes {count} arguments, here are {len(given)}")
@@ -60,7 +60,7 @@ def positional(program, statement, count, text):
 
 
 def _prefix(context, node):
-    """Where the names of the call's parameters begin."""
+    """The prefix of the names of the call's parameters."""
     block = context.view.block
     base = block.qualified(context.target) if context.target else block.prefix
     if node is context.direct:
@@ -179,7 +179,7 @@ def bind_options(program, context, block, text, node):
 
 
 def typed_options(program, context, text, node):
-    """Of each option the type that is written for it, and that of the value in the call."""
+    """By option, the declared type and the type of the value in the call."""
     given = dict(a for a in node.args if a[0] is not None)
     return [(kind, Expressions(context.view, program).value(given[name], context.view.frame).type if name in given
              else None) for name, _, _, kind in text.options if kind is not None]

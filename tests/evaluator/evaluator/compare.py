@@ -21,7 +21,7 @@ TOLERANCE = {"f64": 1e-9, "f32": 5e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
 def describe(neoc, model, options):
-    """What `neoc describe` says about a model."""
+    """The output of `neoc describe` for a model."""
     out = subprocess.run([neoc, "describe", "--format=json", model] + options, capture_output=True, text=True)
     found = json.loads(out.stdout) if out.stdout else {}
     if out.returncode:
@@ -171,7 +171,7 @@ class Comparison:
         self.coarsest = next((t for t in ("bf16", "f16") if t in self.text), None)
 
     def ours(self, e, library=None):
-        """What the evaluator computes for an entry: as the first call of a context, or as the library's next one."""
+        """The evaluator's results for an entry: of the first call of a context, or of the library's next one."""
         step, finished = (library.steps, library.finished) if library else (0, 0)
         with np.errstate(all="ignore"):
             return outputs(self.program(self.values, step, finished), e["name"])
@@ -241,7 +241,7 @@ class Comparison:
         return _extents(t["shape"], self.sizes)
 
     def interpreted(self, e, folder):
-        """What `neoc run --interp` gives for an entry."""
+        """The results of `neoc run --interp` for an entry."""
         out = os.path.join(folder, "out.npz")
         given = [f"{n}=@{folder}/{n}.npy" for n in self.values
                  if n in e["inputs"] or self.roles[n] in ("parameter", "state", "setting")]

@@ -101,7 +101,7 @@ def vertex_of(view):
 
 
 def own(axis, view):
-    """Of an axis of edges, which are those of the vertex at hand; None where it is no such axis."""
+    """The edges of the current vertex along an axis; None: the axis is no axis of edges."""
     around = vertex_of(view) if axis.edges else None
     if not around or axis.edges not in around[0].lists:
         return None

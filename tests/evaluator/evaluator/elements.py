@@ -47,7 +47,7 @@ def rounded(a):
 
 
 def convert(a, kind):
-    """What `f32(a)` and its like do; between floats the gradient passes through."""
+    """Conversions such as `f32(a)`; between floats the gradient passes through."""
     if a.type == kind:
         return a
     if a.type in scalars.LITERALS and scalars.is_float(kind):

@@ -64,7 +64,7 @@ class Expressions:
         return _widened(self._element(found, [], frame, node), wide)
 
     def tensor(self, node):
-        """What a path names, as a tensor."""
+        """The tensor that a path names."""
         if self.itself and node.names == (self.itself.name,):
             return self.itself
         found = self.view.lookup(node.names, node.line)
@@ -326,7 +326,7 @@ class Expressions:
 
 
 def _wide(a):
-    """What wide() gives: an element as a sum takes it, which is a number of the type that sums gather in."""
+    """The result of wide(): an element converted to the type in which sums are accumulated."""
     kind = scalars.SUMMED.get(a.type)
     return elements.retype(a, scalars.WIDENED[kind]) if kind else a
 

@@ -127,7 +127,7 @@ def _dot(g, t, a, lead, outer):
 
 
 def own_clause(program, block, text, outputs, gradients):
-    """What a function's clause gives for gradients of its results."""
+    """The gradients that a function's clause computes from gradients of its results."""
     clause = Block(program, block.view(), block.frame, block.prefix, block.rounds)
     for r, o in zip(text.results, outputs):
         clause.define(r, o)

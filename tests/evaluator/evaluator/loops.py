@@ -76,11 +76,11 @@ class Loop:
         return new
 
     def shaped(self, before):
-        """Whose extents those of `next` are where nothing else says them."""
+        """The value whose extents `next` has if nothing else gives them."""
         return before
 
     def values(self, body):
-        """What is collected, at the end of a round: of a carry the new value, if no definition hides it."""
+        """The collected values at the end of an iteration; of a carry the new value, unless a definition hides it."""
         return {n: self.carries[n] if n in self.carries and n not in body.names else
                 body.view().lookup((n,), self.s.line) for n in self.collected}
 
@@ -147,7 +147,7 @@ class While(Loop):
         return self.results()
 
     def take(self, body, alive):
-        """What a round gives where it ran. Returns zeros like what is collected."""
+        """Stores the results of an iteration where it ran. Returns zeros of the collected values' shapes."""
         new = self.next(body)
         with tape.masked(self.block.frame.mask):
             self.carries = {n: tape.choose(alive, new[n], c) for n, c in self.carries.items()}

@@ -1,4 +1,4 @@
-"""What an entry gives: its outputs, and what it changes."""
+"""The results of an entry: its outputs and the tensors that it changes."""
 
 from . import training
 from .errors import ExprError

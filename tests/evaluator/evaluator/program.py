@@ -216,7 +216,7 @@ class Program:
         return tuple(extents), names
 
     def bound(self, declared, context):
-        """What the elements are in [0, ..) of; None where nothing says, or each element has ends of its own."""
+        """The exclusive bound of the elements; None: no bound, or each element has bounds of its own."""
         kind = declared.type
         indices = (declared.axes if isinstance(declared, Variable) else declared.indices) or []
         own = {a.name for a in indices if isinstance(a, Range)}

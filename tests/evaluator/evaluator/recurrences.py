@@ -77,7 +77,7 @@ class Itself:
         return in_a_row([self.at(p) for p in points], self.lead)
 
     def element(self, subscripts, frame, node):
-        """What a read gives at every point of a frame; only what its mask takes is asked for."""
+        """The values of a read at the points of a frame; only points inside of the mask are computed."""
         shape = np.broadcast_shapes((1,) * len(frame), *[s.shape for s in subscripts])
         active = np.broadcast_to(frame.active(shape), shape)
         places = [np.broadcast_to(s, shape) for s in subscripts]

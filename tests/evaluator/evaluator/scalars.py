@@ -81,7 +81,7 @@ def convert(data, source, target):
 
 
 def floor_divide(a, b):
-    """Integers; by zero 0."""
+    """Floored division of integers; division by zero gives 0."""
     safe = np.where(b == 0, 1, b)
     return np.where(b == 0, 0, a // safe)
 

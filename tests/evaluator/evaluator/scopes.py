@@ -75,7 +75,7 @@ class FunctionIn:
 
 
 class View:
-    """What a statement of a block sees: the names above it, and those around the block."""
+    """The names that a statement of a block sees: those above it, and those around the block."""
 
     def __init__(self, block, position):
         self.block = block

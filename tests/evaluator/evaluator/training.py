@@ -78,7 +78,7 @@ def train_step(program, entry):
 
 
 def new_values(program, wanted=None):
-    """What the updates give, by full names; of states in rounds, the stack."""
+    """The updated values by full names; of a state in a loop, the values of all iterations."""
     result = {}
     for full, entries in list(program.updates.items()):
         if wanted is not None and full not in wanted:

@@ -117,7 +117,7 @@ class Vertices:
         self.rows = {}  # name: what one vertex scatters, as a tensor of that shape and type
 
     def parts(self, name, v, k):
-        """What comes to the k-th row of what vertex v gathers."""
+        """The value that the k-th row of a gather of vertex v gets."""
         found = self.scattered.get(name, {})
         if v is None:
             return []
@@ -184,7 +184,7 @@ def _scatter(program, block, position, state, v, target, value):
 
 
 def gathered(program, s, variable, value, block, position):
-    """What a vertex gathers under a name."""
+    """The values that a vertex gathers under a name."""
     if block.vertex is None:
         error(s, "'gather' stands in a vertex function")
     state, v = block.vertex
@@ -209,7 +209,7 @@ def gathered(program, s, variable, value, block, position):
 
 
 def _along_list(program, variable, block, position, s):
-    """What comes along the edges of a list: rows of others than the vertex' own are 0."""
+    """The values along the edges of a list; rows of other vertices are 0."""
     state, v = block.vertex
     context = program.context(block, position)
     shape, _ = program._axes(variable, context)

@@ -155,7 +155,7 @@ class _Draw:
         return ("reduce", type_, body, where, low, high, self.random.choice(["sum", "max", "min"]), index)
 
     def range_ends(self):
-        """Of a reducer: constants, the outer index, or data within bounds."""
+        """The range of a reducer: constants, the outer index, or data within bounds."""
         low = self.random.choice([None, None, -1, -3, 1])
         low = None if low is None else ("literal", INDEX, low)
         way = self.random.random()

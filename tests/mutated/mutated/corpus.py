@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
 
 def sources(folders=FOLDERS):
-    """What may be a program below some folders or files of the project; equal texts once."""
+    """Files below some folders that may be programs; equal texts once."""
     seen = set()
     for path in _files(folders):
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -112,7 +112,7 @@ class Examiner:
         return [] if facts.kind == "computed" else [Finding("facts", ["--check-facts"], "", facts.why, kind)]
 
     def _entry(self, case, e, r):
-        """What is found of one entry."""
+        """The findings for one entry."""
         base = self.peers.run(case, e, INTERPRETED)
         self.tally["interpreted " + base.kind] += 1
         if base.kind in ("failed", "slow"):
@@ -125,7 +125,7 @@ class Examiner:
         return [f for f in found if f]
 
     def again(self, case, finding):
-        """What the peer of a finding finds of another case, or None."""
+        """The finding of the same peer for another case, or None."""
         if finding.peer == "facts":
             return next(iter(self._facts(case)), None)
         entries = [e for e in case.info["entries"] if e["kind"] in ("forward", "grad")]
@@ -183,7 +183,7 @@ class Examiner:
         return not verdict(base, self._evaluated(wide, e, base), wide, e)
 
     def _relations(self, case, seed):
-        """What tests/relations finds of the program; an element of `rand` depends on where it stands."""
+        """The findings of tests/relations for the program; an element of `rand` depends on where it stands."""
         if case.draws or any(a.size > 2000 for a in case.values.values()):
             return []
         self.tally["related"] += 1

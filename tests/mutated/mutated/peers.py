@@ -1,4 +1,4 @@
-"""Those who compute the same program: the interpreter and machine code under options, and the evaluator on numpy."""
+"""Peers that compute the same program: the interpreter and machine code under options, and the evaluator on numpy."""
 
 import json
 import os
@@ -109,14 +109,14 @@ class Peers:
             return subprocess.CompletedProcess(arguments, TOO_LONG, b"", b"")
 
     def _call(self, arguments):
-        """What neoc says, or a Result: why it says nothing."""
+        """The output of neoc, or a Result that says why there is none."""
         done = self._execute(arguments)
         if done.returncode == TOO_LONG:
             return Result("slow", {}, f"{arguments[0]} takes too long")
         return _refused(done) if done.returncode else done
 
     def run(self, case, entry, opts):
-        """What neoc computes for an entry under options."""
+        """The results of neoc for an entry under options."""
         kept = {t["name"] for t in case.info["tensors"] if t["role"] in ("parameter", "state", "setting")}
         given = [f"{n}=@{case.file}:{n}" for n in case.values if n in entry["inputs"] or n in kept]
         given += [f"--size={n}={v}" for n, v in case.sizes.items() if n in entry["sizes"]]
@@ -129,7 +129,7 @@ class Peers:
         return done if isinstance(done, Result) else Result("computed", {}, "")
 
     def evaluate(self, case, entry):
-        """What the evaluator computes."""
+        """The results of the evaluator."""
         kinds = {t["name"]: t["type"] for t in case.info["tensors"]}
         if case.work.iterations > EVALUATED:
             return Result("large", {}, "evaluator")
@@ -172,7 +172,7 @@ def _size(seed, name, low, high, given):
 
 
 def _computed(done):
-    """What `neoc run` gave: outputs, or why there are none."""
+    """The results of `neoc run`: outputs, or the reason why there are none."""
     try:
         found = json.loads(done.stdout)["outputs"]
     except (ValueError, KeyError):

@@ -83,7 +83,7 @@ def alive(statements):
 
 
 def _names(s):
-    """What a statement is kept for: None, always."""
+    """The names for which a statement is kept; None: it is always kept."""
     if isinstance(s, Declare):
         return {s.variable.name}
     if isinstance(s, Define):

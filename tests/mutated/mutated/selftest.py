@@ -49,7 +49,7 @@ def asleep():
 
 
 def planted(neoc):
-    """What is wrong with how the fault of a broken compiler is found."""
+    """The mistakes in finding the fault of a broken compiler."""
     with tempfile.TemporaryDirectory() as folder:
         broken = os.path.join(folder, "neoc")
         with open(broken, "w", encoding="utf-8") as file:
@@ -68,7 +68,7 @@ def planted(neoc):
 
 
 def bounded(neoc):
-    """What is wrong with how much a program is said to compute."""
+    """The mistakes in the estimate of a program's work."""
     ir = ("size N 0..10\ninput x : f32 [N, 3]\ninput l : i32 [N] < 5\ntemp y : f32 [N]\n"
           "def @1 y[i: N] =\n    sum[k: i..i + l[i], j: 3] x[k, j]\n")
     found = work.estimate(ir, {"N": 4})

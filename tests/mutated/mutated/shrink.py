@@ -38,7 +38,7 @@ def _without_statements(statements):
 
 
 def _by_relations(statements):
-    """What tests/relations makes smaller: outputs, values, ranges, carries."""
+    """Shrinks the program by tests/relations: outputs, values, ranges, carries."""
     if any(isinstance(s, Output) for s in statements):
         yield from smaller(statements)
 

@@ -145,7 +145,7 @@ def _extents(ranges, names):
 
 
 def _bracket(text, at):
-    """What stands between the bracket at a place and its partner."""
+    """The text between the bracket at a place and its partner."""
     depth = 0
     for k in range(at, len(text)):
         depth += (text[k] in "([") - (text[k] in ")]")

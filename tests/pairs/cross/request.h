@@ -1,4 +1,4 @@
-/* What a program is run on, and what it answers, between test and emulated processor: words of 64
+/* Requests and answers between a test and a program on an emulated processor: words of 64
  * bits in the order of both. */
 #ifndef NEO_TESTS_PAIRS_CROSS_REQUEST_H
 #define NEO_TESTS_PAIRS_CROSS_REQUEST_H

@@ -38,8 +38,8 @@ static int64_t answer_bytes(const pairs_request *q) {
   return n * q->rounds;
 }
 
-static neo_rt_status run_round(neo_rt_ctx *c, const pairs_request *q, void *const *args,
-                               char **to) {
+static neo_rt_status run_iteration(neo_rt_ctx *c, const pairs_request *q, void *const *args,
+                                   char **to) {
   neo_rt_status s = neo_rt_call(c, (int32_t)q->entry, q->sizes, args);
   for (int64_t k = q->n_inputs; !s && k < q->n_args; k++) {
     memcpy(*to, args[k], (size_t)q->arg_bytes[k]);
@@ -59,7 +59,7 @@ static void answer(const neo_rt_model *m, const pairs_request *q, void *const *a
   char *results = malloc((size_t)n + 1), *to = results;
   neo_rt_status s = neo_rt_create(m, &config, &c);
   for (int64_t k = 0; !s && k < q->rounds; k++)
-    s = run_round(c, q, args, &to);
+    s = run_iteration(c, q, args, &to);
   if (s)
     put_text(PAIRS_ERROR, c ? neo_rt_error(c) : "no context");
   else

@@ -109,7 +109,7 @@ class Rare:
         return name
 
     def define_reader(self, v, shape, below):
-        """Who takes integers for conditions and subscripts."""
+        """Readers that use integers in conditions and subscripts."""
         x = self.given("x", [Size(str(below), below, True)], self.floating)
         name, k = self.fresh("D"), self.fresh("k")
         env, left = self.left(shape)

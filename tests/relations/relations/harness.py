@@ -57,7 +57,7 @@ def _nudged(value, r):
     return value * (1 + r.choice((-1, 1)) * 2.0**-22) if isinstance(value, float) else value
 
 
-# Of definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
+# For definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
 RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small", "named", "hidden_filled"], "share": 1, "each": 1, "compiled": 1,
         "only": rare}
 

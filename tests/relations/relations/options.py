@@ -26,5 +26,5 @@ TABLE = [
     ("batches=kind", lambda r: ["--batches=kind"]),
 ]
 
-# Those that are tried only where they are asked for by name.
+# Options that are tried only if they are named.
 ASKED = [("check-facts", ["--check-facts"])]

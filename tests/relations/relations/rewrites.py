@@ -761,7 +761,7 @@ def integers_given(m):
 
 
 def bounds_dropped(m):
-    """What is declared of integers is not declared."""
+    """Drops declared bounds of integers."""
     changed = False
     for n in nodes(m.statements):
         if isinstance(n, Type) and n.bound is not None and m.r.random() < 0.7:
@@ -1048,7 +1048,7 @@ def renamed(m):
 
 
 def hidden_filled(m):
-    """What nobody asks for (draw_rare.py) is a number."""
+    """Replaces values that nothing reads (draw_rare.py) by numbers."""
     filled = False
     for name in [n for n in m.values if n.startswith(HIDDEN)]:
         values, shape = m.values[name]

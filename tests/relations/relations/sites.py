@@ -1,4 +1,4 @@
-"""Where expressions stand: the indices that are bound there, the block that a new definition would go to, and types.
+"""The sites of expressions: the indices that are bound there, the block that a new definition would go to, and types.
 
 All ranges are expected to be written out; a site under one that is not is left alone by those who need its ends."""
 
@@ -144,7 +144,7 @@ def first(r):
 
 
 def end(r):
-    """What stands just past a range."""
+    """The position just past a range."""
     return offset(r.upper, 1) if r.upper_closed else r.upper
 
 

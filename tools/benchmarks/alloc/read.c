@@ -13,7 +13,7 @@ typedef struct {
   neo_arena *arena;
   const char *path;
   int line;
-  int field[MOST_COLUMNS], n_columns; /* of a column: its field */
+  int field[MOST_COLUMNS], n_columns; /* by column: its field */
   const char *error;
 } reader;
 

@@ -1,5 +1,5 @@
-/* Checks a plan by a sweep over time. The buffers alive are kept by offset; a new one can only overlap
- * its two neighbours there, as the others were found to be apart. */
+/* Checks a plan by a sweep over time. The buffers alive are kept by offset; a new one can only
+ * overlap its two neighbours there, as the others were found to be apart. */
 #include "tools/benchmarks/alloc/valid.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,1 +1,1 @@
-"""What tools/bench and tools/records run, a module each."""
+"""The commands of tools/bench and tools/records, a module each."""

@@ -248,7 +248,7 @@ def _gradients(f: Callable[..., torch.Tensor], args: list[torch.Tensor]) -> Any:
 
 
 def measure_calls(rounds: int) -> list[dict[str, Any]]:
-    """What a call adds to torch.add on tiny tensors, in microseconds."""
+    """The cost of a call beyond that of torch.add on tiny tensors, in microseconds."""
     ours = neoc.torch.op("C[i] = A[i] + B[i]")
     a, b, seed = torch.randn(4), torch.randn(4), torch.ones(4)
     x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
@@ -260,7 +260,7 @@ def measure_calls(rounds: int) -> list[dict[str, Any]]:
             ("call without gradient", 1.5,
              {"add": lambda: torch.add(a, b), "ours": lambda: ours(a, b)}),
             ("call with backward", 8.0, {"add": backward(torch.add), "ours": backward(ours)})):
-        # What others do on the machine only adds: the least of many short rounds is the cost.
+        # Other processes only add time, so the least of many short rounds is the cost.
         found = alternating(sides, 60*rounds, 0.0005)
         over = (min(found["ours"]) - min(found["add"]))*1e6
         rows.append({"name": name, "us": min(found["ours"])*1e6,

@@ -116,7 +116,7 @@ class Maker:
         return [os.path.join(ROOT, job.row.model), *job.row.flags(), *self.common]
 
     def side(self, job, name, records):
-        """Of the library that is compiled with these records."""
+        """Returns the path of the library that is compiled with these records."""
         out = self.path(name)
         self.run(self.builder.neoc, "compile", "-q", *self.arguments(job), "--prefix=net",
                  "--records=" + records, "-o", out)
@@ -133,7 +133,7 @@ class Maker:
         return json.loads(told)
 
     def worth(self):
-        """What was found and gains enough, as a file."""
+        """Writes the records that gain enough to a file. Returns its path; None: none were found."""
         if not os.path.exists(self.path("found")):
             return None
         self.run(self.cache, "export", self.path("found"), f"--gain={self.gain}", "-o",
@@ -141,7 +141,7 @@ class Maker:
         return self.path("worth")
 
     def ratio(self, job, without):
-        """Of a unit of work without records to one with all that was found; None: no difference."""
+        """The ratio of times without records and with all found ones; None: no difference."""
         if not (worth := self.worth()):
             return None
         library = self.side(job, "with", "none," + worth)

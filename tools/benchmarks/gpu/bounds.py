@@ -1,4 +1,4 @@
-"""What bounds a kernel on an H200, by its instructions and bytes: no GPU is asked.
+"""Lower bounds of a kernel's time on an H200, from its instructions and bytes, without a GPU.
 
 Each bound is the time that one resource needs if it is never idle; the kernel takes the largest,
 divided by what programs reach of that resource. How far this is from the truth is what
@@ -57,7 +57,7 @@ def consumers(x):
 
 
 def work_of(body, x):
-    """What says how often a loop runs: products of a block in it, or else bytes it reads."""
+    """The count that gives a loop's iterations: products of a block in it, or else bytes that it reads."""
     threads = consumers(x)
     products = sum(i.products() * {"wgmma": threads / 128, "mma": threads / 32}.get(i.kind, 0)
                    for i in body)
@@ -89,7 +89,7 @@ def executed(x):
 
 
 def operand_bytes(i):
-    """Of shared memory that a wgmma reads, for a warpgroup."""
+    """Bytes of shared memory that a wgmma reads, for a warpgroup."""
     m, n, k = map(int, i.suffix.split(".")[1].split("x"))
     size = 4 if i.type() == "TF32" else 2
     from_memory = not i.operands.split(",")[1].strip().startswith("R")
@@ -97,14 +97,14 @@ def operand_bytes(i):
 
 
 def shared_bytes(i, x):
-    """Of a thread: those that multiply one element after the other share what they read with others
+    """Bytes that a thread reads. Threads that multiply one element after the other share reads with others
     of their half of a warp."""
     shared = i.name == "LDS" and i.bytes() == 16 and set(x.product_kinds) == {"f32"}
     return i.bytes() / 2 if shared else i.bytes()
 
 
 def clocks(x):
-    """Of a multiprocessor for one block, by resource."""
+    """Cycles of a multiprocessor for one block, by resource."""
     warps, groups = consumers(x) / 32, consumers(x) / 128
     out = dict.fromkeys(("issue", "fma", "int", "special", "f64", "shared", "mma", "wgmma"), 0.0)
     for i, times in executed(x):

@@ -17,7 +17,7 @@ READ = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\[")
 
 @dataclasses.dataclass
 class Counts:
-    """Of one unit; of a block where a unit is a block."""
+    """Counts of one unit, or of a block if a unit is a block."""
     kinds: dict = dataclasses.field(default_factory=dict)  # products: "f32", "mma bf16", ...
     read: dict = dataclasses.field(default_factory=dict)  # bytes, by the kernel's parameters
     written: dict = dataclasses.field(default_factory=dict)
@@ -29,7 +29,7 @@ class Counts:
 
 
 def value(text, names):
-    """Of a bound; variables are in the middle of their ranges, and what is loaded is 0."""
+    """The value of a bound, with variables in the middle of their ranges and 0 for loaded elements."""
     text = re.sub(r"[\w.]+(@\d+)?\[[^\]]*\]", "0", text).replace("/", "//")
     functions = {"min": min, "max": max, "select": lambda c, a, b: a if c else b}
     try:
@@ -127,7 +127,7 @@ class Reader:
 
 
 def count(text):
-    """Of the kernel of this text, from its line "kernel ..." on."""
+    """Counts of the kernel in this text, from its line "kernel ..." on."""
     lines = text.splitlines()
     reader, stack = Reader(lines[0]), [(-1, 1)]  # how far a loop is to the right, times
     for line in lines[1:]:

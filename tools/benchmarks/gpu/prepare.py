@@ -48,7 +48,7 @@ def read(path):
 
 
 def identity(build):
-    """Of the compiler, the records and models that are shipped, and of what computes the values."""
+    """The hash of the compiler, the shipped records and models, and the programs that compute the values."""
     share, sha = os.path.join(build, "share", "neo"), hashlib.sha256()
     paths = [os.path.join(build, "bin", "neoc"), os.path.join(build, "lib", "libneort.so.0")]
     for pattern in ("records/*", "std/*.expr"):
@@ -99,7 +99,7 @@ class Preparation:
                     os.remove(file.path)
 
     def stamp(self, row):
-        """Of all that the row's library and values follow from."""
+        """The hash of everything that the row's library and values depend on."""
         told = json.dumps([self.identity, target_of(row, self.target), self.options(row), row.entries,
                            checking(row, ""), row.reference])
         return hashlib.sha256(told.encode()).hexdigest()
@@ -138,7 +138,7 @@ class Preparation:
         return tuple(found + (["stages"] if re.search(r" stages=[1-9]", text) else []))
 
     def candidates(self, row, most, seconds):
-        """Of the row's kernels, for neo-measure."""
+        """Writes candidates of the row's kernels for neo-measure."""
         os.makedirs(self.path("tune"), exist_ok=True)
         to = self.path("tune", row.folder())
         run([self.neoc, "tune", *self.options(row), "--target=" + target_of(row, self.target),

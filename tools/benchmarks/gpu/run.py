@@ -1,4 +1,4 @@
-"""What a file of `tools/bench gpu --prepare` does where the GPU is.
+"""The program in a file of `tools/bench gpu --prepare`, which runs on the machine with the GPU.
 
     python3 FILE.pyz --json results.json [--resume] [--rows REGEX] [--part N] [--minutes 8.5] ...
 
@@ -202,7 +202,7 @@ def new_tuning(name, row):
 
 
 class Results:
-    """Of units that are named for a row and what is done with it."""
+    """Results of units of work, by a name of the row and of what is done with it."""
 
     def __init__(self, path, anew):
         """`anew`: names of rows that are forgotten."""
@@ -211,7 +211,7 @@ class Results:
                     if r["name"] not in anew and r.get("tuned") not in anew}
 
     def of(self, name, make):
-        """What another archive's rows had is measured again."""
+        """Returns the result of the unit `name`; calls `make` if it is missing or from another archive."""
         if self.all.get(name, {}).get("archive") != ARCHIVE:
             self.all[name] = make()
         return self.all[name]

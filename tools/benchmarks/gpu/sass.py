@@ -65,7 +65,7 @@ class Instruction:
         return KIND.get(self.name, "int")
 
     def bytes(self):
-        """Of one thread of a load or store; of LDSM, what a thread gets."""
+        """Bytes of one thread of a load or store; of LDSM, those that a thread gets."""
         if self.name in ("LDSM", "STSM"):
             return 4 * int((re.search(r"\.(\d)$", self.suffix) or [0, 1])[1])
         for end, n in ((".128", 16), (".64", 8), (".U8", 1), (".S8", 1), (".U16", 2), (".S16", 2)):
@@ -86,7 +86,7 @@ class Instruction:
         return {"1688": 1024, "16816": 2048, "1684": 512, "884": 256}.get(shape[1], 0) if shape else 0
 
     def type(self):
-        """Of factors: "BF16", "TF32", "F16"."""
+        """The type of the factors: "BF16", "TF32", "F16"."""
         found = re.findall(r"TF32|BF16|F16|F64|S8|E4M3|E5M2", self.suffix)
         return found[0] if found else "F16"
 
@@ -120,7 +120,7 @@ class Kernel:
         return self.found
 
     def target(self, i):
-        """Where a branch goes; null: it is none, or not within the kernel."""
+        """The target of a branch; None: no branch, or a target outside of the kernel."""
         x = self.code[i]
         label = TARGET.search(x.operands) if x.name in ("BRA", "WARPSYNC") else None
         return self.labels.get(label[1]) if label else None
@@ -190,7 +190,7 @@ def read(lines):
 
 
 def registers(lines):
-    """Of a thread of each kernel, by the disassembly's section .nv.info."""
+    """Registers of a thread of each kernel, from the disassembly's section .nv.info."""
     found, what, name = {}, "", None
     for line in lines:
         info, index, word = INFO.search(line), INDEX.search(line), WORD.search(line)

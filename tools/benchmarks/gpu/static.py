@@ -83,7 +83,7 @@ class Store:
 
 
 def models_hash():
-    """Of all texts that a row's model may import."""
+    """The hash of all texts that a row's model may import."""
     sha = hashlib.sha256()
     for top in ("models", os.path.join("tools", "benchmarks", "models")):
         for path, _, names in sorted(os.walk(os.path.join(ROOT, top))):
@@ -132,7 +132,7 @@ def launch_of(step, code, registers, counted, schedule):
 
 @dataclasses.dataclass
 class Call:
-    """What one call of a row's entry launches."""
+    """The launches of one call of a row's entry."""
     launches: list  # of kernels, also those of grids
     nodes: int  # what the driver launches: kernels, grids, copies
     levels: int  # so many of them wait for one another
@@ -149,7 +149,7 @@ class Call:
         return sum(bounds.roof(x) for x in self.launches)
 
     def kernels(self):
-        """Those that take most of the time, first; launches of a kernel together: (its longest, share
+        """The kernels, the most expensive first, with all launches of each: (the longest, share
         of all kernels' time, how many)."""
         total, of = collections.Counter(), collections.defaultdict(list)
         for x in self.launches:
@@ -184,7 +184,7 @@ def read_call(store, row):
 
 
 def row_roof(row, call):
-    """Of the row's work where it says how much that is, else of its kernels."""
+    """The least seconds of the row's work by its bytes or operations; if unknown, of its kernels."""
     if row.bytes:
         return row.bytes / bounds.DRAM
     flop = re.match(r"([\d.e+]+) GFLOP", row.unit)
@@ -249,7 +249,7 @@ def detail(f):
 
 
 def spread(f):
-    """Of a row of many kernels: the first of them."""
+    """The table's line of a row of many kernels, with the largest of them."""
     kernels = ", ".join(f"`{name}`{f' x {n}' if n > 1 else ''}: {share:.0%} ({way}; {bound})"
                         for name, n, share, way, bound in f["most"])
     return f"| {f['name']} | {f['launched']:.0%} | {kernels} |"

@@ -45,7 +45,7 @@ def minus(x, y):
 
 
 def largest(values):
-    """Of numbers that may be NaN, which is larger than all."""
+    """The maximum of numbers; NaN counts as larger than any."""
     values = list(values)
     return math.inf if any(v != v for v in values) else max(values, default=0.0)
 
@@ -93,7 +93,7 @@ def against_stored(got, want, measure):
 
 
 def verdict(got_path, want_path, row):
-    """What a result says of a row's values; `apart` is to be at most `agree`."""
+    """The part of a result about a row's values; `apart` is to be at most `agree`."""
     got = floats(got_path)
     if row.reference:
         apart, agree = dict(against_bounds(got)), 1.0

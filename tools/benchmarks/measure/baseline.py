@@ -195,7 +195,7 @@ def mean_of(results, key):
 
 
 def short(results):
-    """What should hold and does not."""
+    """The conditions that do not hold."""
     found = [f"{r['name']}: ours {r['missing']['ours']}" for r in results if "ours" in r["missing"]]
     counted = [r for r in results if r["ratio"] is not None]
     if counted and mean_of(counted, "ratio") < LEAST_MEAN:

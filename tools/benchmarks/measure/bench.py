@@ -81,7 +81,7 @@ class Bench:
         return Side(name, command, row.threads)
 
     def python(self, row, name, first, variant, folder, cold):
-        """What inductor compiles is kept for the next run, by what it is compiled from; `cold`:
+        """Starts a side in Python. Its inductor's code is cached for the next run; `cold`:
         not, and it takes all processors, as its users' do."""
         python = self.pythons[first]
         if not python:
@@ -99,7 +99,7 @@ class Bench:
         return Side(name, command, row.threads, env, all_cores=cold)
 
     def spec(self, row, first):
-        """What a program in Python is told of the row."""
+        """The description of the row for a program in Python."""
         return row.arguments[PYTHON[first]]
 
     # ---- rows

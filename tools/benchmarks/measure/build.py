@@ -24,7 +24,7 @@ def last_line(done):
 
 
 def first_error(done):
-    """Of `neoc --format=json`."""
+    """The first error in the output of `neoc --format=json`."""
     try:
         told = json.loads(done.stdout)["diagnostics"]
     except (ValueError, KeyError):
@@ -33,7 +33,7 @@ def first_error(done):
 
 
 def children_s():
-    """What ended children have used of the processor; finer than os.times(), which counts ticks."""
+    """Processor seconds of ended children; finer than os.times(), which counts ticks."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -47,7 +47,7 @@ class Builder:
         self.made = {}
 
     def identity(self):
-        """Of the compiler and of the records that are shipped with it."""
+        """The hash of the compiler and of the records that are shipped with it."""
         sha = hashlib.sha256()
         shipped = os.path.join(self.build, "share", "neo", "records")
         names = sorted(os.listdir(shipped)) if os.path.isdir(shipped) else []
@@ -57,7 +57,7 @@ class Builder:
         return sha.hexdigest()[:12]
 
     def version(self):
-        """What neoc says of itself, in one line."""
+        """The version of neoc, in one line."""
         told = subprocess.run([self.neoc, "--version"], capture_output=True, text=True).stdout
         return told.splitlines()[0].strip() if told else "unknown"
 
@@ -151,7 +151,7 @@ class Builder:
         return {k: told[k] for k in ("seconds", "trials", "covered")}
 
     def survey(self, row, folder):
-        """Of the row's kernel C: a space's size, how much of it was measured, what search needs."""
+        """A survey of the row's kernel C: the size of its space, the measured share, the cost of a search."""
         told = self.ask_tune([os.path.join(ROOT, row.model), *row.flags(), "--survey",
                               "--kernel=^C$", "--log=none", f"--threads={row.threads}",
                               "--records=" + os.path.join(folder, "records")], SURVEY_S)

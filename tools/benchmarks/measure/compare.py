@@ -1,4 +1,4 @@
-"""What commands that compare rows with peers or another version of neoc have in common: options,
+"""Code that commands share which compare rows with peers or another version of neoc: options,
 the choice of rows, measuring one after the other, and the table."""
 import argparse
 import os
@@ -46,7 +46,7 @@ def build_folder():
 
 
 def bench_of(o, work, rows, keep, kind, more):
-    """What measures a row."""
+    """The object that measures a row."""
     if o.baseline:
         return baseline.Versions(build_folder(), o.baseline, work, o, kind)
     builder = Builder(build_folder(), work, o.tuned)

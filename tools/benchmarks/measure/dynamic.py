@@ -143,7 +143,7 @@ class DynamicBench(Bench):
         result["times"]["ours default"] = dict(median_us=whole / row.threads, traced=True)
 
     def kinds(self, row):
-        """What kernels do that do no arithmetic, by their names."""
+        """The kinds of kernels without arithmetic, by the kernels' names."""
         done = subprocess.run([self.builder.neoc, "explain", os.path.join(ROOT, row.model),
                                *row.flags(), "--prefix=net", "--kernels"],
                               capture_output=True, text=True)
@@ -157,7 +157,7 @@ class DynamicBench(Bench):
 
 
 def kind_of(code):
-    """Of a kernel, from its loop IR: `construction` writes integers alone, `moves` writes what it
+    """The kind of a kernel, from its loop IR: `construction` writes integers alone, `moves` writes elements that it
     reads, or sums of it, under conditions at most."""
     head = re.search(r"^kernel .*?\((.*)\) sizes", code, re.M)
     written = re.findall(r": (\w+) (?:read )?write", head[1]) if head else []

@@ -1,4 +1,4 @@
-"""What commands that time entries of a library without peers have in common: options, a folder,
+"""Code that commands share which time entries of a library without peers: options, a folder,
 compiling, the program sides/entries.c, results."""
 import argparse
 import os
@@ -18,7 +18,7 @@ def compiled(builder, model, *options):
 
 
 def timed(builder, threads, rounds, entries):
-    """Of (library, entry): median and least microseconds, all alternating, and MiB that the first call touched."""
+    """Times (library, entry) pairs in turns: median and least microseconds, and MiB that the first call touched."""
     told = run([builder.program("sides/entries"), str(threads), str(rounds),
                 *(f"{made['library']}:net:{entry}" for made, entry in entries)])
     return [tuple(map(float, line.split()[1:])) for line in told.splitlines()]

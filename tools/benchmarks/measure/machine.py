@@ -1,4 +1,4 @@
-"""What a result says of the machine that it was measured on."""
+"""The description of the machine in a result."""
 import functools
 import os
 import platform
@@ -8,7 +8,7 @@ VECTORS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve")  # flag
 
 
 def first(path, pattern):
-    """What the pattern's group finds in a file, None where it finds nothing."""
+    """The text of the pattern's group in a file; None: no match."""
     try:
         with open(path) as f:
             found = re.search(pattern, f.read(), re.M)

@@ -22,11 +22,11 @@ class Missing(Exception):
 
 
 class TooLong(Missing):
-    """It did not answer within its limit."""
+    """A side did not answer within its limit."""
 
 
 def run(command, **more):
-    """What it prints; missing with the first line of its complaint."""
+    """Returns the output of a command; raises Missing with the first line of its error."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if done.returncode:
         first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]

@@ -1,1 +1,1 @@
-"""What others compute: a program for each peer, and where their interpreters are."""
+"""Programs of the peers, one for each, and the places of their interpreters."""

@@ -41,7 +41,7 @@ static string content_of(const char *path) {
 
 struct Batch {
   std::map<string, const char *> data;
-  std::map<string, size_t> length; /* of the first axis */
+  std::map<string, size_t> length; /* the extent of the first axis */
   const int32_t *ints(const string &name) const {
     return reinterpret_cast<const int32_t *>(data.at(name));
   }

@@ -1,4 +1,4 @@
-"""What the sides of rows/recurrent.py share: tensors of our side as their users would have them."""
+"""Tensors of our side in the layout of each peer's users, for the sides of rows/recurrent.py."""
 import numpy as np
 from peers import peer
 

@@ -1,4 +1,4 @@
-"""What tests/oracle/networks.py computes with, in JAX."""
+"""The operators of tests/oracle/networks.py, in JAX."""
 import math
 
 import jax

@@ -22,8 +22,8 @@ static void run(void *ctx) {
            p->a, p->ta ? p->m : p->k, p->b, p->tb ? p->k : p->n, 0, p->c, p->n);
 }
 
-/* An OpenBLAS that is older than the processor takes kernels for any: it starts again with those for
- * the processor's vectors. */
+/* An OpenBLAS that is older than the processor takes kernels for any: it starts again with those
+ * for the processor's vectors. */
 static void choose_kernels(const char *core, char **argv) {
   const char *best = __builtin_cpu_supports("avx512f") ? "SkylakeX"
                      : __builtin_cpu_supports("avx2")  ? "Haswell"

@@ -1,4 +1,4 @@
-"""What the sides in Python share: answers as sides/serve.h says, tensors of our side.
+"""Code that the sides in Python share: answers in the form of sides/serve.h, tensors of our side.
 
 A side is started with one argument, JSON: "what" to run, in which "variant", with how many
 "threads", on which "device" (the processor; "cuda"), and the "folder" with params.safetensors and
@@ -22,7 +22,7 @@ def spec():
 
 
 def tensors(path):
-    """Of a safetensors file: name -> (dtype, shape, bytes)."""
+    """The tensors of a safetensors file: name -> (dtype, shape, bytes)."""
     with open(path, "rb") as f:
         data = memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
     begin = 8 + struct.unpack("<Q", data[:8])[0]
@@ -61,7 +61,7 @@ def serve(run, about, end=lambda: None):
 
 
 def timed(run, calls):
-    """What the first calls return, and the seconds of the first."""
+    """Returns the results of the first calls, and the seconds of the first one."""
     start = time.perf_counter()
     first = run()
     seconds = time.perf_counter() - start

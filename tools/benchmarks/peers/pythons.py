@@ -1,4 +1,4 @@
-"""Where the peers in Python are: installed by pip in a folder of their own, no part of a build."""
+"""Interpreters of the peers in Python: pip installs these in a folder outside of the build."""
 import os
 import subprocess
 import sys

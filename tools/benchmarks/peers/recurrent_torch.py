@@ -92,7 +92,7 @@ def small(x):
 
 
 def selective(x):
-    """What does not depend on a round before is made for all of them."""
+    """Computes values that depend on no earlier iteration for all iterations at once."""
     args = [x[k] for k in "xdabc"]
 
     def layer():

@@ -1,4 +1,4 @@
-"""What the results of `tools/bench gpu` say, as text."""
+"""The text of the results of `tools/bench gpu`."""
 from report.table import held, mean
 from rows.gpu import PARTS
 

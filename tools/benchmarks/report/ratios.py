@@ -1,4 +1,4 @@
-"""What the stored times of a row say: ratios of medians, peer time over ours, and how far they may
+"""Ratios of medians of a row's stored times, peer time over ours, and how far they may
 be trusted. Nothing else that a result has is read for it, such as the ratio that a bench wrote."""
 import dataclasses
 import statistics
@@ -40,7 +40,7 @@ def quartiles(numbers):
 
 
 def ratio(result, peer):
-    """Of the medians; None where a side was not measured."""
+    """The ratio of the medians; None where a side was not measured."""
     ours, theirs = values(result, OURS), values(result, peer)
     if not ours or not theirs:
         return None
@@ -50,7 +50,7 @@ def ratio(result, peer):
 
 
 def all_of(result):
-    """Of every peer that counts, the fastest peer's, which is the least ratio, first."""
+    """The ratios of all peers that count; the fastest peer's, which is the least, comes first."""
     by_hand = result.get("by_hand", {})
     peers = [p for p in result["times"] if p.split()[0] not in NOT_PEERS and p not in by_hand]
     found = [ratio(result, peer) for peer in peers]

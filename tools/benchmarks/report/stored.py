@@ -16,7 +16,7 @@ def now():
 
 
 def timed(side, clock="wall"):
-    """What a result stores of a side's time."""
+    """The part of a result that stores a side's times."""
     times = side.cpu_us if clock == "cpu" else side.times_us
     return dict(median_us=round(statistics.median(times), 3), calls=side.calls,
                 us=[round(t, 3) for t in times])

@@ -1,4 +1,4 @@
-"""What results say: a table with geometric means of groups."""
+"""A table of results with geometric means of groups."""
 import math
 
 from rows.cpu import ANALYTIC_OF_TUNED, GROUPS

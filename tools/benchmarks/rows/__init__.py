@@ -1,1 +1,1 @@
-"""What is measured: rows, and the data of those that need some."""
+"""The rows that are measured, and the data of rows that need some."""

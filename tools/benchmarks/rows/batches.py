@@ -34,7 +34,7 @@ def write(path, batches):
 
 
 def read(path):
-    """Of each batch its arrays."""
+    """The arrays of each batch."""
     with open(path, "rb") as f:
         data = f.read()
     end = data.index(b"\nend\n") + len(b"\nend\n")

@@ -1,4 +1,4 @@
-"""What `tools/bench cpu` measures: rows in groups. A row compares entries of a model with peers.
+"""The rows of `tools/bench cpu`, in groups. A row compares entries of a model with peers.
 
 `must` and `stretch` are least ratios, peer time over ours; a group's hold for the geometric mean of
 its rows, `must_tuned` after `neoc tune`. A row of its own may have a `must` too, `limit_s` the most
@@ -138,7 +138,7 @@ def table(path, pattern):
 
 
 def transformations():
-    """What can be left out, by itself, all, and how to compile so."""
+    """Transformations that can be left out, each and all, with the options that do so."""
     kinds = table("fusion/kinds.def", r'^X\(\w+, "([^"]+)"')
     yield "all", ()
     for name in table("tools/pipeline/passes.def", r'^X\("([^"]+)", \w+, false'):
@@ -149,7 +149,7 @@ def transformations():
 
 
 def alone(threads):
-    """What each transformation brings, by itself and all together, over none of them."""
+    """Rows that measure the gain of each transformation, and of all together, over none."""
     for model, batch in (("milstm", 16), ("capsulenet", 1), ("resnet18", 1)):
         for name, how in transformations():
             yield network(model, "alone", ("baseline",), batch, threads=threads,
@@ -158,7 +158,7 @@ def alone(threads):
 
 
 def versions(threads, levels):
-    """What two versions of the compiler are compared by: products, convolutions, layers, each
+    """Rows that compare two versions of the compiler: products, convolutions, layers, each
     network's training step and its forward; all of it for each of these levels of processors."""
     models = ["mlp", *(cell + "_unrolled" for cell in ("milstm", "scrnn", "sublstm", "lltm"))]
     steps = [*networks(threads), *(network(m, "cells", (), 1, threads=threads) for m in models)]

@@ -47,7 +47,7 @@ def treebank():
 
 
 def sst_words():
-    """Of the treebank, with one for all that are not in it."""
+    """The number of the treebank's words, and one for all other words."""
     return 1 + len(treebank()[1])
 
 
@@ -191,7 +191,7 @@ def make(workload, file):
 
 
 def vertices(file):
-    """Of all batches in such a file."""
+    """The number of vertices of all batches in a file of batches."""
     with open(file, "rb") as f:
         lines = iter(f.readline, b"end\n")
         return sum(int(line.split()[2]) for line in lines if line.startswith(b"size G.vertices "))

@@ -48,7 +48,7 @@ def known(row, common=()):
 
 
 def versions(rows, common=()):
-    """What two versions of the compiler are compared by, as far as its data is there."""
+    """Rows that compare two versions of the compiler, if their data is there."""
     found = []
     for row in rows:
         try:

@@ -1,4 +1,4 @@
-"""What `tools/bench gpu` measures, in parts.
+"""The rows of `tools/bench gpu`, in parts.
 
 A row's `must` and `stretch` are least ratios, peer time over ours, for each peer or for the best of
 them ("best"); of rows that memory bounds, least shares of the bandwidth that a copy reaches. How its

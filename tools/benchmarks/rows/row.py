@@ -1,5 +1,5 @@
-"""What a row is, on the processor or a GPU: one unit of work, and the peers that do the same. Below, what
-rows of both are made by."""
+"""A row, on the processor or a GPU: one unit of work, and the peers that do the same. Below, functions that
+make rows of both."""
 import dataclasses
 
 from peers.pythons import OLD_JAX
@@ -55,12 +55,12 @@ class Row:
     paths: tuple = ()  # set when it is prepared: how its products are made
 
     def flags(self):
-        """Of all commands of neoc: what the row asks for, and the model's sizes."""
+        """Options of every command of neoc: the row's own, and the model's sizes."""
         sizes = {**self.defines, **({"B": self.batch} if self.batch else {})}
         return [*self.options, *(f"--define={name}={value}" for name, value in sizes.items())]
 
     def folder(self):
-        """Of what is prepared for it."""
+        """The folder of the row's prepared files."""
         return "".join(c if c.isalnum() else "_" for c in self.name)
 
     def makes_products(self):

@@ -1,6 +1,6 @@
-/* Arrays for the arguments of generated libraries' entries: floats of every type uniform in [-1, 1),
- * integers in their bounds, the same for the same seed. An element follows from its index and the
- * seed alone. */
+/* Arrays for the arguments of generated libraries' entries: floats of every type uniform in [-1,
+ * 1), integers in their bounds, the same for the same seed. An element follows from its index and
+ * the seed alone. */
 #ifndef NEO_TOOLS_ARRAYS_H
 #define NEO_TOOLS_ARRAYS_H
 #include "tools/benchmarks/sides/bench.h"
@@ -35,7 +35,8 @@ static inline float bench_from_bf16(uint16_t x) {
   return bench_float((uint32_t)x << 16);
 }
 
-/* The number is below 1: further bits are cut off, and what is smaller than f16's normal ones is 0. */
+/* The number is below 1: further bits are cut off, and what is smaller than f16's normal ones is
+ * 0. */
 static inline uint16_t bench_to_f16(float x) {
   uint32_t bits = bench_bits(x), exponent = bits >> 23 & 255;
   if (exponent < 127 - 14)

@@ -1,4 +1,4 @@
-/* What memory allows, as a side of a comparison (serve.h): a call moves 256 MiB.
+/* The bandwidth of memory, as a side of a comparison (serve.h): a call moves 256 MiB.
  *
  *   bandwidth copy|triad THREADS
  *

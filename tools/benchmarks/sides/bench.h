@@ -1,4 +1,5 @@
-/* What the benchmarks in C share: a clock, calibration, alternation, medians, our libraries. */
+/* Code that the benchmarks in C share: a clock, calibration, alternation, medians, our
+ * libraries. */
 #ifndef NEO_TOOLS_BENCH_H
 #define NEO_TOOLS_BENCH_H
 #include <dlfcn.h>

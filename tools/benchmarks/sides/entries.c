@@ -4,8 +4,8 @@
  *   entries THREADS ROUNDS LIB:PREFIX:ENTRY ...
  *
  * Run-time sizes are the largest ones; floats are uniform in [-1, 1), integers in their bounds.
- * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round, MiB of memory that the first call
- * touched. */
+ * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round, MiB of
+ * memory that the first call touched. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Which elements of a tensor are looked at, the same for the same shape everywhere: a small tensor
+/* The samples of a tensor's elements, the same for the same shape everywhere: a small tensor
  * whole; of a larger one the first and the last element, lines along every axis (whole lines, or
  * their ends and the borders of tiles), and others at random. */
 #ifndef NEO_TOOLS_GPU_SAMPLES_H

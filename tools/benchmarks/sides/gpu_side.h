@@ -33,7 +33,7 @@ size_t gpu_bytes(gpu_side *s, int k);
 void gpu_open(gpu_side *s, const char *library, const char *prefix, const char *entry);
 void gpu_run(gpu_side *s);
 void gpu_wait(gpu_side *s);
-/* What the last call returned, to the host. */
+/* Copies the results of the last call to the host. */
 void gpu_take(gpu_side *s);
 
 /* A parameter or state, as the context has it now. */

@@ -3,7 +3,7 @@
  *   NAME                    what the entry returned; of a training also each parameter and state
  *                           after the step
  *   NAME before             of a training: the same before the step
- *   NAME want, NAME bound   with a reference (gpu_reference.h): f64, and the most that it is off by */
+ *   NAME want, NAME bound   with a reference (gpu_reference.h): f64, and the bound of its error */
 #ifndef NEO_TOOLS_GPU_VALUES_H
 #define NEO_TOOLS_GPU_VALUES_H
 #include "tools/benchmarks/sides/gpu_side.h"
@@ -13,6 +13,7 @@ typedef struct {
   int64_t most;          /* elements of a tensor; with a reference as many as take seconds */
 } gpu_values_how;
 
-/* After a training the parameters are the first ones again. */
+/* Runs the entry once and writes its values to the file. Restores the parameters after a training
+ * step. */
 void gpu_values_write(gpu_side *s, const char *path, gpu_values_how how);
 #endif

@@ -1,4 +1,4 @@
-/* What a library for a GPU launches when an entry is called, as JSON: its steps with their kernels,
+/* The launches of an entry of a library for a GPU, as JSON: its steps with their kernels,
  * blocks and buffers, persistent grids; and its machine code, to a file. No GPU is needed.
  *
  *   kernels LIB PREFIX ENTRY CUBIN
@@ -7,11 +7,10 @@
 #define _GNU_SOURCE
 #include "include/neo/neo_rt.h"
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_SIZES = 64 };
 
 static void die(const char *what, const char *why) {
   fprintf(stderr, "kernels: %s: %s\n", what, why);
@@ -51,14 +50,34 @@ static void write_cubin(const neo_rt_model *m, const char *path) {
   die(m->name, "has no machine code: is ptxas in PATH?");
 }
 
-/* [whole, bytes, is it written] of each buffer. */
+static int32_t args_of(const neo_rt_step *s) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return args;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 0;
+}
+
+static int writes(const neo_rt_step *s, int32_t k) {
+  switch (s->op) {
+#define STEP(id, text, args, writes, of_kind) \
+  case NEO_RT_STEP_##id:                      \
+    return writes;
+#include "base/steps.def"
+#undef STEP
+  }
+  return 1;
+}
+
+/* Prints [whole, bytes, is it written] of each buffer. */
 static void put_args(const neo_rt_model *m, const neo_rt_step *s) {
-  int32_t written = s->n_written ? s->n - s->n_written : 0;
-  int32_t n = s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+  int32_t n = args_of(s);
   for (int32_t i = 0; i < n; i++) {
     const neo_rt_buf *b = &m->bufs[m->args[s->first + i]];
-    int is = s->op == NEO_RT_STEP_COPY ? i == 0 : i >= written;
-    printf("%s[%d, %lld, %d]", i ? ", " : "", b->whole, (long long)b->size_bytes, is);
+    printf("%s[%d, %lld, %d]", i ? ", " : "", b->whole, (long long)b->size_bytes, writes(s, i));
   }
 }
 
@@ -94,12 +113,12 @@ static void put_grids(const neo_rt_model *m, const neo_rt_entry *e) {
 }
 
 int main(int argc, char **argv) {
-  int64_t sizes[MOST_SIZES];
+  int64_t sizes[NEO_RT_MOST_SIZES];
   if (argc != 5)
     die("usage", "kernels LIB PREFIX ENTRY CUBIN");
   const neo_rt_model *m = open_model(argv[1], argv[2]);
   const neo_rt_entry *e = find_entry(m, argv[3]);
-  if (m->n_sizes > MOST_SIZES)
+  if (m->n_sizes > NEO_RT_MOST_SIZES)
     die(argv[1], "has too many sizes");
   for (int32_t k = 0; k < m->n_sizes; k++)
     sizes[k] = m->sizes[k].hi;

@@ -1,12 +1,13 @@
-/* Our side of a comparison (serve.h) that steps through batches: a call runs one entry of a generated
- * library on every batch of a file, in turn.
+/* Our side of a comparison (serve.h) that steps through batches: a call runs one entry of a
+ * generated library on every batch of a file, in turn.
  *
  *   ours_batches LIB PREFIX ENTRY THREADS BATCHES [save=FOLDER] [trace=FILE] [NAME=VALUE ...]
  *
- * BATCHES is a file that batches.py wrote; inputs that it does not have are those of arrays.h. NAME=VALUE
- * sets a setting of the model, such as lr. With save=, parameters are written to
- * FOLDER/params.safetensors before the first call; with trace=, the pass after the first one is traced.
- * The answer `ready` has the mean of the output `loss` over the batches, for the first two passes. */
+ * BATCHES is a file that batches.py wrote; inputs that it does not have are those of arrays.h.
+ * NAME=VALUE sets a setting of the model, such as lr. With save=, parameters are written to
+ * FOLDER/params.safetensors before the first call; with trace=, the pass after the first one is
+ * traced. The answer `ready` has the mean of the output `loss` over the batches, for the first two
+ * passes. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
 #include "tools/benchmarks/sides/serve.h"
@@ -15,7 +16,7 @@
 enum { MAX_BATCHES = 4096, MAX_ARGS = 256, MAX_SIZES = 32, ALIGN = 64 };
 
 typedef struct {
-  int64_t sizes[MAX_SIZES]; /* of the model */
+  int64_t sizes[MAX_SIZES]; /* the model's sizes */
   int64_t of_entry[MAX_SIZES];
   void *arg[MAX_ARGS];
 } batch;
@@ -27,9 +28,9 @@ typedef struct {
   int32_t number;
   batch *batches;
   int n_batches;
-  char *data; /* of the file, from the arrays on */
+  char *data; /* the file's bytes, from the arrays on */
   float *loss;
-  double sum; /* of losses in the last pass */
+  double sum; /* the sum of losses in the last pass */
 } side;
 
 /* ---- the file */
@@ -94,7 +95,7 @@ static void read_batches(side *s, const char *path) {
 
 /* ---- the entry */
 
-/* What the file has not: outputs, which all batches share, at the sizes' bounds. */
+/* Adds the arrays that the file lacks: outputs, which all batches share, at the sizes' bounds. */
 static void complete(side *s) {
   const neo_rt_model *m = s->model;
   int64_t most[MAX_SIZES];

@@ -29,9 +29,9 @@ typedef struct {
   gpu_side side;
   gpu_values_how how;
   bool quit;
-  cuda_exec graph; /* of graph_calls calls */
+  cuda_exec graph; /* a graph of graph_calls calls */
   int graph_calls;
-  cuda_ptr from, to; /* of `copy` */
+  cuda_ptr from, to; /* the operands of `copy` */
   size_t bytes;
 } bench;
 

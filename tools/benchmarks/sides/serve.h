@@ -1,5 +1,6 @@
-/* A side of a comparison as a process of its own: tools/benchmarks/measure/process.py starts it, stops it
- * while another side runs, and talks to it over its standard input and output, a line each:
+/* A side of a comparison as a process of its own: tools/benchmarks/measure/process.py starts it,
+ * stops it while another side runs, and talks to it over its standard input and output, a line
+ * each:
  *
  *   (start)    ready {JSON}              or: missing WHY
  *   run N      us WALL CPU               microseconds of N calls together

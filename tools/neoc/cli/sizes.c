@@ -1,4 +1,5 @@
-/* The values of --size, by the names and bounds of a module's sizes or of those of a library's model. */
+/* The values of --size, by the names and bounds of a module's sizes or of those of a library's
+ * model. */
 #include "runtime/model.h"
 #include "tools/neoc/neoc.h"
 

@@ -51,15 +51,15 @@ bool neoc_parse_seed(const char *text, uint64_t *x) {
 }
 
 bool neoc_read_number(const char *text, const char **end, neoc_number *x) {
-  char *behind;
+  char *after;
   errno = 0;
-  x->f = strtod(text, &behind);
-  if (behind == text || (errno == ERANGE && isinf(x->f)))
+  x->f = strtod(text, &after);
+  if (after == text || (errno == ERANGE && isinf(x->f)))
     return false;
-  *end = behind;
+  *end = after;
   errno = 0;
-  x->i = strtoll(text, &behind, 10);
-  x->whole = behind == *end && !errno;
+  x->i = strtoll(text, &after, 10);
+  x->whole = after == *end && !errno;
   return true;
 }
 

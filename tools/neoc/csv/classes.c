@@ -1,5 +1,5 @@
-/* Names of classes as integers: the different names of a table in the order of their bytes, so that the
- * numbers do not depend on the order of rows. */
+/* Names of classes as integers: the different names of a table in the order of their bytes, so that
+ * the numbers do not depend on the order of rows. */
 #include "tools/neoc/csv/parts.h"
 #include <stdlib.h>
 #include <string.h>

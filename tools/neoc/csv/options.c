@@ -5,7 +5,7 @@
 static const char *const ends[] = {".csv", ".tsv"};
 
 /* The text after the file's name; null: the path names no table. */
-static const char *behind_name(const char *path) {
+static const char *after_name(const char *path) {
   for (size_t k = 0; k < 2; k++)
     for (const char *p = path; (p = strstr(p, ends[k])) != NULL; p++)
       if (p[4] == 0 || p[4] == ':')
@@ -14,7 +14,7 @@ static const char *behind_name(const char *path) {
 }
 
 bool neoc_csv_is(const char *path) {
-  return behind_name(path) != NULL;
+  return after_name(path) != NULL;
 }
 
 static bool read_separator(const char *text, char *out) {
@@ -48,7 +48,7 @@ static bool read_option(const char *word, neoc_csv_options *o) {
 
 neoc_exit neoc_csv_options_read(neoc_cli *cli, const char *tensor, const char *path,
                                 neoc_csv_options *o) {
-  const char *p = behind_name(path);
+  const char *p = after_name(path);
   *o = (neoc_csv_options){.file = neo_arena_strndup(cli->arena, path, (size_t)(p - path))};
   while (*p) {
     size_t n = strcspn(++p, ":");

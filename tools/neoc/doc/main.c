@@ -1,4 +1,5 @@
-/* `neoc doc`: the reference of modules as Markdown: for each a list of its functions, then these. */
+/* `neoc doc`: the reference of modules as Markdown: for each a list of its functions, then
+ * these. */
 #include "base/file.h"
 #include "tools/neoc/doc/doc.h"
 #include <string.h>

@@ -1,5 +1,6 @@
-/* A core's clock and its multiply-adds, by loops of instructions: a chain of additions takes a cycle
- * each; many chains of multiply-adds tell how many are begun a cycle, one chain how long one takes. */
+/* A core's clock and its multiply-adds, by loops of instructions: a chain of additions takes a
+ * cycle each; many chains of multiply-adds tell how many are begun a cycle, one chain how long one
+ * takes. */
 #include "base/clock.h"
 #include "tools/neoc/doctor/measure.h"
 #include <math.h>

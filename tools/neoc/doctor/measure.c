@@ -136,8 +136,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Measures the time of a region of the pool: the lowest decile of many times, because other regions may
- * have waited for a core that somebody else used. */
+/* Measures the time of a region of the pool: the lowest decile of many times, because other regions
+ * may have waited for a core that somebody else used. */
 static void measure_pool(neo_machine *m) {
   enum { REGIONS = 4000, PART = 10 };
   static const double least_s = 100e-9, most_s = 20e-6, budget_s = 1;

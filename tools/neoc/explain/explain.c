@@ -1,6 +1,7 @@
-/* `neoc explain`: the IR after any pass and the tensors that gradients read, networks, kernels and
- * the reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a member of one
- * JSON object; --html writes everything that does not depend on the machine's speed as a page. */
+/* `neoc explain`: the IR after any pass and the tensors that gradients read, networks, kernels
+ * and the reasons for them, schedules, loop IR, costs of compiling. Each part is a text, or a
+ * member of one JSON object; --html writes everything that does not depend on the machine's
+ * speed as a page. */
 #include "tools/neoc/explain/explain.h"
 #include "ir/print.h"
 

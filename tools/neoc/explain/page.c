@@ -58,7 +58,7 @@ static void put_price(page *p, const neo_group *g, bool first, double seconds, d
   put_share(p, total > 0 ? seconds / total : 0);
 }
 
-/* "for round:1", "if", or the kernel's own name if the group has several. */
+/* "for iteration:1", "if", or the kernel's own name if the group has several. */
 static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, const neo_group *g) {
   const neo_plan *plan = p->c->plan;
   const neo_rt_step *s = &plan->steps.at[e->first_step + k];
@@ -220,6 +220,8 @@ static void put_navigation(page *p) {
     const char *name = p->c->plan->entries.at[k].name;
     neoc_html_link(p->out, neo_arena_printf(p->a, "#entry-%s", name), name);
   }
+  if (p->c->networks.n)
+    neoc_html_link(p->out, "#networks", "Networks");
   neo_str_add(p->out, "<a href=\"#groups\">Groups</a><a href=\"#kernels\">Kernels</a>"
                       "<a href=\"#decisions\">Decisions</a></nav>\n");
 }
@@ -286,6 +288,7 @@ static void put_page(page *p) {
   neo_str_add(p->out, "<main>\n");
   put_model_tiles(p);
   put_entries(p);
+  page_put_networks(p);
   put_grids(p);
   page_put_groups(p);
   page_put_kernels(p);

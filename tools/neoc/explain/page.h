@@ -6,6 +6,7 @@
  *   page_groups.c    groups, and the kernels that they share
  *   page_measured.c  times of a trace
  *   page_memory.c    memory over time, as a picture
+ *   page_network.c   the networks of --network, as pictures
  *   page.css         style
  *   page.js          lights up all elements of a group together, and unfolds the target of a link;
  *                    the page works without it. Neither text has a '<' or an '&', so that it needs
@@ -95,4 +96,6 @@ void page_put_kernels(page *p);
 void page_put_decisions(page *p);
 /* Appends a picture of an entry's memory over its steps; nothing for an entry without steps. */
 void page_put_memory(page *p, const neo_rt_entry *e);
+/* Appends the pictures of networks; nothing without --network. */
+void page_put_networks(page *p);
 extern const char neoc_text_page_css[], neoc_text_page_js[];

@@ -1,4 +1,5 @@
-/* Schedule trees as text: those of entries without rewrites, and those of recurrences, which are groups, after fusion.
+/* Schedule trees as text: those of entries without rewrites, and those of recurrences, which are
+ * groups, after fusion.
  *
  *   tree forward
  *   band t in 0..T

@@ -1,6 +1,6 @@
 /* The starter projects: a model, and a C program that trains it on data of its own making (or, for
- * the language model, on a text), so that a new project runs before its owner has data. Their texts are the files of
- * the folder templates, which cmake/NeoTexts.cmake makes constants of. */
+ * the language model, on a text), so that a new project runs before its owner has data. Their texts
+ * are the files of the folder templates, which cmake/NeoTexts.cmake makes constants of. */
 #include "tools/neoc/new/templates.h"
 #include <stddef.h>
 

@@ -12,8 +12,8 @@
  * only one prints. */
 static _Noreturn void no_memory(void) {
   static const char text[] =
-      "neoc: out of memory: each iteration of a `repeat` has its own definitions, so fewer iterations need less "
-      "(-D NAME=N)\n";
+      "neoc: out of memory: each iteration of a `repeat` has its own definitions, so fewer "
+      "iterations need less (-D NAME=N)\n";
   flockfile(stderr);
   ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
   (void)written; /* a failure to write cannot be reported */

@@ -2,9 +2,10 @@
  *
  *   X=images.npy          a row of the file is a row of a batch
  *   X=iris.csv:1..4       columns of a table (tools/neoc/csv)
- *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have their windows
- *                         at one position, shifted by the number after crop
- *   V=mol.npz:start       a row is a graph, with its own number of elements of inputs X[V, ..] (graphs.h)
+ *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have
+ *                         their windows at one position, shifted by the number after crop
+ *   V=mol.npz:start       a row is a graph, with its own number of elements of inputs X[V, ..]
+ *                         (graphs.h)
  *   G=trees.txt           a row of a batch is a tree of the file (trees.h)
  *
  * A batch is filled from a list of rows, or of positions of windows. */

@@ -1,5 +1,5 @@
-/* See graphs.h. All that could be wrong with a batch is looked at when files are opened: offsets, numbers
- * of vertices, and the largest and smallest batches against the model's sizes. */
+/* See graphs.h. All that could be wrong with a batch is looked at when files are opened: offsets,
+ * numbers of vertices, and the largest and smallest batches against the model's sizes. */
 #include "tools/neoc/train/graphs.h"
 #include "runtime/files.h"
 #include "runtime/model.h"

@@ -1,12 +1,12 @@
 /* Graphs as data of `neoc train`: rows with inputs of varying length, by --data V=FILE for a
  * run-time size V.
  *
- *   V=mol.npz:vertex_start        row k of the data are the elements start[k] .. start[k + 1] - 1 of the
- *   M=mol.npz:edge_start          arrays of inputs X[V, ..] and E[M, ..]
- *   from=mol.npz:from             an input `from[M] : i32 < V` counts the vertices of its graph from 0
+ *   V=mol.npz:vertex_start    row k of the data are the elements start[k] .. start[k + 1] - 1 of
+ *   M=mol.npz:edge_start      the arrays of inputs X[V, ..] and E[M, ..]
+ *   from=mol.npz:from         an input `from[M] : i32 < V` counts the vertices of its graph from 0
  *   (no word for `of[V] : i32 < B`)   gets the number of its graph in the batch
  *   G.vertices=mol.npz:start,G.edges=mol.npz:indptr:csr,G.child=mol.npz:child
- *                                 for `graph G(edges <= E, ..)`, whose G.begin gets the rows' offsets
+ *                             for `graph G(edges <= E, ..)`, whose G.begin gets the rows' offsets
  *
  * A batch is the disjoint union of its graphs: they are concatenated, and vertices are numbered
  * consecutively. */

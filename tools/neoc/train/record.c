@@ -1,6 +1,6 @@
-/* Rows for the log: losses, values of --test, scalar settings such as the learning rate. A loss is the
- * mean over the rows of data since the row before; its sum is in the checkpoint, so that a training
- * that goes on has the same rows. */
+/* Rows for the log: losses, values of --test, scalar settings such as the learning rate. A loss is
+ * the mean over the rows of data since the row before; its sum is in the checkpoint, so that a
+ * training that goes on has the same rows. */
 #include "base/clock.h"
 #include "runtime/model.h"
 #include "tools/neoc/train/train.h"

@@ -65,7 +65,7 @@ static const char *classes_key(const neoc_trainer *t, int32_t tensor) {
 static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
   const neo_rt_pair own[] = {{"epoch", number(t, t->epoch)},
                              {"position", number(t, t->position)},
-                             {"batch", number(t, t->entry[t->lead].feed.batch)},
+                             {"batch", number(t, t->entry[t->with_inputs].feed.batch)},
                              {"rows", number(t, t->data.rows)},
                              {"epoch_loss", losses(t)},
                              {"row_loss", row_losses(t)},
@@ -179,7 +179,7 @@ static neoc_exit same_classes(const neoc_trainer *t) {
 }
 
 static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
-  const neoc_feed *f = &t->entry[t->lead].feed;
+  const neoc_feed *f = &t->entry[t->with_inputs].feed;
   if (batch != f->batch || rows != t->data.rows)
     return neoc_fail(
         t->cli, NEOC_FAILED, "%s: was made with --batch %lld and %lld rows, not %lld and %lld",
@@ -204,7 +204,7 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
 /* Checks the position at which the training goes on: a step ends there, and the number of steps up
  * to it is the number saved. */
 static neoc_exit check_position(const neoc_trainer *t) {
-  int64_t batch = t->entry[t->lead].feed.batch;
+  int64_t batch = t->entry[t->with_inputs].feed.batch;
   bool ends_step = t->position % batch == 0 || t->position == t->epoch_rows;
   int64_t steps = ends_step ? neoc_train_steps(t, t->epoch, t->position) : -1;
   if (steps >= 0 && (uint64_t)steps == t->saved_step)

@@ -101,17 +101,19 @@ static neoc_exit open_feeds(neoc_trainer *t, int64_t batch) {
   int32_t *entries = NEO_NEW_ARRAY(t->cli->arena, int32_t, t->n_entries + 1);
   for (size_t k = 0; k < t->n_entries; k++)
     entries[k] = t->entry[k].feed.entry;
-  while (t->lead < t->n_entries && t->r.lib.model->entries[entries[t->lead]].n_inputs == 0)
-    t->lead++;
-  if (t->lead == t->n_entries)
+  while (t->with_inputs < t->n_entries &&
+         t->r.lib.model->entries[entries[t->with_inputs]].n_inputs == 0)
+    t->with_inputs++;
+  if (t->with_inputs == t->n_entries)
     return neoc_fail(t->cli, NEOC_FAILED, "entry %s has no inputs: there are no rows to feed",
                      t->r.lib.model->entries[entries[0]].name);
   neoc_exit e = neoc_data_open(&t->r, NEOC_O_DATA, entries, t->n_entries, NULL, &t->data);
   if (!e)
-    e = neoc_feed_open(&t->data, entries[t->lead], batch, &t->entry[t->lead].feed);
+    e = neoc_feed_open(&t->data, entries[t->with_inputs], batch, &t->entry[t->with_inputs].feed);
   for (size_t k = 0; k < t->n_entries && !e; k++)
-    if (k != t->lead)
-      e = neoc_feed_open(&t->data, entries[k], t->entry[t->lead].feed.batch, &t->entry[k].feed);
+    if (k != t->with_inputs)
+      e = neoc_feed_open(&t->data, entries[k], t->entry[t->with_inputs].feed.batch,
+                         &t->entry[k].feed);
   return e;
 }
 
@@ -119,7 +121,7 @@ static neoc_exit open_feeds(neoc_trainer *t, int64_t batch) {
  * they are dropped. */
 static neoc_exit choose_last(neoc_trainer *t) {
   const char *word = neoc_text(t->cli, NEOC_O_LAST, NULL);
-  const neoc_feed *f = &t->entry[t->lead].feed;
+  const neoc_feed *f = &t->entry[t->with_inputs].feed;
   int64_t rows = t->data.rows, batch = f->batch, left = rows % batch;
   if (word && !neo_streq(word, "pad") && !neo_streq(word, "drop"))
     return neoc_usage(t->cli, "--last takes pad or drop, not '%s'", word);

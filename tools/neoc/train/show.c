@@ -16,8 +16,8 @@ static const char *entry_name(const neoc_trainer *t, size_t k) {
   return t->r.lib.model->entries[t->entry[k].feed.entry].name;
 }
 
-/* "epoch 3/10, step 1234, loss 0.123, 45.1 steps/s, 12:33 left", with the time of day in front: in a
- * file of a night it tells when something went slowly. */
+/* "epoch 3/10, step 1234, loss 0.123, 45.1 steps/s, 12:33 left", with the time of day in front: in
+ * a file of a night it tells when something went slowly. */
 static void put_line(neoc_trainer *t, double at) {
   char clock[16];
   struct tm now;
@@ -140,6 +140,7 @@ void neoc_show_last(const neoc_trainer *t) {
             "each epoch leaves out %lld of %lld rows, others each time: a step takes %s%lld "
             "(--last=pad leaves none out)\n",
             (long long)(rows - t->epoch_rows), (long long)rows,
-            t->entry[t->lead].feed.least == t->entry[t->lead].feed.most ? "exactly " : "",
-            (long long)t->entry[t->lead].feed.batch);
+            t->entry[t->with_inputs].feed.least == t->entry[t->with_inputs].feed.most ? "exactly "
+                                                                                      : "",
+            (long long)t->entry[t->with_inputs].feed.batch);
 }

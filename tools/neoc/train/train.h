@@ -32,7 +32,7 @@ typedef struct { /* an entry that trains */
   int64_t times;   /* steps per round-robin turn of all entries */
   double loss_sum; /* sum over this epoch, weighted by rows */
   double loss;     /* loss of the last step */
-  double row_sum;  /* the same since the last row of the log */
+  double row_sum;  /* sum of losses since the last row of the log */
   int64_t row_rows;
 } neoc_trained;
 
@@ -70,10 +70,11 @@ typedef struct {
   neoc_runner r;
   neoc_cli *cli;
   neoc_data data;
-  neoc_trained *entry;    /* in the order of their steps */
-  size_t n_entries, lead; /* lead: the first entry with inputs, which determines the rows of a
+  neoc_trained *entry; /* in the order of their steps */
+  size_t n_entries,
+      with_inputs; /* with_inputs: the first entry with inputs, which determines the rows of a
                              step */
-  int64_t round;          /* batches until the entries' turns repeat */
+  int64_t round;   /* batches until the entries' turns repeat */
   neoc_test test;
   bool has_test, progress, allow_nan;
   bool told_empty; /* a size of 0 in a batch, and the outputs that are NaN because of it, were

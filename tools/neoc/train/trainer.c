@@ -7,12 +7,13 @@ neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s) {
 }
 
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position) {
-  int64_t left = t->epoch_rows - position, batch = t->entry[t->lead].feed.batch;
+  int64_t left = t->epoch_rows - position, batch = t->entry[t->with_inputs].feed.batch;
   return left < batch ? left : batch;
 }
 
 bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position) {
-  int64_t batch = t->entry[t->lead].feed.batch, in_epoch = (t->epoch_rows + batch - 1) / batch;
+  int64_t batch = t->entry[t->with_inputs].feed.batch,
+          in_epoch = (t->epoch_rows + batch - 1) / batch;
   int64_t place = (epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
   return place >= t->round - t->entry[k].times;
 }

@@ -1,5 +1,6 @@
-/* See trees.h. Everything that could be wrong with a batch is looked at when the file is opened: labels
- * against their bound, numbers of children, and the largest trees against the graph's vertices. */
+/* See trees.h. Everything that could be wrong with a batch is looked at when the file is opened:
+ * labels against their bound, numbers of children, and the largest trees against the graph's
+ * vertices. */
 #include "tools/neoc/train/trees.h"
 #include "runtime/model.h"
 #include <stdlib.h>

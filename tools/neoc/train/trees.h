@@ -3,7 +3,7 @@
  * A row is a tree. From a batch of trees, inputs of the entry get
  *
  *   G.child                   the children of each vertex, also in lists, with G.begin
- *   word[G.vertices] : i32    the id of its word; for an inner vertex -1, or 0 if the bound has no -1
+ *   word[G.vertices] : i32    the id of its word; of an inner vertex -1, or 0 without -1
  *   label[G.vertices] : i32   its label
  *   root[B] : i32             the vertex that is the root of each tree
  *

@@ -66,7 +66,7 @@ static row *rows_of(const neo_tune *t, size_t *n) {
 
 /* How often a kernel of the measured size would run in a step. */
 static int64_t runs_of(const neo_task *x) {
-  return (int64_t)((double)x->count * x->rounds + 0.5);
+  return (int64_t)((double)x->count * x->runs + 0.5);
 }
 
 void neoc_tune_print(const tuner *x) {

@@ -122,8 +122,8 @@ static bool has_stop(neo_module *m, neo_def d) {
 static neo_tensor hold_acc(holder *h, neo_def d, uint32_t k) {
   neo_module *m = h->m;
   neo_def_rec r = *neo_def_at(m, d);
-  uint32_t axes[64];
-  neo_expr extent[64];
+  uint32_t axes[NEO_DEF_AXES];
+  neo_expr extent[NEO_DEF_AXES];
   neo_type t = neo_expr_type(m, neo_list_expr(m, r.body, 0));
   neo_expr acc = neo_acc_ref(m, neo_reducer_acc_type(t, k), k);
   for (uint32_t i = 0; i < r.axes.n; i++) {
@@ -146,7 +146,7 @@ static neo_tensor hold_acc(holder *h, neo_def d, uint32_t k) {
 }
 
 static neo_expr read_acc(holder *h, uint32_t k) {
-  neo_expr index[64];
+  neo_expr index[NEO_DEF_AXES];
   for (uint32_t i = 0; i < h->n_out; i++)
     index[i] = neo_axis_ref(h->m, i);
   return neo_load(h->m, h->acc[k], index, h->n_out, 0);

@@ -176,7 +176,8 @@ static int64_t clip(int64_t x, const neo_size_rec *s) {
   return x < s->lo ? s->lo : x > s->hi ? s->hi : x;
 }
 
-/* Sets all sizes of the entry. which: 0 the smallest, 1 a prime, 2 the largest; scaled by `share`. */
+/* Sets all sizes of the entry. which: 0 the smallest, 1 a prime, 2 the largest; scaled by
+ * `share`. */
 static void choose(verifier *v, const int64_t *fixed, int which, double share) {
   neo_module *m = v->compiled.c.module;
   int64_t *size = NEO_NEW_ARRAY(v->cli->arena, int64_t, m->sizes.n + 1);

@@ -1,4 +1,4 @@
-"""What is given out: tensors and gradients."""
+"""Mutations of outputs: tensors and gradients."""
 
 from relations.syntax import DOTS, Binary, Call, Declare, Define, Output, Path, Range, Read, Reduce, Target, nodes, num, path
 

@@ -1,4 +1,4 @@
-"""What mutations share: places that are chosen, what is said of a change, new names and declarations."""
+"""Helpers of mutations: choices of places, descriptions of a change, new names and declarations."""
 
 from relations.printer import expression, range_of
 from relations.syntax import (DOTS, Define, Dim, Else, Import, Output, Path, Range, Read, Reduce, Repeat, nodes, num)
@@ -88,7 +88,7 @@ def outputs_of(statements):
 
 
 def guard(r, statements, read):
-    """What stands for a read outside of its tensor, where nothing does yet."""
+    """A default for a read outside of its tensor that has none yet."""
     place = next((q for q in places(statements) if q.node is read), None)
     if place is None or place.field == "read" and isinstance(place.parent, Else):
         return ""
