@@ -158,7 +158,7 @@ expect 0 "going on" "$NEOC" train model.expr $data --seed 3 --batch 31 --save q.
 
 # a trace has the messages of each node
 rm -f trace.json
-expect 0 "--trace" "$NEOC" train model.expr $data --batch 31 --async=keys:2,workers:2 --trace=trace.json -q
+expect 0 "--trace" "$NEOC" train model.expr $data --batch 31 --async=keys:2,workers:2,every:2 --trace=trace.json -q
 python3 -c '
 import json
 events = json.load(open("trace.json"))["traceEvents"]
