@@ -7,10 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 64, MOST_SECONDS = 120, SHRINK_SECONDS = 20, SHRINK_TRIES = 80, EACH = 100 };
+enum {
+  MOST_JOBS = 64,
+  MOST_SECONDS = 120,
+  SHRINK_SECONDS = 20,
+  WAITS = 10,
+  SHRINK_TRIES = 80,
+  EACH = 100
+};
 
 typedef struct {
   uint64_t next, end;
@@ -127,6 +135,14 @@ static pairs_run run_once(const pairs_program *p, const pairs_how *how, neo_aren
   return pairs_compile_and_run(a, r, how);
 }
 
+/* Ends the process after so many seconds of processor time, which a machine that others use does
+ * not shorten; or, if it waits, after WAITS times as many. 0: no limit. */
+static void limit_seconds(unsigned seconds) {
+  struct itimerval limit = {.it_value.tv_sec = seconds};
+  (void)setitimer(ITIMER_PROF, &limit, NULL);
+  alarm(WAITS * seconds);
+}
+
 /* A child writes what is wrong into the pipe. */
 bool pairs_holds(const pairs_program *p, const pairs_how *how, neo_arena *a, const char **why) {
   int fd[2], status = 0;
@@ -137,7 +153,7 @@ bool pairs_holds(const pairs_program *p, const pairs_how *how, neo_arena *a, con
   pid_t child = fork();
   if (child == 0) {
     pairs_reference r = {.text = NULL};
-    alarm(SHRINK_SECONDS);
+    limit_seconds(SHRINK_SECONDS);
     if (!freopen("/dev/null", "w", stderr))
       _exit(3);
     pairs_run x = run_once(p, how, a, &r);
@@ -242,9 +258,9 @@ static void do_seed(const pairs_drive *d, shared *m, uint32_t job, uint64_t seed
   count(&m->table.programs);
   for (uint32_t k = 0; pairs_way(d, seed, k, &how, &a); k++) {
     m->doing[job] = k;
-    alarm(MOST_SECONDS);
+    limit_seconds(MOST_SECONDS);
     pairs_run x = run_once(&p, &how, &a, &r);
-    alarm(0);
+    limit_seconds(0);
     pairs_table_add(&m->table, &x, &how);
     if (k == 0)
       put_json(d, &r, seed, &a);

@@ -215,9 +215,9 @@ static void rounds_of_tiled_recurrences_are_the_first_dimension(void **state) {
   becomes_tiled("neo-ir 1\nmodule t\ninput A : f32 [9, 9]\ntemp L : f32 [9, 9]\n"
                 "def @1 L[i: 9, j: 9] =\n  sum[k: j] where not (i < j);\n  L[i, k] * L[j, k]\n"
                 "  then A[i, j] - acc0\nentry forward forward: L = L\n",
-                " L[i: 9, j: 9] = rounds.L[j, i]\n",
+                " L[i: 9, j: 9] = outermost.L[j, i]\n",
                 " tiled.L[j: 9, i: 9] =\n    sum[k: j / 4 * 4] where 0 <= i - j / 4 * 4;\n"
-                "    rounds.L[k, i] * rounds.L[k, j]\n");
+                "    outermost.L[k, i] * outermost.L[k, j]\n");
 }
 
 /* The product is wider than the sum, which takes it under its own condition. */
