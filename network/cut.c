@@ -18,6 +18,7 @@
  *    them leads through a third. */
 #include "ir/component.h"
 #include "network/parts.h"
+#include "network/slice.h"
 
 typedef NEO_VEC(neo_dependence) dependences;
 typedef NEO_VEC(uint32_t) numbers;
@@ -424,6 +425,7 @@ neo_network *neo_network_cut(const neo_module *m, uint32_t entry, const neo_net_
   neo_network *n = NEO_NEW(a, neo_network);
   assert(m->entries.at[entry].kind == NEO_ENTRY_TRAIN);
   *n = (neo_network){.arena = a, .name = m->name, .entry = m->entries.at[entry].name};
+  m = neo_net_sliced(m, &entry, n, &scratch);
   neo_net_step s = neo_net_step_of(m, entry, &scratch);
   neo_net_classes c = classes_of(&s, o->nodes);
   neo_net_owners owners = neo_net_owners_of(&s, &c);

@@ -80,20 +80,72 @@ static bool is_changed(const neo_module *m, neo_tensor t) {
   return false;
 }
 
-neo_values *neo_net_interp_copy(neo_net_interp *p, uint32_t actor, const char *name) {
+static neo_values *copy_in(neo_net_interp *p, uint32_t actor, const char *name) {
   neo_tensor t = neo_tensor_find(p->n->actors.at[actor].module, name);
   return t.i ? neo_interp_tensor(p->actors[actor].interp, t) : NULL;
 }
 
-neo_values *neo_net_interp_kept(neo_net_interp *p, const char *name) {
+/* Where the actor that changes it has it. */
+static neo_values *changed(neo_net_interp *p, const char *name) {
   neo_values *found = NULL;
   for (uint32_t k = (uint32_t)p->n->actors.n; k-- > 0;) {
     neo_module *m = p->n->actors.at[k].module;
     neo_tensor t = neo_tensor_find(m, name);
     if (t.i && (!found || is_changed(m, t)))
-      found = neo_net_interp_copy(p, k, name);
+      found = copy_in(p, k, name);
   }
   return found;
+}
+
+static const char *text_of(const neo_net_interp *p, uint32_t name) {
+  return neo_name_text(p->n->actors.at[0].module->names, name);
+}
+
+/* The first slice of the tensor; the number of slices, if there are none. */
+static size_t first_slice(const neo_net_interp *p, const char *name) {
+  size_t k = 0;
+  while (k < p->n->slices.n && !neo_streq(text_of(p, p->n->slices.at[k].of), name))
+    k++;
+  return k;
+}
+
+static const neo_values *joined(neo_net_interp *p, size_t first) {
+  const neo_net_slice *s = &p->n->slices.at[first];
+  neo_values all = *changed(p, text_of(p, s->name));
+  int64_t each = all.n;
+  neo_values *whole = NEO_NEW(p->arena, neo_values);
+  all.n = each * s->n;
+  all.at = NEO_NEW_ARRAY(p->arena, neo_value, all.n + 1);
+  for (uint32_t k = 0; k < s->n; k++)
+    memcpy(all.at + k * each, changed(p, text_of(p, s[k].name))->at, (size_t)each * sizeof *all.at);
+  *whole = all;
+  return whole;
+}
+
+const neo_values *neo_net_interp_kept(neo_net_interp *p, const char *name) {
+  size_t first = first_slice(p, name);
+  return first < p->n->slices.n ? joined(p, first) : changed(p, name);
+}
+
+static void give(neo_net_interp *p, const char *name, const neo_value *x) {
+  for (uint32_t k = 0; k < p->n->actors.n; k++) {
+    neo_values *v = copy_in(p, k, name);
+    if (v)
+      memcpy(v->at, x, (size_t)v->n * sizeof *x);
+  }
+}
+
+void neo_net_interp_give(neo_net_interp *p, const char *name, const neo_value *x) {
+  size_t first = first_slice(p, name);
+  if (first == p->n->slices.n) {
+    give(p, name, x);
+    return;
+  }
+  const neo_net_slice *s = &p->n->slices.at[first];
+  for (uint32_t k = 0; k < s->n; k++) {
+    give(p, text_of(p, s[k].name), x);
+    x += changed(p, text_of(p, s[k].name))->n;
+  }
 }
 
 /* ---- messages */

@@ -44,7 +44,7 @@ neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) NEO_MUST_CHECK;
 /* The loss of the k-th instance since the interpreter was made. Null: it is not known yet. */
 const neo_values *neo_net_interp_loss(const neo_net_interp *p, size_t k);
 /* The elements of a parameter, state or setting of the model, where the actor that changes it has
- * them; null: no actor has it. */
-neo_values *neo_net_interp_kept(neo_net_interp *p, const char *name);
-/* The same where one actor has it, also if another one changes it. */
-neo_values *neo_net_interp_copy(neo_net_interp *p, uint32_t actor, const char *name);
+ * them, or all of its slices together; null: no actor has it. */
+const neo_values *neo_net_interp_kept(neo_net_interp *p, const char *name);
+/* Gives it these elements, in each actor that has it. */
+void neo_net_interp_give(neo_net_interp *p, const char *name, const neo_value *x);

@@ -32,7 +32,9 @@
  *
  * One key and an update after each instance give the results of the synchronous step (interp.h,
  * tests/network). States whose next values depend on themselves alone (counts of steps, of rows) are
- * copied into each actor. A recurrence stays inside of a node, and so does a function with its own
+ * copied into each actor. Parameters that `repeat` stacks are cut into slices, one for each iteration, so
+ * that iterations are of several actors (slice.c). A recurrence stays inside of a node, and so does a
+ * function with its own
  * gradient. A loss that reads gradients is one node.
  *
  * Ownership: a network and its modules are of one arena, which must not outlive that of the model
@@ -95,6 +97,12 @@ typedef struct {
   NEO_VEC(neo_net_seen) seen;
 } neo_net_actor;
 
+typedef struct
+{ /* a tensor of an actor that is a slice of the model's, along its first dimension */
+  uint32_t name, of; /* name ids: of the actor's tensor, of the model's */
+  uint32_t index, n; /* its number, and the number of slices */
+} neo_net_slice;
+
 typedef struct { /* from an out port to an in port */
   uint32_t from, from_port, to, to_port;
 } neo_net_edge;
@@ -105,7 +113,8 @@ typedef struct neo_network {
   NEO_VEC(neo_net_node) nodes; /* node 0 is the controller; producers first, but for Bcast */
   NEO_VEC(neo_net_edge) edges;
   NEO_VEC(neo_net_actor) actors;
-  const char *whole; /* the reason why the loss is one node; null: it was cut */
+  NEO_VEC(neo_net_slice) slices; /* those of one tensor are consecutive, in order */
+  const char *whole;             /* the reason why the loss is one node; null: it was cut */
 } neo_network;
 
 typedef struct {

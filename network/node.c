@@ -349,6 +349,8 @@ static void add_variants(const neo_net_part *p, neo_list outputs) {
 static void add_forward(const neo_net_part *p) {
   neo_net_node *node = neo_net_node_of(p);
   neo_tensors outputs = {0};
+  if (node->loss.i)
+    NEO_PUSH(p->k->s->a, &outputs, node->loss);
   for (size_t k = 0; k < node->out.n; k++)
     NEO_PUSH(p->k->s->a, &outputs, node->out.at[k].value);
   node->forward = neo_net_add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "forward"),
@@ -360,7 +362,7 @@ static void add_entries(const neo_net_part *p) {
   neo_net_node *node = neo_net_node_of(p);
   bool both = !node->out.n;
   neo_tensors outputs = {0};
-  if (node->loss.i)
+  if (node->loss.i && both)
     NEO_PUSH(p->k->s->a, &outputs, node->loss);
   append(p, &outputs, &p->results);
   neo_list results = neo_net_list(p->k, &outputs);

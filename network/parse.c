@@ -274,6 +274,17 @@ static void read_seen(reader *r) {
   NEO_PUSH(r->a, &a->seen, seen);
 }
 
+static void read_slice(reader *r) {
+  neo_net_slice s = {.name = name(r)};
+  expect(r, "of");
+  s.of = name(r);
+  expect(r, "at");
+  s.index = number(r, UINT32_MAX, "the number of a slice");
+  expect(r, "of");
+  s.n = number(r, UINT32_MAX, "the number of slices");
+  NEO_PUSH(r->a, &r->n->slices, s);
+}
+
 static void read_line(reader *r) {
   if (at_end(r) || r->text[r->at] == '#')
     return;
@@ -290,6 +301,8 @@ static void read_line(reader *r) {
     read_actor(r);
   } else if (accept(r, "seen")) {
     read_seen(r);
+  } else if (accept(r, "slice")) {
+    read_slice(r);
   } else {
     fail(r, r->at, "a line of a network");
   }

@@ -11,6 +11,7 @@
  *   actor 1 weight weight count updates update update
  *   stash 1 from h1.pre to stash.h1.pre
  *   seen 0 from touched to last.touched node 1
+ *   slice "h.W@0" of h.W at 0 of 12
  *   module 0
  *   neo-ir 1
  *   ...
@@ -113,6 +114,12 @@ static void add_actor(const writer *w, uint32_t k) {
   }
 }
 
+static void add_slice(const writer *w, const neo_net_slice *s) {
+  add_name(w, "slice ", s->name);
+  add_name(w, " of ", s->of);
+  neo_str_addf(w->out, " at %u of %u\n", s->index, s->n);
+}
+
 void neo_network_print(const neo_network *n, neo_str *out) {
   writer w = {n, n->actors.at[0].module->names, out};
   neo_str_add(out, "neo-net 1\nnetwork");
@@ -129,6 +136,8 @@ void neo_network_print(const neo_network *n, neo_str *out) {
     add_stash(&w, k);
   for (uint32_t k = 0; k < n->actors.n; k++)
     add_actor(&w, k);
+  for (size_t k = 0; k < n->slices.n; k++)
+    add_slice(&w, &n->slices.at[k]);
   for (uint32_t k = 0; k < n->actors.n; k++) {
     neo_str_addf(out, "module %u\n", k);
     neo_module_print(n->actors.at[k].module, out);

@@ -201,6 +201,23 @@ static bool check_actor(const verifier *v, uint32_t k) {
   return true;
 }
 
+static bool check_slice(const verifier *v, uint32_t k) {
+  const neo_net_slice *s = &v->n->slices.at[k], *before = k ? s - 1 : NULL;
+  bool begins = s->index == 0;
+  bool follows = before && before->of == s->of && before->index + 1 == s->index;
+  bool last = k + 1 == v->n->slices.n || s[1].of != s->of;
+  if (!s->name || !s->of || !(begins || follows) || s->index >= s->n ||
+      (last && s->index + 1 != s->n))
+    return fail(v, "slice", k, "the slices of a tensor are not all there, in order");
+  for (size_t j = 0; j < v->n->actors.n; j++) {
+    const neo_module *m = v->n->actors.at[j].module;
+    neo_tensor t = neo_tensor_find(m, neo_name_text(m->names, s->name));
+    if (has_role(m, t, NEO_ROLE_PARAM) || has_role(m, t, NEO_ROLE_STATE))
+      return true;
+  }
+  return fail(v, "slice", k, "no actor has it");
+}
+
 neo_status neo_network_verify(const neo_network *n, neo_str *why) {
   verifier v = {n, why};
   bool good = n->nodes.n > 1 || fail(&v, "network", 0, "has no nodes");
@@ -210,5 +227,7 @@ neo_status neo_network_verify(const neo_network *n, neo_str *why) {
     good = check_edge(&v, k);
   for (uint32_t k = 0; k < n->actors.n && good; k++)
     good = check_actor(&v, k);
+  for (uint32_t k = 0; k < n->slices.n && good; k++)
+    good = check_slice(&v, k);
   return good && check_circles(&v) ? NEO_OK : NEO_INTERNAL;
 }

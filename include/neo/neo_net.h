@@ -69,6 +69,13 @@ typedef struct { /* a tensor of the last instance that an update reads: node ret
   int32_t node;
 } neo_rt_net_seen;
 
+/* A tensor of an actor that is one of n slices of the model's tensor `of`, along its first dimension.
+ * The slices of a tensor are consecutive, in order. */
+typedef struct {
+  const char *name, *of;
+  int32_t index, n;
+} neo_rt_net_slice;
+
 typedef struct {
   const neo_rt_model *model;
   const char *update, *weight;
@@ -80,13 +87,14 @@ typedef struct {
   uint32_t abi;      /* NEO_RT_NET_ABI */
   const char *entry; /* the training entry */
   int32_t n_sizes;   /* run-time sizes of the model */
-  int32_t n_nodes, n_edges, n_actors, n_ports, n_seen, n_stashes, n_inputs;
+  int32_t n_nodes, n_edges, n_actors, n_ports, n_seen, n_stashes, n_slices, n_inputs;
   const neo_rt_net_node *nodes; /* node 0 is the controller */
   const neo_rt_net_edge *edges;
   const neo_rt_net_actor *actors;
   const neo_rt_net_port *ports;
   const neo_rt_net_seen *seen;
   const neo_rt_net_stash *stashes;
+  const neo_rt_net_slice *slices;
   const char *const *inputs; /* the inputs of an instance, in the order in which they are given */
   const neo_rt_model *model; /* the whole model, with the synchronous step */
 } neo_rt_net;

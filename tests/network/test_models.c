@@ -207,6 +207,50 @@ static void a_recurrence_stays_inside_of_a_node(void **state) {
   follow(text, 1e-5);
 }
 
+static void iterations_of_repeat_are_actors_with_a_slice_of_each_stack(void **state) {
+  const char *text = HEAD "h = repeat l < 3 from h[n < B, j < 5] = X[n, j] {\n"
+                          " a = nn.linear(h, out = 5)\n b = nn.layer_norm(a)\n"
+                          " next h[n, j] = h[n, j] + relu(b[n, j]) }\n" LOSS
+                          "train loss using optim.adam(lr = 0.01)\n";
+  world w;
+  (void)state;
+  open_text(&w, text, 0);
+  assert_int_equal(w.n->slices.n, 3 * 4 * 3); /* W, b, g, b, each with its means */
+  assert_int_equal(w.n->actors.n, 7);         /* products and norms of three iterations, the loss */
+  assert_int_equal(neo_net_interp_kept(w.net, "h.a.W")->n, 3 * 25);
+  world_close(&w);
+  follow(text, 1e-5);
+}
+
+/* Each model, but for the first, has a stack that only one actor can hold. */
+static void stacks_that_something_reads_as_a_whole_stay_whole(void **state) {
+  static const char *const rest[] = {
+      LOSS "train loss using optim.adam(lr = 0.01)\n",
+      LOSS "train loss using optim.adam(lr = 0.01, clip = 0.1)\n",
+      "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y) + 0.01*sum[..] h.a.W[..]^2\n"
+      "output L\n" SGD,
+      "L[n, k < 4] = sum[l, i, j] h[n, i]*h.a.W[l, i, j]*f32(k + 1)\n"
+      "loss = nn.cross_entropy(L, Y)\noutput L\n" SGD,
+      LOSS "state S[l < 3, j < 5] = 0\nupdate S[l, j] = S[l, j] + h.a.b[2 - l, j]\n" SGD};
+  (void)state;
+  for (size_t k = 0; k < sizeof rest / sizeof *rest; k++) {
+    world w;
+    char text[2048];
+    snprintf(text, sizeof text,
+             HEAD "h = repeat l < 3 from h[n < B, j < 5] = X[n, j] {\n"
+                  " a = nn.linear(h, out = 5)\n next h[n, j] = tanh(a[n, j]) }\n%s",
+             rest[k]);
+    open_text(&w, text, 0);
+    neo_tensor whole = {0};
+    for (size_t j = 0; j < w.n->actors.n; j++)
+      for (int p = 0; p < 2 && !whole.i; p++)
+        whole = neo_tensor_find(w.n->actors.at[j].module, p ? "h.a.b" : "h.a.W");
+    assert_true((whole.i == 0) == (k == 0));
+    world_close(&w);
+    follow(text, 1e-5);
+  }
+}
+
 static void narrow_types_have_wide_sums(void **state) {
   const char *text = "import nn, optim\ndim B <= 6\ninput X[B, 5] : bf16\ninput Y[B, 4] : bf16\n"
                      "param W[5, 6] : bf16 = normal(0, 1)\nparam V[6, 4] : bf16 = normal(0, 1)\n"
@@ -299,6 +343,8 @@ int main(void) {
       cmocka_unit_test(averages_of_weights_are_of_the_weights_actor),
       cmocka_unit_test(a_node_that_reads_nothing_of_an_instance_is_started),
       cmocka_unit_test(a_recurrence_stays_inside_of_a_node),
+      cmocka_unit_test(iterations_of_repeat_are_actors_with_a_slice_of_each_stack),
+      cmocka_unit_test(stacks_that_something_reads_as_a_whole_stay_whole),
       cmocka_unit_test(narrow_types_have_wide_sums),
       cmocka_unit_test(an_interval_applies_the_weighted_mean_of_its_gradients),
       cmocka_unit_test(any_order_of_messages_ends),

@@ -57,6 +57,19 @@ static void add_state(drawing *d) {
                neo_arena_printf(d->text.arena, draw(d, 2) ? "s%d" : "m%d", d->n));
 }
 
+/* Iterations with parameters of their own, and perhaps tied ones. */
+static void add_repeat(drawing *d) {
+  static const char *const forms[] = {"tanh(a[b, j])", "h[b, j] + relu(a[b, j])",
+                                      "tanh(a[b, j])*(1 + 0.1*g[j])"};
+  int form = draw(d, 3);
+  neo_str_addf(&d->text, "v%d = repeat l < %d from h[b < B, j < %d] = v%d[b, j] {\n", d->n,
+               1 + draw(d, 4), WIDTH, any(d));
+  neo_str_addf(&d->text, " a = nn.linear(h, out = %d)\n", WIDTH);
+  if (form == 2)
+    neo_str_addf(&d->text, " param g[%d] = normal(0, 1)\n", WIDTH);
+  neo_str_addf(&d->text, " next h[b, j] = %s }\n", forms[form]);
+}
+
 static void add_layer(drawing *d) {
   static const char *const one[] = {
       "v%d[b, j] = relu(v%d[b, j])\n",
@@ -67,7 +80,10 @@ static void add_layer(drawing *d) {
       "v%d[b < B, j] = v%d[(b + 1) %% B, j]\n",
       "v%d = nn.layer_norm(v%d)\n",
   };
-  switch (draw(d, 9)) {
+  switch (draw(d, 10)) {
+  case 7:
+    add_repeat(d);
+    break;
   case 0:
   case 1:
     add_linear(d);

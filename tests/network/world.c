@@ -147,11 +147,7 @@ void world_give(world *w, const char *name, const double *x, int64_t n) {
   put(w, neo_interp_tensor(w->whole, t), type, x, n);
   if (neo_tensor_at(w->m, t)->role == NEO_ROLE_INPUT)
     return;
-  for (size_t k = 0; k < w->n->actors.n; k++) { /* copies too */
-    neo_values *v = neo_net_interp_copy(w->net, (uint32_t)k, name);
-    if (v)
-      put(w, v, type, x, n);
-  }
+  neo_net_interp_give(w->net, name, neo_interp_tensor(w->whole, t)->at);
 }
 
 /* ---- steps */

@@ -99,6 +99,16 @@ static lc actor_row(recorder *r, size_t k) {
                 number(r, (int64_t)a->seen.n));
 }
 
+static lc slices(recorder *r) {
+  rows x = {0};
+  for (size_t k = 0; k < r->n->slices.n; k++) {
+    const neo_net_slice *s = &r->n->slices.at[k];
+    NEO_PUSH(&r->c->arena, &x,
+             RECORD(r, text(r, s->name), text(r, s->of), number(r, s->index), number(r, s->n)));
+  }
+  return table(r, &x);
+}
+
 static lc actors(recorder *r) {
   rows x = {0};
   for (size_t k = 0; k < r->n->actors.n; k++)
@@ -151,8 +161,9 @@ void neo_network_record(neo_compilation *c, const neo_network *n, const char *ba
              number(&r, (int64_t)n->nodes.n), number(&r, (int64_t)n->edges.n),
              number(&r, (int64_t)n->actors.n), number(&r, (int64_t)r.ports.n),
              number(&r, (int64_t)r.seen.n), number(&r, (int64_t)r.stashes.n),
-             number(&r, (int64_t)r.inputs.n), all_nodes, all_edges, all_actors, table(&r, &r.ports),
-             table(&r, &r.seen), table(&r, &r.stashes), table(&r, &r.inputs),
+             number(&r, (int64_t)n->slices.n), number(&r, (int64_t)r.inputs.n), all_nodes,
+             all_edges, all_actors, table(&r, &r.ports), table(&r, &r.seen), table(&r, &r.stashes),
+             slices(&r), table(&r, &r.inputs),
              neo_lconst_symbol(l, neo_arena_printf(&c->arena, "%s_model", c->prefix)));
   neo_llvm_global(l, neo_arena_printf(&c->arena, "%s_net", base), record, true);
 }
