@@ -99,6 +99,43 @@ plain f.st --epochs 2
 plain g.st --epochs 2 --async=rows:20
 python3 same.py f.st g.st 1e-4 || fail "messages of 20 rows differ from batches of 62"
 
+# layers of `repeat`, whose stacked parameters are of several actors
+cat >deep.expr <<'END'
+import nn, optim
+dim B <= 62
+input X[B, 4]
+input Y[B] : i32 < 3
+h = repeat l < 3 from h[n < B, j < 4] = X[n, j] {
+  a = nn.linear(h, out = 4)
+  next h[n, j] = h[n, j] + relu(a[n, j])
+}
+L = nn.linear(h, out = 3)
+loss = nn.cross_entropy(L, Y)
+output L
+train loss using optim.adam(lr = 1e-2)
+END
+deep() { # FILE ARGUMENTS...
+  file=$1
+  shift
+  expect 0 "deep $*" "$NEOC" train deep.expr $data --seed 3 --batch 31 --save "$file" -q "$@"
+}
+deep deep.st
+deep slices.st --async=keys:1
+python3 same.py deep.st slices.st 1e-5 || fail "stacked parameters differ"
+cp deep.st more.st
+deep deep.st --epochs 2 --resume
+deep more.st --epochs 2 --resume --async=keys:1
+python3 same.py deep.st more.st 1e-4 || fail "stacked parameters of a checkpoint differ"
+
+# a model that accumulates gradients by itself
+sed 's/lr = 1e-2)/lr = 1e-2) every 62/' plain.expr >every.expr
+for keys in 0 1 4; do
+  async=--async=keys:$keys
+  [ "$keys" -gt 0 ] || async=-q
+  expect 0 "every, $keys keys" "$NEOC" train every.expr $data --seed 3 --batch 31 --epochs 2 --save every$keys.st $async
+done
+python3 same.py every0.st every1.st 1e-5 || fail "one key, every: the weights differ"
+
 # more keys and workers learn
 train h.st --epochs 30 $test --async=keys:4,workers:2
 last=$(tail -n 1 lines)
@@ -187,6 +224,9 @@ refused "keys has no value: write keys:N" --async=keys
 refused "has keys twice" --async=keys:1,keys:2
 refused "a batch has 62 rows" --async=rows:63
 refused "leave out --target=nvptx:sm_90" --async=keys:1 --target=nvptx:sm_90
+expect 2 "two intervals" "$NEOC" train every.expr $data --async=every:2
+says err "the model's .every. decides" "two intervals"
+expect 2 "parts of batches with every" "$NEOC" train every.expr $data --batch 31 --async=rows:10,every:2
 refused "choose one by --entry" --async=keys:1 --entries=step
 grep -v '^train' model.expr >nothing.expr
 expect 2 "a model that trains nothing" "$NEOC" train nothing.expr $data --async=keys:1

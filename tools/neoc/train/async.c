@@ -44,6 +44,16 @@ static neoc_exit choose_rows(neoc_trainer *t) {
   return NEOC_OK;
 }
 
+/* Does the model's text accumulate gradients, by `every`? Its counts of rows are a state of the
+ * optimizer (frontend/check/every.c), which an interval of the network would count wrongly. */
+static bool accumulates(const neoc_trainer *t) {
+  const neo_rt_model *m = t->r.lib.model;
+  const char *name =
+      neo_arena_printf(t->cli->arena, "%s.rows", m->entries[t->entry[0].feed.entry].name);
+  int32_t k = neo_rt_find(m, name);
+  return k >= 0 && m->tensors[k].role == NEO_RT_ROLE_STATE && m->tensors[k].optimizer;
+}
+
 /* Without workers nodes run in this thread, and one key is the synchronous step. Two keys for each
  * worker let none of them wait for a message that another one works on. */
 static neo_rt_net_config config_of(const neoc_trainer *t) {
@@ -57,7 +67,8 @@ static neo_rt_net_config config_of(const neoc_trainer *t) {
                          .log = w->text[NEOC_ASYNC_LOG],
                          .replay = w->text[NEOC_ASYNC_REPLAY]};
   c.keys = c.keys ? c.keys : c.workers ? 2 * c.workers : 1;
-  c.every = c.every ? c.every : (int32_t)t->async->per_batch;
+  if (!c.every)
+    c.every = accumulates(t) ? 1 : (int32_t)t->async->per_batch;
   if (w->text[NEOC_ASYNC_ORDER]) {
     c.order = NEO_RT_NET_SHUFFLED;
     c.order_seed = (uint64_t)w->value[NEOC_ASYNC_ORDER];
@@ -69,6 +80,11 @@ static neoc_exit make_network(neoc_trainer *t) {
   neoc_async *a = t->async;
   char why[1024] = "";
   a->config = config_of(t);
+  if (a->config.every > 1 && accumulates(t))
+    return neoc_usage(t->cli,
+                      "--async=every:%d: the model's `every` decides when its optimizer runs: "
+                      "leave out every of --async, or of the model",
+                      a->config.every);
   neo_rt_status s = neo_rt_net_create(a->net, &a->config, &a->run, why, sizeof why);
   return s ? neoc_fail(t->cli, neoc_exit_of((neo_status)s), "--async: %s", why) : NEOC_OK;
 }
