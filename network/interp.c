@@ -310,20 +310,6 @@ static uint32_t last_entry(const run *r, uint32_t usual) {
   return begins ? r->node->first : usual;
 }
 
-/* Do the actor's sums hold gradients? Where a node has `first`, they are its own: they are old until
- * it has answered an instance. */
-static bool is_pending(const neo_net_interp *p, uint32_t actor) {
-  bool any = false;
-  for (size_t k = 0; k < p->n->nodes.n; k++) {
-    if (p->n->nodes.at[k].actor != actor)
-      continue;
-    if (p->n->nodes.at[k].first != NEO_NET_NONE)
-      return p->answered[k] > 0;
-    any = any || p->answered[k] > 0;
-  }
-  return any;
-}
-
 static neo_status count(const run *r) {
   if (applies(r)) {
     r->p->actors[r->node->actor].updates++;
@@ -440,7 +426,7 @@ neo_status neo_net_interp_deliver(neo_net_interp *p, neo_str *why) {
 neo_status neo_net_interp_drain(neo_net_interp *p, neo_str *why) {
   neo_status status = neo_net_interp_deliver(p, why);
   for (uint32_t k = 0; k < p->n->actors.n && !status; k++)
-    if (is_pending(p, k))
+    if (least_answered(p, k))
       status = update(p, k, why);
   return status;
 }

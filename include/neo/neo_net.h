@@ -141,8 +141,8 @@ typedef struct {
 typedef struct {
   const int64_t *sizes;      /* the model's run-time sizes, in the order of its table of sizes */
   const void *const *inputs; /* in the order of neo_rt_net.inputs; they are copied */
-  double weight;             /* what the instance counts in a mean of gradients and of losses */
-  int64_t rows;              /* what it counts in every_rows; 0: 1 */
+  double weight;             /* weight of the instance in means of gradients and of losses */
+  int64_t rows;              /* rows that it has, for every_rows; 0: 1 */
 } neo_rt_net_instance;
 
 /* On failure *out is null, and `error` (may be null) gets a message. */
@@ -187,11 +187,11 @@ NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
 /* ------------------------------------------------------------------ statistics */
 
 typedef struct {
-  double seconds;          /* of the clock, since the network was created or these were cleared */
+  double seconds;          /* real time since the network was created or these were cleared */
   uint64_t sent, finished; /* instances */
   int32_t on_their_way;
   int32_t workers;           /* 1: the calling thread */
-  int64_t bytes, most_bytes; /* of messages of instances on their way: now; at most */
+  int64_t bytes, most_bytes; /* payloads of instances on their way: now; at most */
   double loss, loss_weight;  /* mean of the losses since the last barrier, and its weight */
 } neo_rt_net_total;
 
@@ -199,7 +199,7 @@ typedef struct {
   char name[64];              /* "2 (PPT of h)" */
   int32_t actor;              /* -1: none */
   uint64_t forward, backward; /* messages whose work has run */
-  uint64_t updates;           /* of its actor */
+  uint64_t updates;           /* its actor's */
   double staleness;    /* mean number of updates between an instance's forward and backward */
   uint64_t most_stale; /* the largest */
   double busy_s, utilisation; /* utilisation: of a thread, in [0, 1] */

@@ -19,8 +19,9 @@ struct neo_rti_net_mailbox {
   _Alignas(NEO_PADDING_BYTES) _Atomic(neo_rti_net_task *) inbox;
   /* The rank of the best task, for the choice among actors: it may be out of date. */
   _Atomic uint64_t best;
-  int32_t set; /* of actors that are ready, among the crew's */
-  _Alignas(NEO_PADDING_BYTES) neo_rti_net_task **heap; /* of the worker that has the actor */
+  int32_t set; /* number among the crew's sets of actors that are ready */
+  _Alignas(NEO_PADDING_BYTES)
+      neo_rti_net_task **heap; /* private to the worker that has the actor */
   _Atomic int32_t n_heap, most_heap;
   _Atomic int32_t owned; /* 1: a worker has it */
 };

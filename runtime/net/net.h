@@ -61,7 +61,7 @@ typedef struct { /* a payload of a slot: a VALUE, BACK or STASH */
 
 typedef struct neo_rti_net_task {
   struct neo_rti_net_task *next; /* in a mailbox */
-  uint64_t number;               /* of the instance */
+  uint64_t number;               /* instance's */
   int32_t node, slot;
   bool back, ready; /* ready: in a replay, its messages have come */
 } neo_rti_net_task;
@@ -92,7 +92,7 @@ typedef struct { /* arguments of the call at hand, by actor */
   int64_t *of_instance; /* sizes of the instance that an update follows */
   float weight;
   int64_t count;
-  double loss[2];   /* of any float type */
+  double loss[2];   /* a value of any float type */
   int64_t taken_ns; /* by the task that ran last */
   int32_t worker;   /* the worker that runs it */
 } neo_rti_net_frame;
@@ -135,18 +135,18 @@ struct neo_rt_network {
   neo_rti_net_slot *slot;
   neo_rti_net_buffer *buffer;
   int32_t n_buffers;
-  unsigned char *memory, *raw; /* of messages, at a cache line within the block `raw` */
+  unsigned char *memory, *raw; /* payloads: at a cache line within the block `raw` */
   int64_t memory_bytes, used_bytes, most_bytes;
   int32_t *unused, *placed; /* numbers of slots: those without an instance; others, by address */
   int32_t on_their_way;     /* placed slots */
 
-  neo_rti_net_message *queue; /* without workers: a ring of queue_room */
+  neo_rti_net_message *queue; /* without workers: a circular buffer of queue_room messages */
   int64_t queue_room, queue_first, queue_n;
   uint64_t order;
 
   neo_rti_net_mailbox *mailbox;          /* by actor; null: no workers */
   neo_rti_net_crew *crew;                /* null: no workers */
-  neo_rti_net_event *news;               /* of finished slots, failures and a stop */
+  neo_rti_net_event *news;               /* signals finished slots, failures, a stop */
   neo_rti_net_log *log;                  /* null: none */
   neo_rti_net_trace *trace;              /* null: none */
   _Atomic(neo_rti_net_slot *) back_home; /* finished slots that the controller has not seen */
@@ -154,7 +154,7 @@ struct neo_rt_network {
   _Atomic int32_t drains; /* 1: the controller waits until all actors are idle */
 
   double loss_sum, loss_weight;
-  int64_t began_ns;  /* of statistics */
+  int64_t began_ns;  /* start of statistics */
   neo_rt_ctx *whole; /* a context of the whole model for files; null: none was needed */
   void *value;       /* room for a tensor on its way between contexts */
   size_t value_bytes;
@@ -197,7 +197,6 @@ neo_rti_net_name neo_rti_net_name_of(const neo_rt_network *n, int32_t node);
 int64_t neo_rti_net_elements(const neo_rti_net_rows *r, const int64_t *sizes);
 /* Takes a slot for an instance, and copies its inputs; -1: it has to wait for others. */
 int32_t neo_rti_net_admit(neo_rt_network *n, const neo_rt_net_instance *x);
-void neo_rti_net_leave(neo_rt_network *n, int32_t slot);
 
 /* ------------------------------------------------------------ messages (post.c) */
 

@@ -1,8 +1,8 @@
 /* run.c: the work of a node: its entry on the payloads of an instance, its answers, and the updates
  * of its actor. */
 #include "runtime/core/trace.h"
+#include "runtime/net/crew.h"
 #include "runtime/net/trace.h"
-#include "runtime/net/workers.h"
 #include <math.h>
 #include <string.h>
 
@@ -138,25 +138,13 @@ static bool count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
   return least_answered(n, actor) >= every.n;
 }
 
-/* Do the actor's sums hold gradients? Where a node has `first`, they are its own: they are old until
- * it has answered an instance. */
-static bool is_pending(const neo_rt_network *n, int32_t actor) {
-  bool any = false;
-  for (int32_t k = 0; k < n->net->n_nodes; k++) {
-    if (n->net->nodes[k].actor != actor)
-      continue;
-    if (n->first[k].entry >= 0)
-      return n->answered[k] > 0;
-    any = any || n->answered[k] > 0;
-  }
-  return any;
-}
-
+/* An actor of several nodes updates when each has answered some instance since its last update. Of
+ * other instances only one node may have: their part of the sums is applied by a later update. */
 neo_rt_status neo_rti_net_flush(neo_rt_network *n) {
   neo_rt_status status = NEO_OK;
   for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
     n->frame[k].weight = 0;
-    if (is_pending(n, k))
+    if (least_answered(n, k) > 0)
       status = update(n, k, NULL);
   }
   return status;
@@ -187,7 +175,7 @@ static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
   neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
   if (!due)
     return NEO_OK;
-  neo_rti_net_crew_share(n);
+  neo_rti_crew_share(n);
   return update(n, x->actor, sizes);
 }
 

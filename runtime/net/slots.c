@@ -109,7 +109,7 @@ int32_t neo_rti_net_admit(neo_rt_network *n, const neo_rt_net_instance *x) {
   return slot;
 }
 
-void neo_rti_net_leave(neo_rt_network *n, int32_t slot) {
+static void leave(neo_rt_network *n, int32_t slot) {
   neo_rti_net_slot *s = &n->slot[slot];
   int32_t at = 0;
   while (n->placed[at] != slot)
@@ -145,6 +145,6 @@ neo_rt_status neo_rti_net_finish(neo_rt_network *n, int32_t slot) {
   n->loss_weight += s->weight;
   n->finished++;
   neo_rt_status status = check_counts(n, s);
-  neo_rti_net_leave(n, slot);
+  leave(n, slot);
   return status;
 }
