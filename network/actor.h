@@ -3,8 +3,8 @@
 #include "ir/import.h"
 #include "network/parts.h"
 
-/* What a node adds of a parameter's gradients: an instance counts in the node's own weight, as other
- * nodes of the actor may have seen more instances, or fewer, when an update is due. */
+/* A sum of a parameter's gradients, to which one node adds. Instances count in the node's own
+ * weight: when an update is due, other nodes of the actor may have seen more of them, or fewer. */
 typedef struct {
   size_t pair;
   neo_tensor sum, weight; /* acc.W, and the node's acc.weight */
@@ -19,7 +19,7 @@ typedef struct {
   uint32_t actor;
   neo_module *m; /* the actor's */
   neo_import kept;
-  neo_net_sums sums;  /* of all nodes */
+  neo_net_sums sums;  /* sums of all nodes */
   neo_net_sums last;  /* the same, with the gradients of one message and its weight */
   neo_tensors totals; /* acc.weight of each node with sums */
   neo_tensor weight;  /* the INPUT; 0: none */

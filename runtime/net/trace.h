@@ -12,7 +12,7 @@ typedef struct {
   int32_t node; /* -1: an update of the actor */
   int32_t worker;
   neo_rti_net_part part;
-  uint64_t number; /* of the instance, or of the update */
+  uint64_t number; /* number of the instance, or of the update */
   int64_t from_ns, to_ns;
 } neo_rti_net_span;
 

@@ -25,8 +25,7 @@ typedef enum {
 typedef struct {
   bool given;
   const char *text[NEOC_ASYNC_WORDS]; /* null: not given */
-  int64_t value[NEOC_ASYNC_WORDS];    /* of numbers, and of a list the word's place in it; 0: not
-                                         given */
+  int64_t value[NEOC_ASYNC_WORDS];    /* numbers, and places of words in a list; 0: not given */
 } neoc_async_words;
 
 /* Reads the words of the option, and refuses other options that cannot be with it. */

@@ -9,13 +9,13 @@ struct neoc_async {
   neo_rt_network *run;
   int64_t *sizes;     /* by number in the model */
   const void **input; /* in the network's order: buffers of the feed */
-  int64_t rows;       /* of a message, at most */
-  int64_t per_batch;  /* messages of a whole batch */
+  int64_t rows;       /* rows of a message, at most */
+  int64_t per_batch;  /* messages in a whole batch */
   /* Since the last barrier: rows that were sent; of these, rows whose losses were added, and their
    * sum. */
   int64_t unsettled, taken_rows;
   double taken_sum;
-  /* What the network did in the last epoch. */
+  /* Counts of the last epoch. */
   neo_rt_net_total total;
   neo_rt_net_node_stats *nodes;     /* [net->n_nodes] */
   neo_rt_net_worker_stats *workers; /* [total.workers] */
