@@ -1,6 +1,6 @@
 /* Compiled networks, run by libneort, beside the synchronous step and the network's interpreter. */
 #include "include/neo/neo_net.h"
-#include "runtime/core/ctx.h"
+#include "runtime/model.h"
 #include "tests/network/world.h"
 #include <dlfcn.h>
 #include <math.h>
