@@ -56,9 +56,10 @@ typedef struct {
   uint32_t n_around;
   const neo_expr *assume; /* facts that the loops around imply */
   uint32_t n_assume;
-  bool partial;                /* elements outside of the selects of `rec` are not read */
-  bool added;                  /* made by early_exit, from no definition */
-  bool leaf;                   /* its rows are the first block's, which read no earlier ones */
+  bool partial; /* elements outside of the selects of `rec` are not read */
+  bool decided; /* rows of the block decide a select of its values: the one left is another */
+  bool added;   /* made by early_exit, from no definition */
+  bool leaf;    /* its rows are the first block's, which read no earlier ones */
   outline_level level;         /* level of its rows */
   NEO_VEC(neo_expr) row_facts; /* rows that it reads are before the block, or after it */
   neo_tensor slice[4];         /* slices of its results; write.c */

@@ -205,13 +205,30 @@ neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
   return own ? outline_position(o, x, own->axis) : (neo_expr){0};
 }
 
+/* Does the kind of the rows, or that they are leaves, decide a value's select? */
+static bool is_select_decided(row_look *l, neo_list values) {
+  neo_module *m = l->o->m;
+  bool decided = false;
+  int64_t holds;
+  for (uint32_t k = 0; k < values.n && !decided; k++) {
+    neo_expr e = neo_list_expr(m, values, k);
+    if (neo_expr_node(m, e)->op != NEO_OP_SELECT)
+      continue;
+    neo_expr c = of_kind(l, neo_expr_arg(m, e, 0));
+    decided = neo_expr_is_int(m, l->block->first ? without_rows(l, c) : c, &holds);
+  }
+  return decided;
+}
+
 void outline_note_rows(outliner *o, outline_instance *x) {
   const outline_around *block = block_around(o);
   const neo_order_member *member = block ? outline_member(block->order, x->def) : NULL;
   row_look l = {o, block, x, outline_own_row(o, x), member && member->owner.i};
   x->row_facts.n = 0;
+  x->decided = false;
   if (!l.own.i)
     return;
+  x->decided = is_select_decided(&l, x->rec.finish);
   x->leaf = l.block->first;
   if (o->kind)
     outline_map(o, &x->rec, of_kind, &l);

@@ -165,5 +165,6 @@ void outline_simplify(const outliner *o, outline_instance *x) {
   s.facts.n_axes = r->n_out;
   neo_list before = r->finish;
   r->finish = outline_map_list(o, before, simpler, &s);
-  x->partial = outline_is_partial(o, x->def) && has_same_selects(&s, before, r->finish);
+  x->partial =
+      outline_is_partial(o, x->def) && !x->decided && has_same_selects(&s, before, r->finish);
 }
