@@ -237,6 +237,18 @@ static void answer_both(neo_prover_scope *s, neo_expr goal, neo_result *r) {
   *r = *x;
 }
 
+/* Reports it, at the prover's source position. */
+static void prover_gave_up(neo_prover *p) {
+  neo_diags *d = p->m->diags;
+  p->given_up++;
+  if (p->quiet)
+    return;
+  int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)neo_prover_quota(p));
+  neo_diag_help(d, h,
+                "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
+                "proofs N operations");
+}
+
 const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   uint64_t found;
   s->p->stats.questions++;
@@ -245,7 +257,7 @@ const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
     if (!known->gave_up || known->quota >= neo_prover_quota(s->p)) {
       s->p->stats.memo++;
       if (known->gave_up)
-        neo_prover_gave_up(s->p);
+        prover_gave_up(s->p);
       return known;
     }
   }
@@ -255,7 +267,7 @@ const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   else
     answer_leaf(s, goal, r);
   if (r->gave_up)
-    neo_prover_gave_up(s->p);
+    prover_gave_up(s->p);
   neo_map_set(&s->results, goal.i, (uint64_t)(uintptr_t)r);
   return r;
 }
