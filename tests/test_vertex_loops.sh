@@ -96,7 +96,7 @@ for kind in tree chain edges scan while; do
   run many.npz $kind.expr $kind 0.02 all
   python3 compare.py code.npz many.npz $([ $kind = while ] || echo exact) || fail "$kind: the limit changes values"
   "$NEOC" explain --schedule-tree $kind.expr >tree
-  grep -q '^ *exit unless (ring.*any.*alive' tree || fail "$kind: a level runs to the limit forward" tree
+  grep -q '^ *exit unless (folded.*any.*alive' tree || fail "$kind: a level runs to the limit forward" tree
   grep -q ' below .*most.*alive.* down$' tree || fail "$kind: a level begins at the limit backward" tree
 done
 
