@@ -23,7 +23,7 @@ typedef struct {
   NEO_VEC(neo_tree_kernel)
   made;                  /* groups' kernels; leaves have their numbers until kernels are joined */
   uint32_t n_blocks;     /* loops over blocks of rows around the current segment */
-  neo_block_range range; /* the innermost one's */
+  neo_block_range range; /* range of the innermost band */
   neo_sum_order order[NEO_BLOCKS_RANGES]; /* [range] the order in which kernels add up */
   NEO_VEC(neo_expr) asked;                /* conditions that the current kernel tests, on a GPU */
   int64_t *sizes; /* [size] its largest value; for a loop's index, one in the middle */
