@@ -106,7 +106,8 @@ typedef struct neo_rt_network neo_rt_network;
 /* The worker that runs an actor. */
 enum neo_rt_net_place {
   NEO_RT_NET_ACTORS, /* any idle worker takes any actor that has messages */
-  /* Each actor has a worker, as in the paper: actors with parameters in turn, others by the seed. */
+  /* Each actor has a worker, as in the paper: actors with parameters in turn, others by the
+   * seed. */
   NEO_RT_NET_PINNED
 };
 
@@ -151,8 +152,8 @@ NEO_RT_API neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_n
 NEO_RT_API void neo_rt_net_destroy(neo_rt_network *n);
 /* Sends an instance. If as many as there are keys are on their way, or its messages find no room,
  * waits until one is back. NEO_RT_E_INTERRUPTED after neo_rt_net_stop: it was not sent, and
- * neo_rt_net_wait is next. After any other failure the network can only be destroyed. A loss that is
- * NaN is a failure: the instance's gradients have not left the node of the loss. */
+ * neo_rt_net_wait is next. After any other failure the network can only be destroyed. A loss that
+ * is NaN is a failure: the instance's gradients have not left the node of the loss. */
 NEO_RT_API neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x);
 /* A barrier: nodes run until all instances are back, and what is left in the sums of gradients is
  * applied. *loss (may be null) is the weighted mean of the losses since the last barrier; NaN if

@@ -10,8 +10,8 @@
  *     post ---> receive -> mailbox (mailbox.c) -> worker  -> run     with workers (workers.c)
  *     post ---> receive -> task is ready -------> log     -> run     replay (log.c)
  *
- * Nodes without an actor only move rows; with workers, whoever completes their messages does so. The
- * controller is the thread that uses the network: it takes finished slots. */
+ * Nodes without an actor only move rows; with workers, whoever completes their messages does so.
+ * The controller is the thread that uses the network: it takes finished slots. */
 #pragma once
 #include "base/machine.h"
 #include "include/neo/neo_net.h"
@@ -161,9 +161,11 @@ struct neo_rt_network {
   char error[2048];
 };
 
-/* ------------------------------------------------------------ making (kinds.c, memory.c, bind.c) */
+/* ------------------------------------------------------------ making (kinds.c, memory.c,
+ * bind.c) */
 
-/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of one. */
+/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of
+ * one. */
 neo_rt_status neo_rti_net_find_kinds(neo_rt_network *n) NEO_MUST_CHECK;
 /* Allocates everything but contexts and kinds, which it reads. */
 neo_rt_status neo_rti_net_allocate(neo_rt_network *n) NEO_MUST_CHECK;
