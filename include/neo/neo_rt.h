@@ -437,8 +437,8 @@ NEO_RT_API neo_rt_status neo_rt_seek(neo_rt_ctx *ctx, uint64_t seed, uint64_t st
 NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
                                      void *const *args);
 /* The same with this key (see neo_rt_args) for rand() and the count of steps, and without any
- * check: sizes, pointers and values are those of checked calls, or computed by entries. The
- * counts of steps and calls stay as they are. For networks (neo_net.h), whose messages come from
+ * check: sizes, pointers and values are those of checked calls, or computed by entries. The counts
+ * of steps and calls stay as they are. For networks (neo_net.h): their messages come from
  * entries. */
 NEO_RT_API neo_rt_status neo_rt_call_keyed(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
                                            void *const *args, const uint64_t key[3]);

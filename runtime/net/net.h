@@ -3,8 +3,8 @@
  * Each key has a slot, which holds one instance: the payloads of its messages, one block of the
  * memory for messages (slots.c), and the count of messages that each node has. Entries read and
  * write payloads in place. A message is the number of an edge, a slot and a direction; at most two
- * are on their way for each edge of a slot. A node whose last message has come has a task, which is
- * the work of one pass of one instance.
+ * are on their way for each edge of a slot. A node whose last message has come has a task, which
+ * is the work of one pass of one instance.
  *
  *     post ---> queue (order.c) ----------------> receive -> run     without workers
  *     post ---> receive -> mailbox (mailbox.c) -> worker  -> run     with workers (workers.c)
@@ -94,6 +94,7 @@ typedef struct { /* arguments of the call at hand, by actor */
   int64_t count;
   double loss[2];   /* a value of any float type */
   int64_t taken_ns; /* by the task that ran last */
+  int32_t worker;   /* the worker that runs it */
 } neo_rti_net_frame;
 
 typedef struct { /* by node; one thread at a time writes */
@@ -106,6 +107,7 @@ typedef struct neo_rti_net_event neo_rti_net_event;     /* event.h */
 typedef struct neo_rti_net_mailbox neo_rti_net_mailbox; /* mailbox.h */
 typedef struct neo_rti_net_crew neo_rti_net_crew;       /* workers.h */
 typedef struct neo_rti_net_log neo_rti_net_log;         /* log.h */
+typedef struct neo_rti_net_trace neo_rti_net_trace;     /* trace.h */
 
 struct neo_rt_network {
   const neo_rt_net *net;
@@ -123,7 +125,8 @@ struct neo_rt_network {
   neo_rti_net_call *update;             /* by actor */
   uint8_t *loss_type;                   /* by node */
   neo_rti_net_rows *rows;               /* by edge */
-  int32_t *input;                       /* by out port of the controller: number of the input; -1 */
+  int32_t *input;                       /* by out port of the controller: number of the input;
+  * -1 */
   void **seen;
   neo_rti_net_count *count;
   neo_rt_net_node_stats *counted;       /* by node: counts when statistics were cleared */
@@ -146,6 +149,7 @@ struct neo_rt_network {
   neo_rti_net_crew *crew;                /* null: no workers */
   neo_rti_net_event *news;               /* signals finished slots, failures, a stop */
   neo_rti_net_log *log;                  /* null: none */
+  neo_rti_net_trace *trace;              /* null: none */
   _Atomic(neo_rti_net_slot *) back_home; /* finished slots that the controller has not seen */
   _Atomic int32_t stopped;
   _Atomic int32_t drains; /* 1: the controller waits until all actors are idle */
@@ -161,8 +165,7 @@ struct neo_rt_network {
   char error[2048];
 };
 
-/* ------------------------------------------------------------ making (kinds.c, memory.c,
- * bind.c) */
+/* ---------------------------------------------------------- making (kinds.c, memory.c, bind.c) */
 
 /* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of
  * one. */
@@ -175,8 +178,8 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) NEO_MUST_CHECK;
 
 /* ------------------------------------------------------------ failures (message.c) */
 
-/* Stores the message, unless there was a failure before; the network can only be destroyed now. Any
- * thread may call it. */
+/* Stores the message, unless there was a failure before; the network can only be destroyed now.
+ * Any thread may call it. */
 neo_rt_status neo_rti_net_fail(neo_rt_network *n, neo_rt_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Stores the message of a call that has changed nothing. */
