@@ -29,7 +29,7 @@ class Task:
 TASKS = {
     "mnist": Task(ASYNC + "mnist.expr", batch=100, tested=100, target=97, epochs=5, speed_instances=100,
                   paper={1: 2076, 4: 6268}, converged="97 % after 3 epochs (1 key), 4 (4 keys)"),
-    "list_reduction": Task(ASYNC + "list_reduction.expr", batch=100, tested=100, target=97, epochs=24,
+    "list_reduction": Task(ASYNC + "list_reduction.expr", batch=100, tested=100, target=97, epochs=16,
                            paper={1: 13000, 16: 16000},
                            converged="97 % after 10 epochs (1 key), 9.5 (16 keys), 12 and 13 (2 and 4 "
                            "replicas: 35,000 and 71,000/s)"),
