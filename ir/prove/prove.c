@@ -293,6 +293,12 @@ bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo
   return neo_prove_index(p, facts, index, extent, NULL) == NEO_PROVED;
 }
 
+static bool unbounded(int64_t *lo, int64_t *hi) {
+  *lo = INT64_MIN;
+  *hi = INT64_MAX;
+  return false;
+}
+
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi) {
   neo_poly g;
   neo_prover_scope *s = neo_prover_of(p, facts);
@@ -300,8 +306,8 @@ bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo
   neo_prover_form(s, e, &g);
   neo_range type = neo_type_range(neo_expr_type(p->m, e));
   neo_range r = neo_range_meet(type, neo_prover_bounds(s, &g));
-  if (s->never)
-    r = neo_range_all();
+  if (s->never) /* at no point: the interval without the facts is one, and has ends where sizes do */
+    return facts ? neo_interval(p, NULL, e, lo, hi) : unbounded(lo, hi);
   *lo = r.lo;
   *hi = r.hi;
   return neo_range_is_known(r);
