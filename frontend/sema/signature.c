@@ -1,5 +1,6 @@
 /* A signature against the arguments of one call, as far as no size has to be evaluated for it. */
 #include "frontend/sema/signature.h"
+#include "frontend/sema/parts.h"
 #include <string.h>
 
 void neo_param_bind(neo_inst *in, const neo_ast_name *name, neo_val v) {
@@ -135,10 +136,22 @@ bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) {
                     var->span);
   if (rank + packs < var->axes.n)
     help_whole(b, h, b->actual->span[param]);
+  if (b->in->fn && b->in->fn->kind == NEO_AST_VERTEX && rank + 1 == var->axes.n)
+    neo_diag_help(b->in->fe->diags, h,
+                  "a vertex function takes the row of one vertex: the dimension of the vertices is "
+                  "left out of '%s[...]'",
+                  var->name.text);
   return false;
 }
 
 /* ---- types and bounds */
+
+/* The parameter that gave a type variable its type in this call; null: the type is no such
+ * variable. */
+static const char *type_binder(const neo_inst *in, const neo_ast_type *t) {
+  const neo_sym *s = t->variable.text ? neo_scope_find(in->scope, t->variable.text) : NULL;
+  return s && s->kind == NEO_SYM_TYPE ? s->binder : NULL;
+}
 
 bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
   neo_fe *fe = b->in->fe;
@@ -158,7 +171,7 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
     return true;
   int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
                   var->name.text, neo_type_text(want));
-  const char *binder = neo_type_binder(b->in, &var->type);
+  const char *binder = type_binder(b->in, &var->type);
   if (binder)
     neo_diag_note(fe->diags, h, "'%s' is the type of '%s'", var->type.variable.text, binder);
   return false;
