@@ -48,6 +48,7 @@ typedef struct {
   const char *kind; /* "controller", "PPT", ... */
   int32_t actor;    /* -1: none; it moves rows */
   const char *forward, *backward, *first, *apply, *loss;
+  const char *test; /* `forward` for an instance that is evaluated, and changes nothing */
   int32_t in, n_in, out, n_out; /* ports[in ..], ports[out ..] */
   int32_t stash, n_stash;       /* stashes[stash ..] */
 } neo_rt_net_node;
