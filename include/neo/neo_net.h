@@ -5,16 +5,24 @@
  *
  *   extern const neo_rt_net mlp_net;
  *   neo_rt_network *n;
- *   neo_rt_net_create(&mlp_net, &(neo_rt_net_config){.keys = 4}, &n, NULL, 0);
+ *   neo_rt_net_create(&mlp_net, &(neo_rt_net_config){.keys = 4, .workers = 2}, &n, NULL, 0);
  *   for each batch:
  *     neo_rt_net_send(n, &(neo_rt_net_instance){.sizes = sizes, .inputs = inputs, .weight = 1});
  *   neo_rt_net_wait(n, &loss);                      // all are back, all updates are done
+ *   neo_rt_net_save(n, "mlp.safetensors", NULL, 0); // synchronous training loads it
  *   neo_rt_net_destroy(n);
  *
  * With one key, and an update after each instance, this is the synchronous step. With more keys the
  * nodes work on several instances at a time, and an instance may meet newer weights on its way back
- * than on its way out. One thread at a time uses a network; on that thread its nodes run, in the
- * order in which messages were sent. All memory is allocated by neo_rt_net_create. */
+ * than on its way out.
+ *
+ * One thread at a time uses a network: it is the controller. Nodes run on that thread, or on
+ * `workers` threads of the network. An actor owns parameters and what updates them, and one thread
+ * at a time runs it, so what it computes is a function of the order of its messages. A run may
+ * write this order to a file (`log`), and another run repeat it, bit for bit (`replay`).
+ *
+ * All memory for instances is allocated by neo_rt_net_create; an instance whose messages find no
+ * room waits until others are back. */
 #ifndef NEO_NET_H
 #define NEO_NET_H
 #include <neo/neo_rt.h>
@@ -23,7 +31,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_NET_ABI 2u
+#define NEO_RT_NET_ABI 3u
 
 /* ------------------------------------------------------------------ what a library has */
 
@@ -89,39 +97,123 @@ typedef struct {
   const neo_rt_net_stash *stashes;
   const neo_rt_net_slice *slices;
   const char *const *inputs; /* the inputs of an instance, in the order in which they are given */
+  const neo_rt_model *model; /* the whole model, with the synchronous step */
 } neo_rt_net;
 
 /* ------------------------------------------------------------------ a network that runs */
 
 typedef struct neo_rt_network neo_rt_network;
 
+/* The worker that runs an actor. */
+enum neo_rt_net_place {
+  NEO_RT_NET_ACTORS, /* any idle worker takes any actor that has messages */
+  /* Each actor has a worker, as in the paper: actors with parameters in turn, others by the seed. */
+  NEO_RT_NET_PINNED
+};
+
+/* The order of messages in the calling thread, without workers. */
+enum neo_rt_net_order {
+  NEO_RT_NET_AS_SENT, /* the oldest message first */
+  NEO_RT_NET_SHUFFLED /* any, by order_seed: the same in each run */
+};
+
 typedef struct {
-  int32_t keys;  /* instances that may be on their way at a time; 0: 1 */
-  int32_t every; /* instances after which an actor updates; 0: 1 */
-  uint64_t seed; /* seed of initial values and rand() */
+  int32_t keys;       /* instances that may be on their way at a time; 0: 1 */
+  int32_t every;      /* instances after which an actor updates; 0: 1 */
+  uint64_t seed;      /* seed of initial values and rand() */
+  int64_t every_rows; /* rows of instances instead of instances; 0: `every` */
+  int32_t workers;    /* threads; 0: nodes run in the calling thread */
+  int32_t place;      /* enum neo_rt_net_place */
+  int32_t order;      /* enum neo_rt_net_order */
+  uint64_t order_seed;
+  const char *log; /* file that gets the order of messages; null: none */
+  /* File of a log with the same network and instances: its order is repeated in the calling thread,
+   * whatever `workers` and `order` are; null: none. */
+  const char *replay;
+  /* Bytes for the messages of instances on their way, at their sizes. 0: enough for all keys at the
+   * largest sizes. Less than one instance may need is an error. */
+  int64_t bytes;
+  /* Seconds without any work, while instances are on their way, that are a failure: 0: 60; below 0:
+   * any number is allowed. */
+  double watch_s;
+  int32_t allow_nan; /* not 0: a loss that is NaN is no failure */
 } neo_rt_net_config;
 
 typedef struct {
   const int64_t *sizes;      /* the model's run-time sizes, in the order of its table of sizes */
   const void *const *inputs; /* in the order of neo_rt_net.inputs; they are copied */
   double weight;             /* weight of the instance in means of gradients and of losses */
+  int64_t rows;              /* rows that it has, for every_rows; 0: 1 */
 } neo_rt_net_instance;
 
 /* On failure *out is null, and `error` (may be null) gets a message. */
 NEO_RT_API neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *config,
                                            neo_rt_network **out, char *error, size_t error_bytes);
 NEO_RT_API void neo_rt_net_destroy(neo_rt_network *n);
-/* Sends an instance. If as many as there are keys are on their way, nodes run until one is back.
- * After a failure the network can only be destroyed. */
+/* Sends an instance. If as many as there are keys are on their way, or its messages find no room,
+ * waits until one is back. NEO_RT_E_INTERRUPTED after neo_rt_net_stop: it was not sent, and
+ * neo_rt_net_wait is next. After any other failure the network can only be destroyed. A loss that is
+ * NaN is a failure: the instance's gradients have not left the node of the loss. */
 NEO_RT_API neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x);
 /* A barrier: nodes run until all instances are back, and what is left in the sums of gradients is
- * applied. *loss (may be null) is the weighted mean of the losses since the last barrier. */
+ * applied. *loss (may be null) is the weighted mean of the losses since the last barrier; NaN if
+ * there was none. Checks that each message had one answer and that none is left. */
 NEO_RT_API neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss);
+/* Stops a network: from another thread or a signal handler. Sending is refused from now on, until
+ * neo_rt_net_wait has brought back the instances that are on their way; the values are then those
+ * of a barrier, and may be saved. */
+NEO_RT_API void neo_rt_net_stop(neo_rt_network *n);
 /* The context of an actor, for its parameters, states and settings; null: there is no such actor.
  * Between barriers its values change with each update. */
 NEO_RT_API neo_rt_ctx *neo_rt_net_context(neo_rt_network *n, int32_t actor);
+/* The values of a context of the whole model (neo_rt_net.model), with its count of steps, become
+ * those of the actors, or the other way round: parameters, states and settings. Tensors that no
+ * actor has are not touched. Only at a barrier (NEO_RT_E_STATE). */
+NEO_RT_API neo_rt_status neo_rt_net_take(neo_rt_network *n, neo_rt_ctx *from);
+NEO_RT_API neo_rt_status neo_rt_net_give(neo_rt_network *n, neo_rt_ctx *to);
+/* As neo_rt_save and neo_rt_load, under the names and shapes of the whole model: neo_rt_load reads
+ * the file into a context, and this loads the file of a context. Only at a barrier. */
+NEO_RT_API neo_rt_status neo_rt_net_save(neo_rt_network *n, const char *path,
+                                         const neo_rt_pair *extra, int32_t n_extra);
+NEO_RT_API neo_rt_status neo_rt_net_load(neo_rt_network *n, const char *path);
+/* As neo_rt_set_scalar, in each actor that has the setting. Only at a barrier. */
+NEO_RT_API neo_rt_status neo_rt_net_set_scalar(neo_rt_network *n, const char *name, double value);
 /* The last failure's message; "" if none. */
 NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
+
+/* ------------------------------------------------------------------ statistics */
+
+typedef struct {
+  double seconds;          /* real time since the network was created or these were cleared */
+  uint64_t sent, finished; /* instances */
+  int32_t on_their_way;
+  int32_t workers;           /* 1: the calling thread */
+  int64_t bytes, most_bytes; /* payloads of instances on their way: now; at most */
+  double loss, loss_weight;  /* mean of the losses since the last barrier, and its weight */
+} neo_rt_net_total;
+
+typedef struct {
+  char name[64];              /* "2 (PPT of h)" */
+  int32_t actor;              /* -1: none */
+  uint64_t forward, backward; /* messages whose work has run */
+  uint64_t updates;           /* its actor's */
+  double staleness;    /* mean number of updates between an instance's forward and backward */
+  uint64_t most_stale; /* the largest */
+  double busy_s, utilisation; /* utilisation: of a thread, in [0, 1] */
+  int32_t queue, most_queue;  /* messages that wait for the node's actor: now; at most */
+} neo_rt_net_node_stats;
+
+typedef struct {
+  uint64_t messages, sleeps;
+  double busy_s, utilisation;
+} neo_rt_net_worker_stats;
+
+/* Fills what is not null: `nodes` has room for net.n_nodes, `workers` for the larger of 1 and the
+ * number of workers. clear: counts and times begin again from 0. From the thread that uses the
+ * network; not only at barriers. */
+NEO_RT_API void neo_rt_net_stats(neo_rt_network *n, neo_rt_net_total *total,
+                                 neo_rt_net_node_stats *nodes, neo_rt_net_worker_stats *workers,
+                                 int clear);
 
 #ifdef __cplusplus
 }

@@ -59,13 +59,17 @@ neo_rt_status neo_rti_check_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
 }
 
 /* Sets the sizes: those that the entry takes from the call, all others to their largest value. */
-static neo_rt_status take_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *sizes) {
-  if (e->n_sizes > 0 && !sizes)
-    return neo_rti_fail(c, NEO_NULL, "%s: the pointer to the sizes is null", e->name);
+static void set_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *sizes) {
   for (int32_t i = 0; i < c->model->n_sizes; i++)
     c->sizes[i] = c->model->sizes[i].hi;
   for (int32_t i = 0; i < e->n_sizes; i++)
     c->sizes[c->model->entry_sizes[e->sizes + i]] = sizes[i];
+}
+
+static neo_rt_status take_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *sizes) {
+  if (e->n_sizes > 0 && !sizes)
+    return neo_rti_fail(c, NEO_NULL, "%s: the pointer to the sizes is null", e->name);
+  set_sizes(c, e, sizes);
   return neo_rti_check_sizes(c, e);
 }
 
@@ -116,4 +120,14 @@ neo_rt_status neo_rt_call(neo_rt_ctx *c, int32_t entry, const int64_t *sizes, vo
     return status;
   status = take_sizes(c, e, sizes);
   return status ? status : neo_rti_entry_call(c, e, args);
+}
+
+neo_rt_status neo_rt_call_keyed(neo_rt_ctx *c, int32_t entry, const int64_t *sizes,
+                                void *const *args, const uint64_t key[3]) {
+  neo_rt_status status;
+  const neo_rt_entry *e = neo_rti_entry(c, entry, &status);
+  if (!e)
+    return status;
+  set_sizes(c, e, sizes);
+  return neo_rti_entry_run_keyed(c, e, args, key);
 }

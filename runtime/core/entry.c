@@ -193,10 +193,8 @@ static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *
   return status ? status : copy_outputs(c, e, args);
 }
 
-neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  bool forward = e->kind == NEO_RT_ENTRY_FORWARD, init = e->kind == NEO_RT_ENTRY_INIT;
-  /* initial values always use step 0 */
-  const uint64_t key[3] = {c->seed, init ? 0 : c->step, forward ? c->calls : 0};
+neo_rt_status neo_rti_entry_run_keyed(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args,
+                                      const uint64_t *key) {
   neo_rt_status status = c->trace ? neo_rti_trace_begin(c) : NEO_OK;
   if (!status)
     status = run_all(c, e, args, key);
@@ -205,6 +203,14 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
   if (c->trace)
     neo_rti_trace_end(c, e);
   neo_rti_call_cache_done(c, e, status == NEO_OK);
+  return status;
+}
+
+neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  bool forward = e->kind == NEO_RT_ENTRY_FORWARD, init = e->kind == NEO_RT_ENTRY_INIT;
+  /* initial values always use step 0 */
+  const uint64_t key[3] = {c->seed, init ? 0 : c->step, forward ? c->calls : 0};
+  neo_rt_status status = neo_rti_entry_run_keyed(c, e, args, key);
   if (status)
     return status;
   if (e->kind == NEO_RT_ENTRY_TRAIN)

@@ -48,6 +48,9 @@ int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end);
 /* Runs the steps; everything must have been checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                 void *const *args) NEO_MUST_CHECK;
+/* The same with this key; the counts of steps and calls stay. */
+neo_rt_status neo_rti_entry_run_keyed(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args,
+                                      const uint64_t *key) NEO_MUST_CHECK;
 /* The entry of initial values. which = 0: of all of them; 1: of states that follow from parameters,
  * which runs after parameters were loaded. Null: there is none. neo_rti_init_run runs it. */
 const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);

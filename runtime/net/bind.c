@@ -71,6 +71,17 @@ static bool find(const binder *b, const char *name, neo_rti_net_call *c, int32_t
   return c->arg[k].place != NEO_RTI_NET_NOWHERE;
 }
 
+/* Is there anything that generated code relies on, among what the user may give? */
+static bool is_trusted(const neo_rt_model *m, const neo_rt_entry *e) {
+  bool trusted = m->n_asserts == 0;
+  for (int32_t k = 0; k < e->n_inputs && trusted; k++) {
+    const neo_rt_tensor *t = &m->tensors[m->entry_args[e->args + k]];
+    bool limited = neo_rti_type_is_int(t->type) && (t->bound >= 0 || t->ends);
+    trusted = t->type != NEO_RT_BOOL && !limited && !t->offsets;
+  }
+  return trusted;
+}
+
 static neo_rt_status bind(const binder *b, const char *entry, neo_rti_net_call *c) {
   const neo_rt_model *m = b->n->net->actors[b->actor].model;
   c->entry = entry ? neo_rt_find_entry(m, entry) : -1;
@@ -80,6 +91,7 @@ static neo_rt_status bind(const binder *b, const char *entry, neo_rti_net_call *
     return neo_rti_net_fail(b->n, NEO_RT_E_NAME, "%s has no entry %s", m->name, entry);
   const neo_rt_entry *e = &m->entries[c->entry];
   c->n = e->n_args;
+  c->trusted = is_trusted(m, e);
   c->arg = calloc((size_t)c->n + 1, sizeof *c->arg);
   if (!c->arg)
     return neo_rti_net_fail(b->n, NEO_RT_E_MEMORY, "no memory");
@@ -92,8 +104,33 @@ static neo_rt_status bind(const binder *b, const char *entry, neo_rti_net_call *
   return NEO_OK;
 }
 
+/* The input of the model that the controller sends along each of its ports. */
+static void bind_inputs(neo_rt_network *n) {
+  const neo_rt_net_node *from = &n->net->nodes[0];
+  for (int32_t k = 0; k < from->n_out; k++) {
+    const neo_rt_net_port *p = &n->net->ports[from->out + k];
+    n->input[k] = -1;
+    for (int32_t j = 0; p->name && n->rows[p->edge].model && j < n->net->n_inputs; j++)
+      if (is(n->net->inputs[j], p->name))
+        n->input[k] = j;
+  }
+}
+
+static neo_rt_status bind_loss(neo_rt_network *n, int32_t node) {
+  const neo_rt_net_node *x = &n->net->nodes[node];
+  const neo_rt_model *m = x->actor < 0 ? NULL : n->net->actors[x->actor].model;
+  int32_t t = m && x->loss ? neo_rt_find(m, x->loss) : -1;
+  if (x->loss && t < 0)
+    return neo_rti_net_fail(n, NEO_RT_E_NAME, "node %s: its loss is no tensor of its actor",
+                            neo_rti_net_name_of(n, node).text);
+  if (t >= 0)
+    n->loss_type[node] = m->tensors[t].type;
+  return NEO_OK;
+}
+
 neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
   neo_rt_status status = NEO_OK;
+  bind_inputs(n);
   for (int32_t k = 0; k < n->net->n_nodes && !status; k++) {
     const neo_rt_net_node *x = &n->net->nodes[k];
     binder b = {n, k, x->actor};
@@ -101,7 +138,8 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
     n->first[k].entry = n->apply[k].entry = -1;
     if (x->actor < 0)
       continue;
-    status = bind(&b, x->forward, &n->forward[k]);
+    status = bind_loss(n, k);
+    status = status ? status : bind(&b, x->forward, &n->forward[k]);
     status = status ? status : bind(&b, x->backward, &n->backward[k]);
     status = status ? status : bind(&b, x->first, &n->first[k]);
     status = status ? status : bind(&b, x->apply, &n->apply[k]);

@@ -1,17 +1,23 @@
-/* network.c: a network from its making to its end, and its messages: the oldest first, on the
- * caller's thread. A node runs forward when all of its in ports have a message of an instance, and
- * backward when all of its out ports have their answers. */
-#include "runtime/net/net.h"
+/* network.c: a network from its making to its end, and the controller: the calling thread, which
+ * sends instances and takes them back. */
+#include "runtime/core/trace.h"
+#include "runtime/net/event.h"
+#include "runtime/net/log.h"
+#include "runtime/net/workers.h"
+#include "runtime/pool.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_KEYS = 1 << 20 };
 
 /* ---- making */
 
 static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
   const neo_rt_model *m = n->net->actors[k].model;
-  int64_t bytes = neo_rt_arena_size(m, 1);
+  int64_t bytes = neo_rt_arena_size(m, 1); /* below 0: creating it tells why */
   size_t room = bytes < 0 ? 0 : ((size_t)bytes + NEO_RTI_ALIGN) / NEO_RTI_ALIGN * NEO_RTI_ALIGN;
-  n->arena[k] = bytes < 0 ? NULL : aligned_alloc(NEO_RTI_ALIGN, room + NEO_RTI_ALIGN);
+  n->arena[k] = aligned_alloc(NEO_RTI_ALIGN, room + NEO_RTI_ALIGN);
   if (!n->arena[k])
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory for %s", m->name);
   neo_rt_config c = {.struct_size = sizeof c,
@@ -26,15 +32,40 @@ static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
                                 n->ctx[k] ? neo_rt_error(n->ctx[k]) : neo_rt_status_text(status));
 }
 
+static neo_rt_status check_config(neo_rt_network *n) {
+  const neo_rt_net_config *c = &n->config;
+  if (c->workers < 0 || c->workers > NEO_RTI_MAX_THREADS)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "%d workers: give 0 to %d", (int)c->workers,
+                            NEO_RTI_MAX_THREADS);
+  if (c->keys > MOST_KEYS)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "%d keys: at most %d", (int)c->keys, MOST_KEYS);
+  if (c->keys < 0 || c->every < 0 || c->every_rows < 0 || c->bytes < 0)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
+                            "keys, every, every_rows and bytes are at least 0");
+  if (c->place < NEO_RT_NET_ACTORS || c->place > NEO_RT_NET_PINNED)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "place %d is unknown", (int)c->place);
+  if (c->order < NEO_RT_NET_AS_SENT || c->order > NEO_RT_NET_SHUFFLED)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT, "order %d is unknown", (int)c->order);
+  if (c->order == NEO_RT_NET_SHUFFLED && c->workers && !c->replay)
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
+                            "threads have no order that is given: workers must be 0");
+  return NEO_OK;
+}
+
 static neo_rt_status open_all(neo_rt_network *n) {
   if (n->net->abi != NEO_RT_NET_ABI)
     return neo_rti_net_fail(n, NEO_RT_E_ABI, "made for version %u of networks, this is %u",
                             (unsigned)n->net->abi, (unsigned)NEO_RT_NET_ABI);
-  neo_rt_status status = neo_rti_net_find_kinds(n);
+  neo_rt_status status = check_config(n);
+  if (n->config.replay)
+    n->config.workers = 0;
+  status = status ? status : neo_rti_net_find_kinds(n);
   status = status ? status : neo_rti_net_allocate(n);
   for (int32_t k = 0; k < n->net->n_actors && !status; k++)
     status = open_actor(n, k);
-  return status ? status : neo_rti_net_bind(n);
+  status = status ? status : neo_rti_net_bind(n);
+  status = status ? status : neo_rti_net_log_open(n);
+  return status ? status : neo_rti_net_crew_open(n);
 }
 
 neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *config,
@@ -45,9 +76,12 @@ neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *
   if (!n)
     return NEO_RT_E_MEMORY;
   n->net = net;
+  n->config = c;
   n->keys = c.keys > 0 ? c.keys : 1;
   n->every = c.every > 0 ? c.every : 1;
   n->seed = c.seed;
+  n->order = c.order_seed;
+  n->began_ns = neo_rti_now_ns();
   neo_rt_status status = open_all(n);
   if (!status) {
     *out = n;
@@ -55,13 +89,16 @@ neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_net_config *
   }
   if (error && error_bytes)
     snprintf(error, error_bytes, "%s", n->error);
-  neo_rti_net_free(n);
+  neo_rt_net_destroy(n);
   return status;
 }
 
 void neo_rt_net_destroy(neo_rt_network *n) {
-  if (n)
-    neo_rti_net_free(n);
+  if (!n)
+    return;
+  neo_rti_net_crew_close(n);
+  neo_rti_net_log_close(n);
+  neo_rti_net_free(n);
 }
 
 neo_rt_ctx *neo_rt_net_context(neo_rt_network *n, int32_t actor) {
@@ -72,254 +109,102 @@ const char *neo_rt_net_error(const neo_rt_network *n) {
   return n->error;
 }
 
-/* ---- entries */
+void neo_rt_net_stop(neo_rt_network *n) {
+  atomic_store(&n->stopped, 1);
+  neo_rti_net_event_signal(n->news, 1);
+}
 
-static void *address(neo_rt_network *n, const neo_rti_net_slot *s, neo_rti_net_place place,
-                     int32_t which) {
-  switch (place) {
-  case NEO_RTI_NET_VALUE:
-    return s->value[which];
-  case NEO_RTI_NET_BACK:
-    return s->back[which];
-  case NEO_RTI_NET_WEIGHT:
-    return &n->weight;
-  case NEO_RTI_NET_STASH:
-    return s->stash[which];
-  case NEO_RTI_NET_COUNT:
-    return &n->count;
-  case NEO_RTI_NET_LOSS:
-    return n->loss_place;
-  case NEO_RTI_NET_SEEN:
-    return n->seen[which];
-  case NEO_RTI_NET_NOWHERE:
-    break;
+/* ---- workers */
+
+/* Takes the slots that came back, the first one first. */
+static neo_rt_status take_home(neo_rt_network *n) {
+  neo_rti_net_slot *s = atomic_exchange(&n->back_home, NULL), *first = NULL;
+  neo_rt_status status = NEO_OK;
+  while (s) {
+    neo_rti_net_slot *next = s->next;
+    s->next = first;
+    first = s;
+    s = next;
   }
-  return NULL;
-}
-
-/* The sizes of the slot (null: none) are those of the call; rand() and `step` go by `number`. */
-static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_call *c,
-                          const neo_rti_net_slot *s, uint64_t number) {
-  neo_rt_ctx *ctx = n->ctx[actor];
-  if (c->entry < 0)
-    return NEO_OK;
-  const neo_rt_entry *e = &ctx->model->entries[c->entry];
-  for (int32_t k = 0; k < e->n_sizes; k++) {
-    int32_t size = ctx->model->entry_sizes[e->sizes + k];
-    n->call_sizes[k] = s && size < n->net->n_sizes ? s->sizes[size] : ctx->model->sizes[size].hi;
+  for (; first && !status; first = s) {
+    s = first->next;
+    status = neo_rti_net_finish(n, (int32_t)(first - n->slot));
   }
-  for (int32_t k = 0; k < c->n; k++)
-    n->call_args[k] = address(n, s, c->arg[k].place, c->arg[k].which);
-  n->weight = s ? (float)s->weight : 0;
-  n->count = (int64_t)n->updates[actor];
-  neo_rt_status status = neo_rt_seek(ctx, n->seed, number);
-  if (!status)
-    status = neo_rt_call(ctx, c->entry, n->call_sizes, n->call_args);
-  return status ? neo_rti_net_fail(n, status, "%s: %s", ctx->model->name, neo_rt_error(ctx))
-                : NEO_OK;
+  return status;
 }
 
-/* ---- updates */
+typedef struct { /* a wait without any work */
+  int64_t from_ns;
+  uint64_t progress;
+} idleness;
 
-static int32_t least_answered(const neo_rt_network *n, int32_t actor) {
-  int32_t least = INT32_MAX;
-  for (int32_t k = 0; k < n->net->n_nodes; k++)
-    if (n->net->nodes[k].actor == actor && n->answered[k] < least)
-      least = n->answered[k];
-  return least;
+/* Nothing has run for the time that is allowed. */
+static bool is_stuck(const neo_rt_network *n, idleness *x) {
+  double limit_s = n->config.watch_s > 0 ? n->config.watch_s : 60;
+  bool runs;
+  uint64_t progress = neo_rti_net_crew_progress(n, &runs);
+  int64_t now = neo_rti_now_ns();
+  if (!x->from_ns || runs || progress != x->progress)
+    *x = (idleness){now, progress};
+  return n->config.watch_s >= 0 && 1e-9 * (double)(now - x->from_ns) >= limit_s;
 }
 
-static neo_rt_status update(neo_rt_network *n, int32_t actor, const neo_rti_net_slot *s) {
-  for (int32_t k = 0; k < n->net->n_nodes; k++)
-    if (n->net->nodes[k].actor == actor)
-      n->answered[k] = 0;
-  return call(n, actor, &n->update[actor], s, n->updates[actor]++);
+static neo_rt_status stuck(neo_rt_network *n) {
+  char left[1024];
+  neo_rti_net_describe(n, left, sizeof left);
+  return neo_rti_net_fail(n, NEO_RT_E_INTERNAL,
+                          "nothing runs, and %d instances have not come back: %s",
+                          (int)n->on_their_way, left[0] ? left : "no queue has messages");
 }
 
-/* An update that reads values of an instance follows each. */
-static int32_t interval(const neo_rt_network *n, int32_t actor) {
-  return n->net->actors[actor].n_seen ? 1 : n->every;
+/* An aim of the controller that waits. */
+typedef enum { A_SLOT, ALL_SLOTS, IDLE_ACTORS } aim;
+
+static bool is_there(const neo_rt_network *n, aim a) {
+  if (atomic_load(&n->failed))
+    return true;
+  if (a == IDLE_ACTORS)
+    return neo_rti_net_crew_is_idle(n);
+  return atomic_load(&n->back_home) != NULL || (a == A_SLOT && atomic_load(&n->stopped));
 }
 
-/* Does one entry end an instance's work and update? */
-static bool applies(const neo_rt_network *n, int32_t node) {
-  return n->apply[node].entry >= 0 && interval(n, n->net->nodes[node].actor) == 1;
-}
-
-/* The call that ends the node's work on an instance, in the place of `usual`. */
-static const neo_rti_net_call *last_call(const neo_rt_network *n, int32_t node,
-                                         const neo_rti_net_call *usual) {
-  if (applies(n, node))
-    return &n->apply[node];
-  return n->first[node].entry >= 0 && !n->answered[node] ? &n->first[node] : usual;
-}
-
-static neo_rt_status count(neo_rt_network *n, int32_t node, const neo_rti_net_slot *s) {
-  int32_t actor = n->net->nodes[node].actor;
-  if (applies(n, node)) {
-    n->updates[actor]++;
-    return NEO_OK;
+static neo_rt_status wait_for(neo_rt_network *n, aim a) {
+  enum { LOOK_NS = 50000000 };
+  idleness x = {0};
+  while (!is_there(n, a)) {
+    uint32_t ticket = neo_rti_net_event_ticket(n->news);
+    if (is_there(n, a)) {
+      neo_rti_net_event_cancel(n->news);
+      break;
+    }
+    neo_rti_net_event_sleep(n->news, ticket, LOOK_NS);
+    if (is_stuck(n, &x) && !is_there(n, a))
+      return stuck(n);
   }
-  n->answered[node]++;
-  return least_answered(n, actor) < interval(n, actor) ? NEO_OK : update(n, actor, s);
+  while (atomic_load(&n->failed) && !neo_rti_net_status(n))
+    ; /* another thread writes the message */
+  return neo_rti_net_status(n);
 }
 
-/* ---- messages */
+/* ---- steps of the controller */
 
-static void post(neo_rt_network *n, int32_t edge, int32_t slot, bool back) {
-  int64_t at = (n->queue_first + n->queue_n++) % n->queue_room;
-  n->queue[at] = (neo_rti_net_message){edge, slot, back};
-}
-
-static neo_rti_net_message take(neo_rt_network *n) {
-  neo_rti_net_message m = n->queue[n->queue_first];
-  n->queue_first = (n->queue_first + 1) % n->queue_room;
-  n->queue_n--;
-  return m;
-}
-
-static void post_ports(neo_rt_network *n, int32_t first, int32_t n_ports, int32_t slot, bool back) {
-  for (int32_t k = 0; k < n_ports; k++)
-    post(n, n->net->ports[first + k].edge, slot, back);
-}
-
-/* ---- nodes */
-
-static double loss_value(const neo_rt_network *n, const neo_rt_net_node *x) {
-  const neo_rt_model *m = n->net->actors[x->actor].model;
-  int32_t t = neo_rt_find(m, x->loss);
-  double value = 0;
-  if (t >= 0)
-    neo_rti_convert(m->tensors[t].type, n->loss_place, NEO_RT_F64, &value, 1);
-  return value;
-}
-
-static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
-  const neo_rt_net_node *x = &n->net->nodes[node];
-  post_ports(n, x->in, x->n_in, slot, true);
-  return count(n, node, &n->slot[slot]);
-}
-
-static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
-  const neo_rt_net_node *x = &n->net->nodes[node];
-  neo_rti_net_slot *s = &n->slot[slot];
-  const neo_rti_net_call *c = &n->forward[node];
-  neo_rt_status status = call(n, x->actor, x->n_out ? c : last_call(n, node, c), s, s->number);
-  if (status)
-    return status;
-  if (x->loss)
-    s->loss = loss_value(n, x);
-  post_ports(n, x->out, x->n_out, slot, false);
-  return x->n_out ? NEO_OK : answer(n, node, slot);
-}
-
-static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
-  neo_rti_net_slot *s = &n->slot[slot];
-  const neo_rti_net_call *c = last_call(n, node, &n->backward[node]);
-  neo_rt_status status = call(n, n->net->nodes[node].actor, c, s, s->number);
-  return status ? status : answer(n, node, slot);
-}
-
-static void add_rows(uint8_t type, void *to, const void *more, int64_t elements) {
-  size_t size = neo_rti_type_bytes(type);
-  for (int64_t k = 0; k < elements; k++) {
-    unsigned char *x = (unsigned char *)to + (size_t)k * size;
-    double a, b;
-    neo_rti_convert(type, x, NEO_RT_F64, &a, 1);
-    neo_rti_convert(type, (const unsigned char *)more + (size_t)k * size, NEO_RT_F64, &b, 1);
-    a += b;
-    neo_rti_convert(NEO_RT_F64, &a, type, x, 1);
+/* Lets nodes run, or waits for those that do, until something has happened. */
+static neo_rt_status step(neo_rt_network *n, aim a) {
+  if (n->crew) {
+    neo_rt_status status = wait_for(n, a);
+    return status ? status : take_home(n);
   }
-}
-
-/* The sum of the answers of a Bcast's readers, each addition rounded to the type. */
-static void add_answers(neo_rt_network *n, const neo_rt_net_node *x, int32_t slot) {
-  const neo_rti_net_slot *s = &n->slot[slot];
-  int32_t in = n->net->ports[x->in].edge;
-  const neo_rti_net_rows *r = &n->rows[in];
-  int64_t elements = neo_rti_net_elements(r, s->sizes);
-  bool first = true;
-  for (int32_t k = 0; k < x->n_out && s->back[in] && r->model; k++) {
-    const void *from = s->back[n->net->ports[x->out + k].edge];
-    if (!from)
-      continue;
-    if (first)
-      memcpy(s->back[in], from, (size_t)elements * neo_rti_type_bytes(r->tensor->type));
-    else
-      add_rows(r->tensor->type, s->back[in], from, elements);
-    first = false;
-  }
-  post(n, in, slot, true);
-}
-
-static void finish(neo_rt_network *n, int32_t slot) {
-  neo_rti_net_slot *s = &n->slot[slot];
-  n->loss_sum += s->weight * s->loss;
-  n->loss_weight += s->weight;
-  s->busy = false;
-  n->on_their_way--;
-}
-
-static neo_rt_status run(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
-  const neo_rt_net_node *x = &n->net->nodes[node];
-  switch (n->kind[node]) {
-  case NEO_RTI_NET_CONTROLLER:
-    finish(n, slot);
-    return NEO_OK;
-  case NEO_RTI_NET_ACTOR:
-    return back ? backward(n, node, slot) : forward(n, node, slot);
-  case NEO_RTI_NET_BCAST:
-    if (back)
-      add_answers(n, x, slot);
-    else
-      post_ports(n, x->out, x->n_out, slot, false);
-    return NEO_OK;
-  case NEO_RTI_NET_UNKNOWN:
-    break;
-  }
-  return neo_rti_net_fail(n, NEO_RT_E_INTERNAL, "node %d has no kind", node);
-}
-
-static neo_rt_status deliver(neo_rt_network *n) {
-  neo_rti_net_message m = take(n);
-  const neo_rt_net_edge *e = &n->net->edges[m.edge];
-  int32_t node = m.back ? e->from : e->to;
-  const neo_rt_net_node *x = &n->net->nodes[node];
-  neo_rti_net_slot *s = &n->slot[m.slot];
-  bool all = m.back ? ++s->n_back[node] == x->n_out : ++s->n_in[node] == x->n_in;
-  return all ? run(n, node, m.slot, m.back) : NEO_OK;
-}
-
-/* ---- from outside */
-
-static void begin(neo_rt_network *n, int32_t slot, const neo_rt_net_instance *x) {
-  neo_rti_net_slot *s = &n->slot[slot];
-  const neo_rt_net_node *from = &n->net->nodes[0];
-  s->busy = true;
-  s->number = n->sent++;
-  s->weight = x->weight;
-  memset(s->n_in, 0, (size_t)n->net->n_nodes * sizeof *s->n_in);
-  memset(s->n_back, 0, (size_t)n->net->n_nodes * sizeof *s->n_back);
-  if (n->net->n_sizes)
-    memcpy(s->sizes, x->sizes, (size_t)n->net->n_sizes * sizeof *s->sizes);
-  for (int32_t k = 0; k < from->n_out; k++) {
-    const neo_rt_net_port *p = &n->net->ports[from->out + k];
-    const neo_rti_net_rows *r = &n->rows[p->edge];
-    int32_t input = 0;
-    while (p->name && input < n->net->n_inputs && strcmp(n->net->inputs[input], p->name) != 0)
-      input++;
-    if (p->name && r->model && input < n->net->n_inputs)
-      memcpy(s->value[p->edge], x->inputs[input],
-             (size_t)neo_rti_net_elements(r, s->sizes) * neo_rti_type_bytes(r->tensor->type));
-  }
-  n->on_their_way++;
-  post_ports(n, from->out, from->n_out, slot, false);
+  if (neo_rti_net_replays(n))
+    return neo_rti_net_replay_step(n);
+  return n->queue_n ? neo_rti_net_deliver(n) : stuck(n);
 }
 
 /* Sizes and pointers are checked before rows are copied; the call of an entry checks what the rows
  * hold. */
 static neo_rt_status check(neo_rt_network *n, const neo_rt_net_instance *x) {
   const neo_rt_model *m = n->net->actors[0].model;
+  if (n->net->n_sizes && !x->sizes)
+    return neo_rti_net_fail(n, NEO_RT_E_NULL, "the pointer to the sizes is null");
   for (int32_t k = 0; k < n->net->n_sizes && k < m->n_sizes; k++)
     if (x->sizes[k] < m->sizes[k].lo || x->sizes[k] > m->sizes[k].hi)
       return neo_rti_net_fail(n, NEO_RT_E_SHAPE, "%s: %lld is not in [%lld, %lld]",
@@ -331,33 +216,81 @@ static neo_rt_status check(neo_rt_network *n, const neo_rt_net_instance *x) {
   return NEO_OK;
 }
 
-neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
-  int32_t slot = 0;
-  if (n->failed)
-    return NEO_RT_E_STATE;
-  neo_rt_status status = check(n, x);
-  if (status)
+/* Takes a slot for the instance, and waits until there is one. */
+static neo_rt_status admit(neo_rt_network *n, const neo_rt_net_instance *x, int32_t *slot) {
+  neo_rt_status status = NEO_OK;
+  for (;;) {
+    if (n->crew && !status)
+      status = take_home(n);
+    if (!status && atomic_load(&n->stopped))
+      status = neo_rti_net_say(n, NEO_RT_E_INTERRUPTED, "the network was stopped");
+    if (status || (*slot = neo_rti_net_admit(n, x)) >= 0)
+      return status;
+    status = step(n, A_SLOT);
+  }
+}
+
+/* The status of a call: of the failures of workers, the first call after one tells it, whatever it
+ * was going to do; then the network is in no state to be used. */
+static neo_rt_status tell(neo_rt_network *n, neo_rt_status status) {
+  if (!atomic_load(&n->failed))
     return status;
-  while (n->slot[slot].busy)
-    slot++;
-  begin(n, slot, x);
-  while (n->on_their_way == n->keys && !status)
-    status = deliver(n);
+  while (!neo_rti_net_status(n))
+    ; /* another thread writes the message */
+  status = n->told ? NEO_RT_E_STATE : n->status;
+  n->told = true;
   return status;
 }
 
+static neo_rt_status send(neo_rt_network *n, const neo_rt_net_instance *x) {
+  const neo_rt_net_node *from = &n->net->nodes[0];
+  int32_t slot;
+  neo_rt_status status = neo_rti_net_status(n);
+  status = status ? status : check(n, x);
+  status = status ? status : admit(n, x, &slot);
+  if (status)
+    return status;
+  neo_rti_net_post_ports(n, from->out, from->n_out, slot, false);
+  neo_rti_net_crew_share(n);
+  while (!n->crew && n->on_their_way == n->keys && !status && !atomic_load(&n->stopped))
+    status = step(n, A_SLOT);
+  return status;
+}
+
+neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x) {
+  return tell(n, send(n, x));
+}
+
+/* ---- barriers */
+
+static neo_rt_status check_messages(neo_rt_network *n) {
+  char left[1024];
+  if (!n->queue_n && !n->on_their_way && !n->used_bytes)
+    return NEO_OK;
+  neo_rti_net_describe(n, left, sizeof left);
+  return neo_rti_net_fail(n, NEO_RT_E_INTERNAL, "messages are left at a barrier: %s", left);
+}
+
+static neo_rt_status drain(neo_rt_network *n) {
+  neo_rt_status status = NEO_OK;
+  while (n->on_their_way && !status)
+    status = step(n, ALL_SLOTS);
+  if (n->crew && !status) {
+    atomic_store(&n->drains, 1);
+    status = wait_for(n, IDLE_ACTORS);
+    atomic_store(&n->drains, 0);
+  }
+  return status ? status : check_messages(n);
+}
+
 neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
-  neo_rt_status status = n->failed ? NEO_RT_E_STATE : NEO_OK;
-  while (n->queue_n && !status)
-    status = deliver(n);
-  if (!status && n->on_their_way)
-    status =
-        neo_rti_net_fail(n, NEO_RT_E_INTERNAL, "%d instances have not come back", n->on_their_way);
-  for (int32_t k = 0; k < n->net->n_actors && !status; k++)
-    if (least_answered(n, k))
-      status = update(n, k, NULL);
+  neo_rt_status status = neo_rti_net_status(n);
+  status = status ? status : drain(n);
+  status = status ? status : neo_rti_net_flush(n);
+  status = status ? status : neo_rti_net_log_flush(n);
   if (loss)
     *loss = n->loss_sum / n->loss_weight;
   n->loss_sum = n->loss_weight = 0;
-  return status;
+  atomic_store(&n->stopped, 0);
+  return tell(n, status);
 }

@@ -163,6 +163,7 @@ void neo_network_record(neo_compilation *c, const neo_network *n, const char *ba
              number(&r, (int64_t)r.seen.n), number(&r, (int64_t)r.stashes.n),
              number(&r, (int64_t)n->slices.n), number(&r, (int64_t)r.inputs.n), all_nodes,
              all_edges, all_actors, table(&r, &r.ports), table(&r, &r.seen), table(&r, &r.stashes),
-             slices(&r), table(&r, &r.inputs));
+             slices(&r), table(&r, &r.inputs),
+             neo_lconst_symbol(l, neo_arena_printf(&c->arena, "%s_model", c->prefix)));
   neo_llvm_global(l, neo_arena_printf(&c->arena, "%s_net", base), record, true);
 }
