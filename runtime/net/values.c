@@ -1,6 +1,6 @@
 /* values.c: the values of actors as those of the whole model, for files and for its other entries.
  *
- * Actors have the model's tensors under its names. Of several actors that have one, one of them
+ * Actors have the model's tensors under its names, or slices of them. Of several actors that have one, one of them
  * changes it, or each counts by itself, or none does; the actor of the loss is preferred. Sums of
  * gradients are no tensors of the model; they are empty at a barrier, where values are copied. */
 #include "runtime/context.h"
@@ -57,6 +57,24 @@ static int32_t owner(const neo_rt_net *net, const char *name, int32_t *tensor) {
   return found;
 }
 
+/* ---- slices */
+
+/* The slice that an actor's tensor is; null: it is the model's tensor of this name. */
+static const neo_rt_net_slice *slice_of(const neo_rt_net *net, const char *name) {
+  for (int32_t k = 0; k < net->n_slices; k++)
+    if (strcmp(net->slices[k].name, name) == 0)
+      return &net->slices[k];
+  return NULL;
+}
+
+/* The first slice of the model's tensor; null: actors have it whole. */
+static const neo_rt_net_slice *first_slice(const neo_rt_net *net, const char *of) {
+  for (int32_t k = 0; k < net->n_slices; k++)
+    if (strcmp(net->slices[k].of, of) == 0)
+      return &net->slices[k];
+  return NULL;
+}
+
 /* ---- copies */
 
 static neo_rt_status room(neo_rt_network *n, size_t bytes) {
@@ -85,6 +103,49 @@ static neo_rt_status copy(neo_rt_network *n, neo_rt_ctx *from, int32_t a, neo_rt
   return status;
 }
 
+/* Checks that tensor `a` of an actor is a slice of tensor `b` of the whole model, and makes room for
+ * the whole; *bytes gets the size of the slice. */
+static neo_rt_status part_of(neo_rt_network *n, const neo_rt_net_slice *s, const neo_rt_model *m,
+                             int32_t a, const neo_rt_model *whole, int32_t b, size_t *bytes) {
+  const neo_rt_tensor *x = &m->tensors[a], *y = &whole->tensors[b];
+  size_t all = neo_rti_tensor_bytes(whole, y, NULL);
+  *bytes = neo_rti_tensor_bytes(m, x, NULL);
+  if (x->type != y->type || *bytes * (size_t)s->n != all)
+    return neo_rti_net_say(n, NEO_RT_E_SHAPE, "%s is no slice of %s", x->name, y->name);
+  return room(n, all);
+}
+
+/* Tensor `b` of the context `from` becomes tensor `a` of an actor, which is a slice of it. */
+static neo_rt_status take_slice(neo_rt_network *n, const neo_rt_net_slice *s, neo_rt_ctx *from,
+                                int32_t b, neo_rt_ctx *to, int32_t a) {
+  size_t bytes;
+  neo_rt_status status = part_of(n, s, to->model, a, from->model, b, &bytes);
+  if (!status && (status = neo_rt_get(from, b, n->value, bytes * (size_t)s->n)))
+    return neo_rti_net_say(n, status, "%s", neo_rt_error(from));
+  if (!status && (status = neo_rt_set(to, a, (char *)n->value + bytes * (size_t)s->index, bytes)))
+    return neo_rti_net_say(n, status, "%s", neo_rt_error(to));
+  return status;
+}
+
+/* All slices, of which s is the first, become tensor `b` of the context. */
+static neo_rt_status give_slices(neo_rt_network *n, const neo_rt_net_slice *s, neo_rt_ctx *to,
+                                 int32_t b) {
+  size_t bytes = 0;
+  neo_rt_status status = NEO_OK;
+  for (int32_t k = 0; k < s->n && !status; k++) {
+    int32_t own, actor = owner(n->net, s[k].name, &own);
+    if (actor < 0)
+      return neo_rti_net_say(n, NEO_RT_E_NAME, "no actor has %s", s[k].name);
+    neo_rt_ctx *from = n->ctx[actor];
+    status = part_of(n, s, from->model, own, to->model, b, &bytes);
+    if (!status && (status = neo_rt_get(from, own, (char *)n->value + bytes * (size_t)k, bytes)))
+      return neo_rti_net_say(n, status, "%s", neo_rt_error(from));
+  }
+  if (!status && (status = neo_rt_set(to, b, n->value, bytes * (size_t)s->n)))
+    return neo_rti_net_say(n, status, "%s", neo_rt_error(to));
+  return status;
+}
+
 /* Updates since the beginning that correspond to steps of synchronous training. */
 static uint64_t steps_of(const neo_rt_network *n) {
   uint64_t most = 0;
@@ -103,6 +164,7 @@ static void set_steps(neo_rt_network *n, uint64_t steps) {
     atomic_store(&n->updates[k], n->net->actors[k].n_seen > 0 ? sent : steps);
   n->sent_0 += (sent > n->sent ? sent : n->sent) - n->sent;
   n->sent = sent > n->sent ? sent : n->sent;
+  n->drawn = sent > n->drawn ? sent : n->drawn;
 }
 
 neo_rt_status neo_rt_net_take(neo_rt_network *n, neo_rt_ctx *from) {
@@ -111,9 +173,11 @@ neo_rt_status neo_rt_net_take(neo_rt_network *n, neo_rt_ctx *from) {
     const neo_rt_model *m = n->net->actors[k].model;
     for (int32_t t = 0; t < m->n_tensors && !status; t++) {
       bool persists = neo_rti_tensor_persists(&m->tensors[t]);
-      int32_t whole = persists ? find(from->model, m->tensors[t].name) : -1;
+      const neo_rt_net_slice *s = slice_of(n->net, m->tensors[t].name);
+      int32_t whole = persists ? find(from->model, s ? s->of : m->tensors[t].name) : -1;
       if (whole >= 0)
-        status = copy(n, from, whole, n->ctx[k], t);
+        status =
+            s ? take_slice(n, s, from, whole, n->ctx[k], t) : copy(n, from, whole, n->ctx[k], t);
     }
   }
   if (!status)
@@ -125,8 +189,12 @@ neo_rt_status neo_rt_net_give(neo_rt_network *n, neo_rt_ctx *to) {
   neo_rt_status status = at_barrier(n);
   for (int32_t t = 0; t < to->model->n_tensors && !status; t++) {
     const neo_rt_tensor *x = &to->model->tensors[t];
-    int32_t own, actor = neo_rti_tensor_persists(x) ? owner(n->net, x->name, &own) : -1;
-    if (actor >= 0)
+    bool persists = neo_rti_tensor_persists(x);
+    const neo_rt_net_slice *s = persists ? first_slice(n->net, x->name) : NULL;
+    int32_t own, actor = persists && !s ? owner(n->net, x->name, &own) : -1;
+    if (s)
+      status = give_slices(n, s, to, t);
+    else if (actor >= 0)
       status = copy(n, n->ctx[actor], own, to, t);
   }
   if (!status)
