@@ -85,7 +85,7 @@ static neo_values *copy_in(neo_net_interp *p, uint32_t actor, const char *name) 
   return t.i ? neo_interp_tensor(p->actors[actor].interp, t) : NULL;
 }
 
-/* Where the actor that changes it has it. */
+/* The tensor of the actor that changes it. */
 static neo_values *changed(neo_net_interp *p, const char *name) {
   neo_values *found = NULL;
   for (uint32_t k = (uint32_t)p->n->actors.n; k-- > 0;) {

@@ -30,7 +30,7 @@ typedef struct {
   int64_t *length;             /* by parameter: the number of slices */
   bool *stacked;               /* by definition: it makes tensors of a family */
   NEO_VEC(neo_tensor) * slice; /* by tensor of a family */
-  /* of the definition that is rewritten */
+  /* facts of the definition that is rewritten */
   int64_t index;
   bool shifts; /* it loses AXIS 0, whose value is `index` */
 } slicer;

@@ -25,6 +25,9 @@ not_sanitized() { [ -z "${NEO_SANITIZE:-}" ] || exit 77; }
 # long_only: the test is skipped but for `tools/test --long`, which runs it as <name>_long.
 long_only() { [ -n "${NEO_TEST_LONG:-}" ] || exit 77; }
 
+# gpu_levels: the levels of code for GPUs (base/gpu.def), oldest first.
+gpu_levels() { sed -n 's/^GPU_LEVEL("\([^"]*\)".*/\1/p' "$NEO_SOURCE_DIR/base/gpu.def"; }
+
 # fail WHAT [FILE]: the test goes on and fails at its end. The file tells more.
 fail() {
   echo "FAIL: $1" >&2

@@ -204,7 +204,7 @@ says 'old.so: the CUDA driver is too old: it lacks cuDriverGetVersion' env \
   NEO_CUDA_DRIVER=./old.so $run
 
 # The same bytes every time; ptxas takes them.
-for level in sm_75 sm_80 sm_90 sm_90a; do
+for level in $(gpu_levels); do
   "$NEOC" compile -q net.expr --target=nvptx:$level --emit=ptx,ll -o "$level" || fail "$level"
   "$NEOC" compile -q net.expr --target=nvptx:$level --emit=ptx -o again
   cmp -s again/net.ptx "$level/net.ptx" || fail "$level: the PTX is another one each time"

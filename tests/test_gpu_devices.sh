@@ -53,7 +53,7 @@ done
 if [ -z "${NEO_SANITIZE:-}" ] && [ -e "$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so" ]; then
   on_emulated_device
   # Libraries of each level on each device: they run, or say which target does, which is one that neoc takes and that runs there.
-  for level in sm_75 sm_80 sm_90 sm_90a; do
+  for level in $(gpu_levels); do
     for sm in 61 70 $devices; do
       export NEO_EMULATOR_SM=$sm
       "$NEOC" run m.expr X=zeros:[8] --target=nvptx:$level+host >ran 2>said && continue

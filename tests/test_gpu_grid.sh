@@ -147,7 +147,7 @@ pieces() { # how many
 
 # ptxas finds registers for all of a grid's kernels.
 if command -v ptxas >/dev/null; then
-  for level in sm_75 sm_80 sm_90 sm_90a; do
+  for level in $(gpu_levels); do
     for model in milstm scrnn sublstm lltm mlp; do
       "$NEOC" compile -q "$NEO_SOURCE_DIR/models/zoo/$model.expr" -D B=1 --target=nvptx:$level --emit=ptx -o ptx
       ptxas -v -arch=$level -o /dev/null "ptx/$model.ptx" 2>said || fail "ptxas, $model for $level" said

@@ -68,7 +68,7 @@ model large sm_90a bf16
 model kernels sm_90a tf32
 if [ -n "${NEO_TEST_LONG:-}" ]; then
   for way in products large kernels nested; do
-    for level in sm_75 sm_80 sm_90 sm_90a; do
+    for level in $(gpu_levels); do
       for math in f32 bf16 tf32 3xtf32; do model $way $level $math; done
     done
   done

@@ -14,9 +14,11 @@
  *     ->  A[t, j] = select(t%2 == 0, a[j], b[j]),  B[t, j] = select(t%2 == 0, b[j], a[j])
  *
  * Readers outside of the recurrence read a copy whose first values are not 0 unchanged: it is
- * written once, and they would test each element for being a first one. */
+ * written once, and they would test each element for being a first one. Of a loop that ends early
+ * they read its source: most of its iterations may not have run, and these have nothing to copy. */
 #include "ir/component.h"
 #include "ir/prove/prove.h"
+#include "ir/trip_count.h"
 #include "transform/transform.h"
 
 enum { MOST_COPIES = 8 }; /* length of a chain */
@@ -112,11 +114,28 @@ static neo_expr copied(const copies *c, neo_tensor t) {
 
 /* ---- readers */
 
+/* Does a loop that ends early make the tensor, select(alive[.., r], next[.., r], ..)? */
+static bool is_kept_while_alive(neo_module *m, neo_tensor t) {
+  uint32_t id, rank;
+  const neo_def_rec *d = plain_def(m, t, &id);
+  neo_node n = d ? *neo_expr_node(m, neo_list_expr(m, d->finish, 0)) : (neo_node){0};
+  if (!d || n.op != NEO_OP_SELECT)
+    return false;
+  neo_node c = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
+  bool ends = false;
+  rank = c.op == NEO_OP_LOAD ? c.arg.n : 0;
+  for (uint32_t k = 0; k < rank && !ends; k++)
+    ends = neo_stays_false(m, (neo_tensor){c.attr}, k);
+  return ends;
+}
+
 /* May a reader outside of the recurrence read the value? Loops peel their first iterations. */
 static bool is_for_others(const copies *c, neo_expr read, neo_expr value) {
   const neo_node *n = neo_expr_node(c->m, value);
   if (n->op == NEO_OP_LOAD || !neo_expr_axes(c->m, neo_expr_arg(c->m, read, 0)))
     return true; /* one iteration tests once */
+  if (is_kept_while_alive(c->m, (neo_tensor){n->attr}))
+    return true;
   return n->op == NEO_OP_LOAD_ELSE &&
          neo_expr_is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }

@@ -459,7 +459,7 @@ static void lay_out_steps(prepacking *s) {
   placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
   neo_map readers = neo_map_in(s->a);
   s->invariants =
-      neo_call_invariants_of(m, defs, n, none, s->a); /* old versions live for the whole step */
+      neo_call_invariants_of(m, defs, n, none, s->a); /* old versions live to the end of the step */
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
     if (!place(s, defs[k], &p[k]) || (s->in_blocks[defs[k].i] && reads_well_in_blocks(s, &p[k]))) {

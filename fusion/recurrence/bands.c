@@ -47,6 +47,17 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) 
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, at, hi));
 }
 
+/* Assumes that the iteration is between the range's cuts and in the loop, which may end before a
+ * cut. */
+static void assume_in_range(outliner *o, const neo_order_step *order, const outline_range *r,
+                            neo_expr at) {
+  neo_expr lo, hi;
+  outline_assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
+  neo_order_iterations(o->m, order, &lo, &hi);
+  if (r->from.i || r->to.i)
+    outline_assume_between(o, lo, at, hi);
+}
+
 void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *order,
                             const outline_range *r) {
   size_t n_assume = o->assume.n;
@@ -57,7 +68,7 @@ void outline_add_iterations(outliner *o, neo_trees *to, const neo_order_step *or
   band.hi = outline_difference(o, r->hi, base);
   band.index = outline_index_of(o, order, band.lo, band.hi);
   neo_expr at = outline_sum(o, base, neo_size_ref(o->m, band.index));
-  outline_assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
+  assume_in_range(o, order, r, at);
   NEO_PUSH(o->a, &o->around,
            (outline_around){.order = order, .index = at, .lo = r->lo, .hi = r->hi});
   outline_add_steps(o, &in, order);

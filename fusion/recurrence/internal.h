@@ -348,6 +348,12 @@ const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, co
 
 /* needed.c: notes the conditions under which the instance is needed, from the options. */
 void outline_note_needed(const outliner *o, outline_instance *x);
+/* Notes for y, which is x at another position along the axis, the conditions of x that hold there,
+ * too. */
+void outline_note_needed_along(const outliner *o, const outline_instance *x, uint32_t axis,
+                               outline_instance *y);
+/* Is the instance at several positions along the axis, under a condition on each of them? */
+bool outline_is_needed_by_iteration(const outliner *o, const outline_instance *x, uint32_t axis);
 /* Drops conditions on elements that are not computed before the instance that tests them. */
 void outline_drop_unmade(const outliner *o, const neo_tree *t);
 

@@ -48,17 +48,47 @@ static neo_expr in_iteration(const outliner *o, const outline_instance *x, neo_e
   return neo_condition_of(o->m, neo_simplify_under(o->p, &facts, e));
 }
 
-void outline_note_needed(const outliner *o, outline_instance *x) {
+static void note_needed(const outliner *o, outline_instance *x, uint64_t but_along) {
   const neo_conditions *c = o->options->needed ? &o->options->needed[x->def.i] : NULL;
   x->needed.n = 0;
   for (uint32_t k = 0; c && k < c->n; k++) {
-    neo_expr e = in_iteration(o, x, c->at[k]);
+    bool along = neo_expr_axes(o->m, c->at[k]) & but_along;
+    neo_expr e = along ? (neo_expr){0} : in_iteration(o, x, c->at[k]);
     element_look l = {o, x, e.i && neo_expr_node(o->m, e)->op != NEO_OP_CONST};
     if (l.can)
       neo_expr_visit(o->m, e, look_inside, &l);
     if (l.can)
       NEO_PUSH(o->a, &x->needed, e);
   }
+}
+
+void outline_note_needed(const outliner *o, outline_instance *x) {
+  note_needed(o, x, 0);
+}
+
+static bool has_condition(const outline_instance *x, neo_expr e) {
+  bool has = false;
+  for (size_t k = 0; k < x->needed.n; k++)
+    has = has || x->needed.at[k].i == e.i;
+  return has;
+}
+
+void outline_note_needed_along(const outliner *o, const outline_instance *x, uint32_t axis,
+                               outline_instance *y) {
+  size_t n = 0;
+  note_needed(o, y, (uint64_t)1 << axis);
+  for (size_t k = 0; k < y->needed.n; k++)
+    if (has_condition(x, y->needed.at[k]))
+      y->needed.at[n++] = y->needed.at[k];
+  y->needed.n = n;
+}
+
+bool outline_is_needed_by_iteration(const outliner *o, const outline_instance *x, uint32_t axis) {
+  const neo_conditions *c = o->options->needed ? &o->options->needed[x->def.i] : NULL;
+  bool is = false;
+  for (uint32_t k = 0; c && k < c->n && !is; k++)
+    is = neo_expr_axes(o->m, c->at[k]) >> axis & 1;
+  return is && !outline_has_one_position(o, x, axis);
 }
 
 /* ---- conditions known before the instance */
@@ -97,14 +127,15 @@ static void look_element(void *ctx, neo_expr e) {
 }
 
 static void drop_unmade_of(const outliner *o, const neo_tree *root, outline_instance *x) {
-  size_t n = 0;
-  for (size_t k = 0; k < x->needed.n; k++) {
+  outline_instance all = *x; /* parts of one instance share their list */
+  x->needed.at = NULL;
+  x->needed.n = x->needed.cap = 0;
+  for (size_t k = 0; k < all.needed.n; k++) {
     unmade_elements c = {{o, x, false, false, {0}}, root};
-    neo_expr_visit(o->m, x->needed.at[k], look_element, &c);
+    neo_expr_visit(o->m, all.needed.at[k], look_element, &c);
     if (!c.look.unmade)
-      x->needed.at[n++] = x->needed.at[k];
+      NEO_PUSH(o->a, &x->needed, all.needed.at[k]);
   }
-  x->needed.n = n;
 }
 
 static void drop_unmade(const outliner *o, const neo_tree *root, const neo_tree *t) {

@@ -5,7 +5,8 @@
  *
  * A triangular recurrence keeps its diagonal as a loop; the parts above and below become vectors.
  * The definitions of the band have to read elements of their own iteration, or of iterations
- * outside of the band. */
+ * outside of the band, and must not be under conditions that differ between iterations, as those of
+ * a `case` do. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -43,7 +44,8 @@ static void look_carried(void *ctx, neo_expr read, uint32_t n_axes) {
   }
 }
 
-/* Has every definition all iterations of the range, without a carried dependence? */
+/* Has every definition all iterations of the range, without a carried dependence or a condition of
+ * an iteration? */
 bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline_range *r) {
   bool is = true;
   NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = r->lo, .hi = r->hi});
@@ -57,7 +59,7 @@ bool outline_is_parallel(outliner *o, const neo_order_step *order, const outline
       break;
     carry_look c = {o, &o->around.at[o->around.n - 1], outline_instance_of(o, d.def), false};
     outline_reads(o, c.x, look_carried, &c);
-    is = !c.carried;
+    is = !c.carried && !outline_is_needed_by_iteration(o, c.x, d.axis);
   }
   o->around.n--;
   return is;

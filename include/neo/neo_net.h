@@ -70,8 +70,8 @@ typedef struct { /* a tensor of the last instance that an update reads: node ret
   int32_t node;
 } neo_rt_net_seen;
 
-/* A tensor of an actor that is one of n slices of the model's tensor `of`, along its first dimension.
- * The slices of a tensor are consecutive, in order. */
+/* A tensor of an actor that is one of n slices of the model's tensor `of`, along its first
+ * dimension. The slices of a tensor are consecutive, in order. */
 typedef struct {
   const char *name, *of;
   int32_t index, n;

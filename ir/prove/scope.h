@@ -53,8 +53,8 @@ typedef struct neo_prover_scope {
 typedef struct {
   neo_proof proof;
   const neo_witness *witness; /* REFUTED */
-  bool gave_up;               /* UNKNOWN for the quota */
-  uint64_t quota;             /* the quota then */
+  bool gave_up;               /* the quota ended the search: the proof is UNKNOWN */
+  uint64_t quota;             /* the quota at the time of the proof */
 } neo_result;
 
 typedef struct neo_isl neo_isl;

@@ -211,7 +211,7 @@ neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
     return status;
   if (neo_rti_tensor_persists(t))
     return bind_owned(c, tensor, data);
-  static const char empty_store[NEO_RTI_ALIGN] = {0}; /* bound, though there is no element */
+  static const char empty_store[NEO_RTI_ALIGN] = {0}; /* the address of a tensor without elements */
   c->bound[tensor].data = data ? data : (void *)(uintptr_t)empty_store;
   c->bound[tensor].on_device = data && is_on_device(c, dl);
   if (t->rank > 0)

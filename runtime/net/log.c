@@ -2,35 +2,11 @@
 #include "runtime/net/log.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROOM = 4096, LONGEST = 64 };
 static const char head[] = "neo log 1, %d actors, %d nodes\n";
-
-typedef struct { /* an actor's lines, or the controller's */
-  char *text;
-  size_t n;
-} buffer;
-
-typedef struct {
-  uint64_t number;
-  int32_t node;
-  bool back;
-} step;
-
-typedef struct { /* the steps of an actor, or of the controller, in a replay */
-  step *steps;
-  size_t n, room, at;
-} track;
-
-struct neo_rti_net_log {
-  FILE *file; /* null: nothing is written */
-  _Atomic int32_t error;
-  buffer *buffers;
-  track *tracks; /* null: no replay */
-};
 
 /* ---- writing */
 
@@ -55,7 +31,7 @@ static neo_rt_status open_file(neo_rt_network *n) {
 }
 
 /* A write of whole lines, which is not divided by those of other threads. */
-static void write_buffer(neo_rti_net_log *l, buffer *b) {
+static void write_buffer(neo_rti_net_log *l, neo_rti_log_buffer *b) {
   errno = 0;
   if (b->n && fwrite(b->text, 1, b->n, l->file) != b->n)
     atomic_store(&l->error, errno ? errno : EIO);
@@ -65,7 +41,7 @@ static void write_buffer(neo_rti_net_log *l, buffer *b) {
 void neo_rti_net_log_note(neo_rt_network *n, int32_t actor, const neo_rti_net_task *t) {
   if (!n->log || !n->log->file)
     return;
-  buffer *b = &n->log->buffers[actor];
+  neo_rti_log_buffer *b = &n->log->buffers[actor];
   if (b->n + LONGEST > ROOM)
     write_buffer(n->log, b);
   b->n += (size_t)snprintf(b->text + b->n, LONGEST, "%d %d %" PRIu64 " %c\n", (int)actor,
@@ -89,11 +65,11 @@ static neo_rt_status broken(neo_rt_network *n, int64_t line, const char *why) {
                           why);
 }
 
-static bool add_step(track *t, step s) {
+static bool add_step(neo_rti_log_track *t, neo_rti_log_step s) {
   enum { FIRST = 256 };
   if (t->n == t->room) {
     size_t room = t->room ? 2 * t->room : FIRST;
-    step *more = realloc(t->steps, room * sizeof *more);
+    neo_rti_log_step *more = realloc(t->steps, room * sizeof *more);
     if (!more)
       return false;
     t->steps = more;
@@ -115,7 +91,7 @@ static neo_rt_status read_line(neo_rt_network *n, const char *text, int64_t line
     good = node ? n->net->nodes[node].actor == actor : actor == n->net->n_actors;
   if (!good)
     return broken(n, line, "the network has no such node");
-  return add_step(&n->log->tracks[actor], (step){number, node, way == 'b'})
+  return add_step(&n->log->tracks[actor], (neo_rti_log_step){number, node, way == 'b'})
              ? NEO_OK
              : neo_rti_net_fail(n, NEO_RT_E_MEMORY, "%s: no memory", n->config.replay);
 }
@@ -179,58 +155,6 @@ void neo_rti_net_log_close(neo_rt_network *n) {
   n->log = NULL;
 }
 
-/* ---- replay */
-
 bool neo_rti_net_replays(const neo_rt_network *n) {
   return n->log && n->log->tracks;
-}
-
-/* The slot of an instance; -1: it is not on its way. */
-static int32_t find_slot(const neo_rt_network *n, uint64_t number) {
-  for (int32_t k = 0; k < n->on_their_way; k++)
-    if (n->slot[n->placed[k]].number == number)
-      return n->placed[k];
-  return -1;
-}
-
-/* The next task of a track, if its messages have come. */
-static neo_rti_net_task *next_task(const neo_rt_network *n, const track *t) {
-  int32_t slot = t->at < t->n ? find_slot(n, t->steps[t->at].number) : -1;
-  if (slot < 0)
-    return NULL;
-  const step *s = &t->steps[t->at];
-  neo_rti_net_task *task = &n->slot[slot].task[2 * s->node + s->back];
-  return task->ready ? task : NULL;
-}
-
-static neo_rt_status run_next(neo_rt_network *n, int32_t actor, neo_rti_net_task *t) {
-  t->ready = false;
-  n->log->tracks[actor].at++;
-  neo_rti_net_log_note(n, actor, t);
-  if (t->node == 0)
-    return neo_rti_net_finish(n, t->slot);
-  n->tasks++;
-  return neo_rti_net_run(n, t->node, t->slot, t->back);
-}
-
-static neo_rt_status stuck(neo_rt_network *n) {
-  for (int32_t k = 0; k <= n->net->n_actors; k++) {
-    const track *t = &n->log->tracks[k];
-    if (t->at < t->n)
-      return neo_rti_net_fail(n, NEO_RT_E_STATE,
-                              "%s: node %s waits for instance %" PRIu64
-                              ", which does not come: the log is of another run",
-                              n->config.replay, neo_rti_net_name_of(n, t->steps[t->at].node).text,
-                              t->steps[t->at].number);
-  }
-  return neo_rti_net_fail(n, NEO_RT_E_STATE, "%s: the log ends before this run", n->config.replay);
-}
-
-neo_rt_status neo_rti_net_replay_step(neo_rt_network *n) {
-  for (int32_t k = 0; k <= n->net->n_actors; k++) {
-    neo_rti_net_task *t = next_task(n, &n->log->tracks[k]);
-    if (t)
-      return run_next(n, k, t);
-  }
-  return stuck(n);
 }

@@ -11,6 +11,30 @@
  * order. */
 #pragma once
 #include "runtime/net/net.h"
+#include <stdio.h>
+
+typedef struct { /* an actor's lines, or the controller's */
+  char *text;
+  size_t n;
+} neo_rti_log_buffer;
+
+typedef struct {
+  uint64_t number;
+  int32_t node;
+  bool back;
+} neo_rti_log_step;
+
+typedef struct { /* the steps of an actor, or of the controller, in a replay */
+  neo_rti_log_step *steps;
+  size_t n, room, at;
+} neo_rti_log_track;
+
+struct neo_rti_net_log {
+  FILE *file; /* null: nothing is written */
+  _Atomic int32_t error;
+  neo_rti_log_buffer *buffers;
+  neo_rti_log_track *tracks; /* null: no replay */
+};
 
 /* Opens config.log, and reads config.replay. */
 neo_rt_status neo_rti_net_log_open(neo_rt_network *n) NEO_MUST_CHECK;
@@ -21,5 +45,6 @@ void neo_rti_net_log_close(neo_rt_network *n);
 void neo_rti_net_log_note(neo_rt_network *n, int32_t actor, const neo_rti_net_task *t);
 /* Whether tasks are repeated from a log. */
 bool neo_rti_net_replays(const neo_rt_network *n);
-/* Runs the next task of an actor, or finishes the next instance, that the log has next. */
+/* Runs the next task of an actor, or finishes the next instance, that the log has next.
+ * (replay.c) */
 neo_rt_status neo_rti_net_replay_step(neo_rt_network *n) NEO_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* network.c: a network from its making to its end, and the controller: the calling thread, which
  * sends instances and takes them back. */
 #include "runtime/core/trace.h"
-#include "runtime/net/event.h"
+#include "runtime/net/crew.h"
 #include "runtime/net/log.h"
 #include "runtime/net/workers.h"
 #include "runtime/pool.h"
@@ -164,7 +164,7 @@ static bool is_there(const neo_rt_network *n, aim a) {
   if (atomic_load(&n->failed))
     return true;
   if (a == IDLE_ACTORS)
-    return neo_rti_net_crew_is_idle(n);
+    return neo_rti_crew_is_idle(n);
   return atomic_load(&n->back_home) != NULL || (a == A_SLOT && atomic_load(&n->stopped));
 }
 
@@ -251,7 +251,7 @@ static neo_rt_status send(neo_rt_network *n, const neo_rt_net_instance *x) {
   if (status)
     return status;
   neo_rti_net_post_ports(n, from->out, from->n_out, slot, false);
-  neo_rti_net_crew_share(n);
+  neo_rti_crew_share(n);
   while (!n->crew && n->on_their_way == n->keys && !status && !atomic_load(&n->stopped))
     status = step(n, A_SLOT);
   return status;

@@ -1,8 +1,8 @@
 /* post.c: messages from one node to another, and the work of nodes that only move rows: copies for
  * several readers, the sum of their answers, the end of an instance. */
+#include "runtime/net/crew.h"
 #include "runtime/net/event.h"
 #include "runtime/net/log.h"
-#include "runtime/net/workers.h"
 #include <string.h>
 
 /* ---- arrival */
@@ -97,7 +97,7 @@ void neo_rti_net_move(neo_rt_network *n, int32_t node, int32_t slot, bool back) 
 static void begin(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
   neo_rti_net_task *t = &n->slot[slot].task[2 * node + back];
   if (n->kind[node] == NEO_RTI_NET_ACTOR && n->crew)
-    neo_rti_net_crew_put(n, t);
+    neo_rti_crew_put(n, t);
   else if (neo_rti_net_replays(n) && (n->kind[node] == NEO_RTI_NET_ACTOR || node == 0))
     t->ready = true;
   else

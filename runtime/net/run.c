@@ -1,7 +1,7 @@
 /* run.c: the work of a node: its entry on the payloads of an instance, its answers, and the updates
  * of its actor. */
 #include "runtime/core/trace.h"
-#include "runtime/net/workers.h"
+#include "runtime/net/crew.h"
 #include <math.h>
 #include <string.h>
 
@@ -170,7 +170,7 @@ static neo_rt_status answer(neo_rt_network *n, int32_t node, int32_t slot) {
   neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
   if (!due)
     return NEO_OK;
-  neo_rti_net_crew_share(n);
+  neo_rti_crew_share(n);
   return update(n, x->actor, sizes);
 }
 

@@ -1,8 +1,9 @@
 /* values.c: the values of actors as those of the whole model, for files and for its other entries.
  *
- * Actors have the model's tensors under its names, or slices of them. Of several actors that have one, one of them
+ * Actors have the model's tensors under its names. Of several actors that have one, one of them
  * changes it, or each counts by itself, or none does; the actor of the loss is preferred. Sums of
- * gradients are no tensors of the model; they are empty at a barrier, where values are copied. */
+ * gradients are no tensors of the model; they are empty at a barrier, where values are copied. An
+ * actor may have a slice of a tensor, as one of the parameters that a model stacks. */
 #include "runtime/context.h"
 #include "runtime/net/net.h"
 #include <stdlib.h>
@@ -57,25 +58,20 @@ static int32_t owner(const neo_rt_net *net, const char *name, int32_t *tensor) {
   return found;
 }
 
-/* ---- slices */
+/* ---- copies */
 
-/* The slice that an actor's tensor is; null: it is the model's tensor of this name. */
-static const neo_rt_net_slice *slice_of(const neo_rt_net *net, const char *name) {
+typedef struct { /* a tensor of an actor, as a part of one of the model's */
+  const char *of;
+  int32_t index, n;
+} part;
+
+static part part_of(const neo_rt_net *net, const char *name) {
+  part p = {name, 0, 1};
   for (int32_t k = 0; k < net->n_slices; k++)
     if (strcmp(net->slices[k].name, name) == 0)
-      return &net->slices[k];
-  return NULL;
+      p = (part){net->slices[k].of, net->slices[k].index, net->slices[k].n};
+  return p;
 }
-
-/* The first slice of the model's tensor; null: actors have it whole. */
-static const neo_rt_net_slice *first_slice(const neo_rt_net *net, const char *of) {
-  for (int32_t k = 0; k < net->n_slices; k++)
-    if (strcmp(net->slices[k].of, of) == 0)
-      return &net->slices[k];
-  return NULL;
-}
-
-/* ---- copies */
 
 static neo_rt_status room(neo_rt_network *n, size_t bytes) {
   if (bytes < n->value_bytes)
@@ -88,62 +84,41 @@ static neo_rt_status room(neo_rt_network *n, size_t bytes) {
   return NEO_OK;
 }
 
-static neo_rt_status copy(neo_rt_network *n, neo_rt_ctx *from, int32_t a, neo_rt_ctx *to,
-                          int32_t b) {
-  const neo_rt_tensor *x = &from->model->tensors[a], *y = &to->model->tensors[b];
-  size_t bytes = neo_rti_tensor_bytes(from->model, x, NULL);
-  if (x->type != y->type || bytes != neo_rti_tensor_bytes(to->model, y, NULL))
+static size_t bytes_of(const neo_rt_ctx *c, int32_t tensor) {
+  return neo_rti_tensor_bytes(c->model, &c->model->tensors[tensor], NULL);
+}
+
+static neo_rt_status get(neo_rt_network *n, neo_rt_ctx *from, int32_t tensor, void *to) {
+  neo_rt_status status = neo_rt_get(from, tensor, to, bytes_of(from, tensor));
+  return status ? neo_rti_net_say(n, status, "%s", neo_rt_error(from)) : NEO_OK;
+}
+
+static neo_rt_status put(neo_rt_network *n, neo_rt_ctx *to, int32_t tensor, const void *from) {
+  neo_rt_status status = neo_rt_set(to, tensor, from, bytes_of(to, tensor));
+  return status ? neo_rti_net_say(n, status, "%s", neo_rt_error(to)) : NEO_OK;
+}
+
+typedef struct {
+  neo_rt_ctx *ctx;
+  int32_t tensor;
+} place;
+
+/* Copies between a tensor of the whole model and an actor's part of it. */
+static neo_rt_status copy(neo_rt_network *n, place whole, place own, part p, bool to_whole) {
+  const neo_rt_tensor *x = &whole.ctx->model->tensors[whole.tensor];
+  size_t all = bytes_of(whole.ctx, whole.tensor), bytes = bytes_of(own.ctx, own.tensor);
+  if (x->type != own.ctx->model->tensors[own.tensor].type || bytes * (size_t)p.n != all)
     return neo_rti_net_say(n, NEO_RT_E_SHAPE, "%s: %s and %s have it with other types or sizes",
-                           x->name, from->model->name, to->model->name);
-  neo_rt_status status = room(n, bytes);
-  if (!status && (status = neo_rt_get(from, a, n->value, bytes)))
-    return neo_rti_net_say(n, status, "%s", neo_rt_error(from));
-  if (!status && (status = neo_rt_set(to, b, n->value, bytes)))
-    return neo_rti_net_say(n, status, "%s", neo_rt_error(to));
-  return status;
-}
-
-/* Checks that tensor `a` of an actor is a slice of tensor `b` of the whole model, and makes room for
- * the whole; *bytes gets the size of the slice. */
-static neo_rt_status part_of(neo_rt_network *n, const neo_rt_net_slice *s, const neo_rt_model *m,
-                             int32_t a, const neo_rt_model *whole, int32_t b, size_t *bytes) {
-  const neo_rt_tensor *x = &m->tensors[a], *y = &whole->tensors[b];
-  size_t all = neo_rti_tensor_bytes(whole, y, NULL);
-  *bytes = neo_rti_tensor_bytes(m, x, NULL);
-  if (x->type != y->type || *bytes * (size_t)s->n != all)
-    return neo_rti_net_say(n, NEO_RT_E_SHAPE, "%s is no slice of %s", x->name, y->name);
-  return room(n, all);
-}
-
-/* Tensor `b` of the context `from` becomes tensor `a` of an actor, which is a slice of it. */
-static neo_rt_status take_slice(neo_rt_network *n, const neo_rt_net_slice *s, neo_rt_ctx *from,
-                                int32_t b, neo_rt_ctx *to, int32_t a) {
-  size_t bytes;
-  neo_rt_status status = part_of(n, s, to->model, a, from->model, b, &bytes);
-  if (!status && (status = neo_rt_get(from, b, n->value, bytes * (size_t)s->n)))
-    return neo_rti_net_say(n, status, "%s", neo_rt_error(from));
-  if (!status && (status = neo_rt_set(to, a, (char *)n->value + bytes * (size_t)s->index, bytes)))
-    return neo_rti_net_say(n, status, "%s", neo_rt_error(to));
-  return status;
-}
-
-/* All slices, of which s is the first, become tensor `b` of the context. */
-static neo_rt_status give_slices(neo_rt_network *n, const neo_rt_net_slice *s, neo_rt_ctx *to,
-                                 int32_t b) {
-  size_t bytes = 0;
-  neo_rt_status status = NEO_OK;
-  for (int32_t k = 0; k < s->n && !status; k++) {
-    int32_t own, actor = owner(n->net, s[k].name, &own);
-    if (actor < 0)
-      return neo_rti_net_say(n, NEO_RT_E_NAME, "no actor has %s", s[k].name);
-    neo_rt_ctx *from = n->ctx[actor];
-    status = part_of(n, s, from->model, own, to->model, b, &bytes);
-    if (!status && (status = neo_rt_get(from, own, (char *)n->value + bytes * (size_t)k, bytes)))
-      return neo_rti_net_say(n, status, "%s", neo_rt_error(from));
-  }
-  if (!status && (status = neo_rt_set(to, b, n->value, bytes * (size_t)s->n)))
-    return neo_rti_net_say(n, status, "%s", neo_rt_error(to));
-  return status;
+                           x->name, whole.ctx->model->name, own.ctx->model->name);
+  neo_rt_status status = room(n, all);
+  char *here = (char *)n->value + (size_t)p.index * bytes;
+  if (!status && (!to_whole || p.n > 1))
+    status = get(n, whole.ctx, whole.tensor, n->value);
+  if (!status && to_whole)
+    status = get(n, own.ctx, own.tensor, here);
+  if (status)
+    return status;
+  return to_whole ? put(n, whole.ctx, whole.tensor, n->value) : put(n, own.ctx, own.tensor, here);
 }
 
 /* Updates since the beginning that correspond to steps of synchronous training. */
@@ -167,36 +142,34 @@ static void set_steps(neo_rt_network *n, uint64_t steps) {
   n->drawn = sent > n->drawn ? sent : n->drawn;
 }
 
-neo_rt_status neo_rt_net_take(neo_rt_network *n, neo_rt_ctx *from) {
+/* Copies a tensor of an actor, if the whole model has it. */
+static neo_rt_status copy_own(neo_rt_network *n, neo_rt_ctx *whole, int32_t actor, int32_t own,
+                              bool to_whole) {
+  const neo_rt_tensor *x = &n->net->actors[actor].model->tensors[own];
+  part p = part_of(n->net, x->name);
+  int32_t tensor = neo_rti_tensor_persists(x) ? find(whole->model, p.of) : -1, unused;
+  if (tensor < 0 || (to_whole && owner(n->net, x->name, &unused) != actor))
+    return NEO_OK;
+  return copy(n, (place){whole, tensor}, (place){n->ctx[actor], own}, p, to_whole);
+}
+
+static neo_rt_status copy_all(neo_rt_network *n, neo_rt_ctx *whole, bool to_whole) {
   neo_rt_status status = at_barrier(n);
-  for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
-    const neo_rt_model *m = n->net->actors[k].model;
-    for (int32_t t = 0; t < m->n_tensors && !status; t++) {
-      bool persists = neo_rti_tensor_persists(&m->tensors[t]);
-      const neo_rt_net_slice *s = slice_of(n->net, m->tensors[t].name);
-      int32_t whole = persists ? find(from->model, s ? s->of : m->tensors[t].name) : -1;
-      if (whole >= 0)
-        status =
-            s ? take_slice(n, s, from, whole, n->ctx[k], t) : copy(n, from, whole, n->ctx[k], t);
-    }
-  }
+  for (int32_t k = 0; k < n->net->n_actors && !status; k++)
+    for (int32_t t = 0; t < n->net->actors[k].model->n_tensors && !status; t++)
+      status = copy_own(n, whole, k, t, to_whole);
+  return status;
+}
+
+neo_rt_status neo_rt_net_take(neo_rt_network *n, neo_rt_ctx *from) {
+  neo_rt_status status = copy_all(n, from, false);
   if (!status)
     set_steps(n, neo_rt_step_count(from));
   return status;
 }
 
 neo_rt_status neo_rt_net_give(neo_rt_network *n, neo_rt_ctx *to) {
-  neo_rt_status status = at_barrier(n);
-  for (int32_t t = 0; t < to->model->n_tensors && !status; t++) {
-    const neo_rt_tensor *x = &to->model->tensors[t];
-    bool persists = neo_rti_tensor_persists(x);
-    const neo_rt_net_slice *s = persists ? first_slice(n->net, x->name) : NULL;
-    int32_t own, actor = persists && !s ? owner(n->net, x->name, &own) : -1;
-    if (s)
-      status = give_slices(n, s, to, t);
-    else if (actor >= 0)
-      status = copy(n, n->ctx[actor], own, to, t);
-  }
+  neo_rt_status status = copy_all(n, to, true);
   if (!status)
     neo_rti_set_position(to, n->seed, steps_of(n));
   return status;

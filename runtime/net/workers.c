@@ -1,6 +1,7 @@
 /* workers.c: see workers.h. */
 #include "runtime/net/workers.h"
-#include "base/random.h"
+#include "runtime/core/trace.h"
+#include "runtime/net/crew.h"
 #include "runtime/net/log.h"
 #include "runtime/net/mailbox.h"
 #include "runtime/pool.h"
@@ -10,73 +11,17 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { SPIN_PAUSES = 4000, CROWDED_PAUSES = 50, YIELD_EVERY = 64, WORD = 64, NOBODY = -1 };
+enum { SPIN_PAUSES = 4000, CROWDED_PAUSES = 50, YIELD_EVERY = 64 };
 
-typedef struct {
-  neo_rti_net_event event; /* actors have become ready, or the crew ends */
-  _Atomic uint64_t *ready;
-} ready_set;
-
-typedef struct {
+struct neo_rti_net_worker {
   _Alignas(NEO_PADDING_BYTES) neo_rt_network *n;
   int32_t set;
   pthread_t thread;
   _Atomic uint64_t tasks, sleeps, busy_ns;
   _Atomic int32_t runs;                  /* 1: a task */
   uint64_t tasks_0, sleeps_0, busy_ns_0; /* when statistics began; of the controller */
-} worker;
-
-struct neo_rti_net_crew {
-  int32_t n_sets, n_words, n_workers, spin_pauses;
-  ready_set *sets;
-  _Atomic uint64_t *words; /* bits of all sets, each in cache lines of its own */
-  worker *workers;
-  void *raw_sets, *raw_words, *raw_workers;
-  _Atomic int32_t ends;
 };
-
-/* ---- sets of actors that are ready */
-
-static ready_set *set_of(const neo_rt_network *n, int32_t actor) {
-  return &n->crew->sets[n->mailbox[actor].set];
-}
-
-static void make_ready(neo_rt_network *n, int32_t actor) {
-  atomic_fetch_or(&set_of(n, actor)->ready[actor / WORD], (uint64_t)1 << actor % WORD);
-}
-
-static bool any_ready(const neo_rti_net_crew *c, const ready_set *s) {
-  bool any = false;
-  for (int32_t k = 0; k < c->n_words && !any; k++)
-    any = atomic_load(&s->ready[k]) != 0;
-  return any;
-}
-
-/* The ready actor with the best task; NOBODY: there is none. */
-static int32_t best_ready(const neo_rt_network *n, const ready_set *s) {
-  int32_t found = NOBODY;
-  uint64_t least = 0;
-  for (int32_t k = 0; k < n->crew->n_words; k++)
-    for (uint64_t bits = atomic_load_explicit(&s->ready[k], memory_order_relaxed); bits;
-         bits &= bits - 1) {
-      int32_t actor = k * WORD + __builtin_ctzll(bits);
-      uint64_t r = atomic_load_explicit(&n->mailbox[actor].best, memory_order_relaxed);
-      if (found == NOBODY || r < least) {
-        found = actor;
-        least = r;
-      }
-    }
-  return found;
-}
-
-static int32_t claim(const neo_rt_network *n, ready_set *s) {
-  for (;;) {
-    int32_t actor = best_ready(n, s);
-    uint64_t bit = actor == NOBODY ? 0 : (uint64_t)1 << actor % WORD;
-    if (actor == NOBODY || atomic_fetch_and(&s->ready[actor / WORD], ~bit) & bit)
-      return actor;
-  }
-}
+typedef neo_rti_net_worker worker;
 
 /* ---- waiting */
 
@@ -96,9 +41,9 @@ static bool may_run(const neo_rt_network *n) {
   return atomic_load_explicit(&n->failed, memory_order_relaxed) == 0;
 }
 
-static void sleep_until_ready(worker *w, ready_set *s) {
+static void sleep_until_ready(worker *w, neo_rti_net_set *s) {
   uint32_t ticket = neo_rti_net_event_ticket(&s->event);
-  if (ends(w->n) || (may_run(w->n) && any_ready(w->n->crew, s))) {
+  if (ends(w->n) || (may_run(w->n) && neo_rti_crew_any_ready(w->n->crew, s))) {
     neo_rti_net_event_cancel(&s->event);
     return;
   }
@@ -106,13 +51,13 @@ static void sleep_until_ready(worker *w, ready_set *s) {
   neo_rti_net_event_sleep(&s->event, ticket, -1);
 }
 
-/* The next actor to run; NOBODY: the crew ends. */
+/* The next actor to run; NEO_RTI_NOBODY: the crew ends. */
 static int32_t next_actor(worker *w) {
   neo_rti_net_crew *c = w->n->crew;
-  ready_set *s = &c->sets[w->set];
+  neo_rti_net_set *s = &c->sets[w->set];
   for (int32_t k = 0; !ends(w->n); k++) {
-    int32_t actor = may_run(w->n) ? claim(w->n, s) : NOBODY;
-    if (actor != NOBODY)
+    int32_t actor = may_run(w->n) ? neo_rti_crew_claim(w->n, s) : NEO_RTI_NOBODY;
+    if (actor != NEO_RTI_NOBODY)
       return actor;
     if (k >= c->spin_pauses) {
       sleep_until_ready(w, s);
@@ -123,7 +68,7 @@ static int32_t next_actor(worker *w) {
       pause_cpu();
     }
   }
-  return NOBODY;
+  return NEO_RTI_NOBODY;
 }
 
 /* ---- tasks */
@@ -148,11 +93,11 @@ static neo_rt_status run_actor(worker *w, int32_t actor) {
     return neo_rti_net_fail(w->n, NEO_RT_E_INTERNAL, "%s: two threads run it at a time",
                             w->n->net->actors[actor].model->name);
   neo_rti_net_task *t = neo_rti_mailbox_take(b);
-  neo_rti_net_crew_share(w->n);
+  neo_rti_crew_share(w->n);
   neo_rt_status status = t ? run_task(w, t) : NEO_OK;
   atomic_store(&b->owned, 0);
   if (neo_rti_mailbox_release(b))
-    make_ready(w->n, actor);
+    neo_rti_crew_make_ready(w->n, actor);
   else if (atomic_load(&w->n->drains))
     neo_rti_net_event_signal(w->n->news, 1);
   return status;
@@ -161,7 +106,7 @@ static neo_rt_status run_actor(worker *w, int32_t actor) {
 static void *work(void *arg) {
   worker *w = arg;
   int32_t actor;
-  while ((actor = next_actor(w)) != NOBODY) {
+  while ((actor = next_actor(w)) != NEO_RTI_NOBODY) {
     atomic_store(&w->runs, 1);
     neo_rt_status status = run_actor(w, actor);
     atomic_store(&w->runs, 0);
@@ -171,59 +116,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-void neo_rti_net_crew_put(neo_rt_network *n, neo_rti_net_task *t) {
-  int32_t actor = n->net->nodes[t->node].actor;
-  if (!neo_rti_mailbox_put(&n->mailbox[actor], t))
-    return;
-  make_ready(n, actor);
-  if (n->crew->n_sets > 1)
-    neo_rti_net_event_signal(&set_of(n, actor)->event, 1);
-}
-
-void neo_rti_net_crew_share(neo_rt_network *n) {
-  neo_rti_net_crew *c = n->crew;
-  if (c && c->n_sets == 1 && any_ready(c, &c->sets[0]))
-    neo_rti_net_event_signal(&c->sets[0].event, 1);
-}
-
-bool neo_rti_net_crew_is_idle(const neo_rt_network *n) {
-  bool idle = true;
-  for (int32_t k = 0; k < n->net->n_actors && idle; k++)
-    idle = neo_rti_mailbox_is_idle(&n->mailbox[k]);
-  return idle;
-}
-
 /* ---- life */
-
-/* Heavy actors have parameters: they are dealt out in turn, the others at random. */
-static void place(neo_rt_network *n) {
-  int32_t heavy = 0;
-  uint64_t state = n->seed;
-  for (int32_t k = 0; k < n->net->n_actors; k++) {
-    uint64_t drawn = neo_splitmix(&state);
-    bool is_heavy = n->net->actors[k].model->param_bytes > 0;
-    uint64_t at = is_heavy ? (uint64_t)heavy++ : drawn;
-    n->mailbox[k].set = (int32_t)(at % (uint64_t)n->crew->n_sets);
-  }
-}
-
-/* Zeroed memory at a cache line, within the block *raw. */
-static void *lines(size_t bytes, void **raw) {
-  *raw = calloc(bytes + NEO_PADDING_BYTES, 1);
-  uintptr_t at = ((uintptr_t)*raw + NEO_PADDING_BYTES - 1) & ~(uintptr_t)(NEO_PADDING_BYTES - 1);
-  return *raw ? (void *)at : NULL;
-}
-
-static bool allocate(neo_rti_net_crew *c) {
-  size_t sets = (size_t)c->n_sets, line = NEO_PADDING_BYTES / sizeof(uint64_t);
-  size_t words = ((size_t)c->n_words + line - 1) / line * line;
-  c->sets = lines(sets * sizeof *c->sets, &c->raw_sets);
-  c->words = lines(sets * words * sizeof *c->words, &c->raw_words);
-  c->workers = lines((size_t)c->n_workers * sizeof *c->workers, &c->raw_workers);
-  for (size_t k = 0; k < sets && c->sets && c->words; k++)
-    c->sets[k].ready = c->words + k * words;
-  return c->sets && c->words && c->workers;
-}
 
 /* Starts threads with all signals blocked: signals are for the program's own threads. */
 static int32_t start(neo_rt_network *n) {
@@ -251,11 +144,10 @@ neo_rt_status neo_rti_net_crew_open(neo_rt_network *n) {
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory");
   c->n_workers = workers;
   c->n_sets = n->config.place == NEO_RT_NET_PINNED ? workers : 1;
-  c->n_words = (n->net->n_actors + WORD - 1) / WORD;
   c->spin_pauses = workers <= neo_rti_cores() ? SPIN_PAUSES : CROWDED_PAUSES;
-  if (!allocate(c))
+  c->workers = neo_rti_net_lines((size_t)workers * sizeof *c->workers, &c->raw_workers);
+  if (!neo_rti_crew_open_sets(n) || !c->workers)
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no memory for %d workers", workers);
-  place(n);
   c->n_workers = start(n);
   if (c->n_workers < workers)
     return neo_rti_net_fail(n, NEO_RT_E_MEMORY, "no more than %d threads can be made",

@@ -105,7 +105,11 @@ static void assemble(uint64_t seed, const char *target, char *folder, gpu_counts
 }
 
 static void ptxas_takes_random_programs_for_every_level(void **state) {
-  static const char *const target[] = {"nvptx:sm_75", "nvptx:sm_80", "nvptx:sm_90", "nvptx:sm_90a"};
+  static const char *const target[] = {
+#define GPU_LEVEL(name, capability, own, ptx, shared_kib, has) "nvptx:" name,
+#include "base/gpu.def"
+#undef GPU_LEVEL
+  };
   neo_seeds s = neo_seeds_of(1, N_ASSEMBLED);
   char folder[] = "/tmp/neo-test-XXXXXX";
   gpu_counts all = {0};

@@ -96,7 +96,7 @@ static void assert_same(outcome a, outcome b) {
 /* ---- orders */
 
 static void messages_in_any_order_all_come_back(void **state) {
-  uint64_t n = neo_test_count(200), differ = 0;
+  uint64_t n = neo_test_count(100), differ = 0;
   (void)state;
   for (uint64_t seed = 0; seed < n; seed++) {
     toy_net *t = make(seed);
@@ -106,7 +106,7 @@ static void messages_in_any_order_all_come_back(void **state) {
                            .seed = seed};
     outcome sent = run(t, &c, 12);
     c.order = NEO_RT_NET_SHUFFLED;
-    for (uint64_t order = 0; order < 20; order++) {
+    for (uint64_t order = 0; order < 12; order++) {
       c.order_seed = order;
       outcome x = run(t, &c, 12);
       differ += x.digest != sent.digest;
@@ -120,7 +120,7 @@ static void messages_in_any_order_all_come_back(void **state) {
 
 static void one_key_has_the_same_bits_in_threads(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < neo_test_count(60); seed++) {
+  for (uint64_t seed = 0; seed < neo_test_count(20); seed++) {
     toy_net_shape s = {.nodes = 1 + (int)(seed % 9), .wide = seed % 2};
     toy_net *t = toy_net_make(seed, &s);
     neo_rt_net_config c = {.seed = seed, .every = 1 + (int32_t)(seed % 3)};
@@ -138,7 +138,7 @@ static void one_key_has_the_same_bits_in_threads(void **state) {
 /* ---- replay */
 
 static void a_run_in_threads_is_repeated_from_its_log_bit_for_bit(void **state) {
-  uint64_t n = neo_test_count(300), differ = 0;
+  uint64_t n = neo_test_count(100), differ = 0;
   char path[64];
   (void)state;
   snprintf(path, sizeof path, "/tmp/neo_net_log_%d", (int)getpid());

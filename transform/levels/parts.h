@@ -200,7 +200,7 @@ void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ct
 void levels_narrow_sums(levels *s, neo_def d);
 
 typedef struct { /* by tensor */
-  bool *wanted;  /* to be put into an order: */
+  bool *wanted;  /* is the tensor to be stored in an order of vertices? */
   levels_graph **graph;
   uint32_t *dim; /* dimension of the vertices */
 } levels_ordered;

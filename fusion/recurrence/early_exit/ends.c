@@ -31,7 +31,8 @@ static outline_instance *writing(const early_exit *q, const outline_instance *x,
   outline_instance *y = NEO_NEW(q->o->a, outline_instance);
   *y = *x;
   y->rec.finish = neo_list_new(q->o->m, &value.i, 1);
-  y->needed.n = 0;
+  y->needed.at = NULL; /* x keeps its own */
+  y->needed.n = y->needed.cap = 0;
   y->added = true;
   return y;
 }
@@ -53,6 +54,7 @@ static outline_instance *end_of(const early_exit *q, const outline_instance *x) 
   index[axis] = early_exit_read_cell(q, q->last, x);
   outline_instance *y = writing(q, x, neo_load(m, t, index, x->rec.n_out, x->rec.span));
   y->base[axis] = neo_op2(m, NEO_OP_SUB, neo_tensor_extent(m, t, axis), outline_number(o, 1));
+  outline_note_needed_along(o, x, axis, y);
   return y;
 }
 

@@ -135,25 +135,34 @@ static const neo_tree *under(const early_exit *q, neo_expr condition, const neo_
                                           : neo_tree_guard(q->o->a, condition, t);
 }
 
-/* The leaf under a guard, followed by writes of cells: `any` after the condition; `last` only in
- * iterations that run. */
+static void add_under(const early_exit *q, bool guarded, neo_expr condition, const neo_trees *in,
+                      neo_trees *to) {
+  const neo_tree *t = neo_tree_sequence(q->o->a, in);
+  NEO_PUSH(q->o->a, to, guarded ? under(q, condition, t) : t);
+}
+
+/* The leaf under a guard, followed by writes of cells: `any` after the condition, without a guard
+ * where iterations ask; `last` only in iterations that run. */
 static const neo_tree *guarded_leaf(const early_exit *q, const neo_tree *t) {
   const outline_instance *x = outline_at(q->o, t);
-  neo_trees in = {0}, last = {0};
+  neo_trees in = {0}, all = {0};
   if (!outline_member(early_exit_loop(q), x->def))
     return t;
   neo_expr c = runs_where(q, x), at = early_exit_position(q, q->n_loops - 1, q->shape, x);
   bool skipped = q->skipped[x->def.i], own = x->def.i == q->shape.i && !x->added;
+  bool any = own && q->any.i && !early_exit_loop(q)->down && early_exit_is_batch(q, x);
   NEO_PUSH(q->o->a, &in, t);
-  if (own && q->any.i && !early_exit_loop(q)->down && early_exit_is_batch(q, x))
+  if (any && !q->predicated)
     outline_push(q->o, &in, early_exit_any_of(q, x));
-  if (own && q->last.i)
-    outline_push(q->o, skipped ? &in : &last, early_exit_in_cell(q, x, q->last, at));
-  if (skipped)
-    return under(q, c, neo_tree_sequence(q->o->a, &in));
-  for (size_t k = 0; k < last.n; k++)
-    NEO_PUSH(q->o->a, &in, under(q, c, last.at[k]));
-  return neo_tree_sequence(q->o->a, &in);
+  add_under(q, skipped, c, &in, &all);
+  if (any && q->predicated)
+    outline_push(q->o, &all, early_exit_any_of(q, x));
+  if (own && q->last.i) {
+    in.n = 0;
+    outline_push(q->o, &in, early_exit_in_cell(q, x, q->last, at));
+    add_under(q, true, c, &in, &all);
+  }
+  return neo_tree_sequence(q->o->a, &all);
 }
 
 static const neo_tree *guarded_sequence(const early_exit *q, const neo_tree *t) {

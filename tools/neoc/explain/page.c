@@ -2,6 +2,7 @@
  * Nothing in it differs from run to run. */
 #include "tools/neoc/explain/page.h"
 #include "base/file.h"
+#include "runtime/model.h"
 #include <errno.h>
 #include <string.h>
 
@@ -58,7 +59,8 @@ static void put_price(page *p, const neo_group *g, bool first, double seconds, d
   put_share(p, total > 0 ? seconds / total : 0);
 }
 
-/* "for iteration:1", "if", or the kernel's own name if the group has several. */
+/* The text of a step: "for iteration:1", "if", the name of the group or of its kernel if the group
+ * has several, or the kind of another step. */
 static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, const neo_group *g) {
   const neo_plan *plan = p->c->plan;
   const neo_rt_step *s = &plan->steps.at[e->first_step + k];
@@ -66,6 +68,8 @@ static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, co
       page_step_is_first(p, e, k) && (k + 1 == e->n_steps || page_step_is_first(p, e, k + 1));
   if (s->op == NEO_RT_STEP_RUN)
     return alone ? g->name : plan->rt_kernels.at[s->arg].name;
+  if (s->op != NEO_RT_STEP_LOOP)
+    return neo_rti_step_kind(s);
   const neo_rt_loop *l = &plan->loops.at[s->arg];
   return l->index < 0 ? "if"
                       : neo_arena_printf(p->a, "for %s%s", plan->sizes.at[l->index].name,
