@@ -12,9 +12,9 @@
  *   neo_rt_net_save(n, "mlp.safetensors", NULL, 0); // synchronous training loads it
  *   neo_rt_net_destroy(n);
  *
- * With one key, and an update after each instance, this is the synchronous step. With more keys the
- * nodes work on several instances at a time, and an instance may meet newer weights on its way back
- * than on its way out.
+ * With one key, and an update after each instance, this is the synchronous step. With more keys
+ * the nodes work on several instances at a time, and an instance may meet newer weights on its
+ * way back than on its way out.
  *
  * One thread at a time uses a network: it is the controller. Nodes run on that thread, or on
  * `workers` threads of the network. An actor owns parameters and what updates them, and one thread
@@ -48,10 +48,10 @@ typedef struct {
   const char *from, *to;
 } neo_rt_net_stash;
 
-/* A node ends its work on an instance with `backward`, or with `forward` where it has no out ports.
- * `first` takes the place of this entry for the first instance after an update: it stores gradients
- * in the sums, where the other adds them. If there is a `first`, nothing else clears the sums.
- * `apply` takes the place where an update follows each instance, and updates too. */
+/* A node ends its work on an instance with `backward`, or with `forward` where it has no out
+ * ports. `first` takes the place of this entry for the first instance after an update: it stores
+ * gradients in the sums, where the other adds them. If there is a `first`, nothing else clears
+ * the sums. `apply` takes the place where an update follows each instance, and updates too. */
 typedef struct {
   const char *kind; /* "controller", "PPT", ... */
   int32_t actor;    /* -1: none; it moves rows */
@@ -107,7 +107,8 @@ typedef struct neo_rt_network neo_rt_network;
 /* The worker that runs an actor. */
 enum neo_rt_net_place {
   NEO_RT_NET_ACTORS, /* any idle worker takes any actor that has messages */
-  /* Each actor has a worker, as in the paper: actors with parameters in turn, others by the seed. */
+  /* Each actor has a worker, as in the paper: actors with parameters in turn, others by the
+   * seed. */
   NEO_RT_NET_PINNED
 };
 
@@ -127,14 +128,14 @@ typedef struct {
   int32_t order;      /* enum neo_rt_net_order */
   uint64_t order_seed;
   const char *log; /* file that gets the order of messages; null: none */
-  /* File of a log with the same network and instances: its order is repeated in the calling thread,
-   * whatever `workers` and `order` are; null: none. */
+  /* File of a log with the same network and instances: its order is repeated in the calling
+   * thread, whatever `workers` and `order` are; null: none. */
   const char *replay;
-  /* Bytes for the messages of instances on their way, at their sizes. 0: enough for all keys at the
-   * largest sizes. Less than one instance may need is an error. */
+  /* Bytes for the messages of instances on their way, at their sizes. 0: enough for all keys at
+   * the largest sizes. Less than one instance may need is an error. */
   int64_t bytes;
-  /* Seconds without any work, while instances are on their way, that are a failure: 0: 60; below 0:
-   * any number is allowed. */
+  /* Seconds without any work, while instances are on their way, that are a failure: 0: 60; below
+   * 0: any number is allowed. */
   double watch_s;
   int32_t allow_nan; /* not 0: a loss that is NaN is no failure */
 } neo_rt_net_config;
@@ -153,8 +154,8 @@ NEO_RT_API neo_rt_status neo_rt_net_create(const neo_rt_net *net, const neo_rt_n
 NEO_RT_API void neo_rt_net_destroy(neo_rt_network *n);
 /* Sends an instance. If as many as there are keys are on their way, or its messages find no room,
  * waits until one is back. NEO_RT_E_INTERRUPTED after neo_rt_net_stop: it was not sent, and
- * neo_rt_net_wait is next. After any other failure the network can only be destroyed. A loss that is
- * NaN is a failure: the instance's gradients have not left the node of the loss. */
+ * neo_rt_net_wait is next. After any other failure the network can only be destroyed. A loss
+ * that is NaN is a failure: the instance's gradients have not left the node of the loss. */
 NEO_RT_API neo_rt_status neo_rt_net_send(neo_rt_network *n, const neo_rt_net_instance *x);
 /* A barrier: nodes run until all instances are back, and what is left in the sums of gradients is
  * applied. *loss (may be null) is the weighted mean of the losses since the last barrier; NaN if

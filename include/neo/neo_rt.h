@@ -436,13 +436,14 @@ NEO_RT_API neo_rt_status neo_rt_seek(neo_rt_ctx *ctx, uint64_t seed, uint64_t st
  * changes nothing. */
 NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
                                      void *const *args);
-/* The same with this key (see neo_rt_args) for rand() and the count of steps, and without any check:
- * sizes, pointers and values are those of checked calls, or computed by entries. The counts of steps
- * and calls stay as they are. For networks (neo_net.h), whose messages come from entries. */
+/* The same with this key (see neo_rt_args) for rand() and the count of steps, and without any
+ * check: sizes, pointers and values are those of checked calls, or computed by entries. The counts
+ * of steps and calls stay as they are. For networks (neo_net.h): their messages come from
+ * entries. */
 NEO_RT_API neo_rt_status neo_rt_call_keyed(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
                                            void *const *args, const uint64_t key[3]);
-/* The same as neo_rt_call on tensors bound before; sizes come from their shapes, which are checked against each
- * other and the model. */
+/* The same as neo_rt_call on tensors bound before; sizes come from their shapes, which are checked
+ * against each other and the model. */
 NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
 /* Binds a DLPack tensor (contiguous row-major, matching type and shape; on the CPU, or, for inputs
  * and outputs of a model for GPUs, on the context's GPU). Inputs and outputs: later neo_rt_run

@@ -1,7 +1,7 @@
 /* Actors that are ready, for the workers of a network. Private to runtime/net.
  *
- * A set has a bit for each actor that is ready, and the workers that take from it: all workers have
- * one set (actors), or each its own (pinned). A worker claims the actor with the best task by
+ * A set has a bit for each actor that is ready, and the workers that take from it: all workers
+ * have one set (actors), or each its own (pinned). A worker claims the actor with the best task by
  * clearing its bit, runs one task, and gives the actor back; no lock is taken.
  *
  * A worker that makes actors ready in its own set wakes nobody at once: it may take the next task

@@ -1,7 +1,7 @@
 /* The order of messages: written to a file, and repeated from one. Private to runtime/net.
  *
- * What an actor computes follows from the order of its tasks, and the mean of losses from the order
- * in which instances finish. A log has these orders, one after another in pieces:
+ * What an actor computes follows from the order of its tasks, and the mean of losses from the
+ * order in which instances finish. A log has these orders, one after another in pieces:
  *
  *     neo log 1, 3 actors, 4 nodes
  *     0 1 17 f        actor 0 ran node 1 forward for instance 17

@@ -23,10 +23,9 @@ bool neo_rti_mailbox_open(neo_rti_net_mailbox *b, size_t most) {
 }
 
 bool neo_rti_mailbox_put(neo_rti_net_mailbox *b, neo_rti_net_task *t) {
-  uint64_t r = rank(t), best = atomic_load_explicit(&b->best, memory_order_relaxed);
-  while (r < best && !atomic_compare_exchange_weak_explicit(
-                         &b->best, &best, r, memory_order_relaxed, memory_order_relaxed))
-    ;
+  uint64_t r = rank(t);
+  if (r < atomic_load_explicit(&b->best, memory_order_relaxed)) /* others may write: it is a hint */
+    atomic_store_explicit(&b->best, r, memory_order_relaxed);
   neo_rti_net_task *head = atomic_load_explicit(&b->inbox, memory_order_relaxed);
   do
     t->next = head == IDLE ? NULL : head;
@@ -72,6 +71,8 @@ static neo_rti_net_task *pop(neo_rti_net_mailbox *b) {
 }
 
 static void take_all(neo_rti_net_mailbox *b) {
+  if (!atomic_load_explicit(&b->inbox, memory_order_relaxed))
+    return;
   neo_rti_net_task *t = atomic_exchange_explicit(&b->inbox, NULL, memory_order_acquire);
   while (t) {
     neo_rti_net_task *next = t->next;

@@ -3,15 +3,15 @@
  *     any thread   put ------> inbox, a list without locks
  *     its worker   take_all -> heap: backward first, then the oldest instance, then the first node
  *
- * The inbox is a queue of many producers and one consumer: a stack whose consumer takes all of it at
- * once (R. K. Treiber, "Systems programming: coping with parallelism", IBM RJ 5118, 1986; as the
- * llist of Linux). Since tasks leave only together, no address comes back while a producer compares
- * it. Links are in the tasks: a task is in at most one mailbox, so a mailbox holds no more than two
- * for each node and key, and nothing allocates.
+ * The inbox is a queue of many producers and one consumer: a stack whose consumer takes all of
+ * it at once (R. K. Treiber, "Systems programming: coping with parallelism", IBM RJ 5118, 1986;
+ * as the llist of Linux). Since tasks leave only together, no address comes back while a
+ * producer compares it. Links are in the tasks: a task is in at most one mailbox, so a mailbox
+ * holds no more than two for each node and key, and nothing allocates.
  *
- * The state of the actor is in the inbox too. IDLE: it has no tasks. The producer that finds it IDLE
- * makes the actor ready, once; a worker that claims it runs tasks and makes it ready again, or IDLE
- * if there are none. So at most one thread has the actor. */
+ * The state of the actor is in the inbox too. IDLE: it has no tasks. The producer that finds it
+ * IDLE makes the actor ready, once; a worker that claims it runs tasks and makes it ready again,
+ * or IDLE if there are none. So at most one thread has the actor. */
 #pragma once
 #include "runtime/net/net.h"
 

@@ -3,15 +3,15 @@
  * Each key has a slot, which holds one instance: the payloads of its messages, one block of the
  * memory for messages (slots.c), and the count of messages that each node has. Entries read and
  * write payloads in place. A message is the number of an edge, a slot and a direction; at most two
- * are on their way for each edge of a slot. A node whose last message has come has a task, which is
- * the work of one pass of one instance.
+ * are on their way for each edge of a slot. A node whose last message has come has a task, which
+ * is the work of one pass of one instance.
  *
  *     post ---> queue (order.c) ----------------> receive -> run     without workers
  *     post ---> receive -> mailbox (mailbox.c) -> worker  -> run     with workers (workers.c)
  *     post ---> receive -> task is ready -------> log     -> run     replay (log.c)
  *
- * Nodes without an actor only move rows; with workers, whoever completes their messages does so. The
- * controller is the thread that uses the network: it takes finished slots. */
+ * Nodes without an actor only move rows; with workers, whoever completes their messages does so.
+ * The controller is the thread that uses the network: it takes finished slots. */
 #pragma once
 #include "base/machine.h"
 #include "include/neo/neo_net.h"
@@ -121,9 +121,8 @@ struct neo_rt_network {
   void **arena;
   neo_rti_net_frame *frame;
   _Atomic uint64_t *updates;
-  int64_t *answered;                    /* by node: instances, or rows, that no update has seen */
-  neo_rti_net_call *forward, *backward; /* by node */
-  neo_rti_net_call *test;
+  int64_t *answered; /* by node: instances, or rows, that no update has seen */
+  neo_rti_net_call *forward, *backward, *test; /* by node */
   neo_rti_net_call *first, *apply; /* by node: entries in place of those that end its work */
   neo_rti_net_call *update;        /* by actor */
   uint8_t *loss_type;              /* by node */
@@ -166,9 +165,10 @@ struct neo_rt_network {
   char error[2048];
 };
 
-/* ------------------------------------------------------------ making (kinds.c, memory.c, bind.c) */
+/* ---------------------------------------------------------- making (kinds.c, memory.c, bind.c) */
 
-/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of one. */
+/* Finds the kinds of all nodes. NEO_RT_E_UNSUPPORTED: this runtime does not have the kind of
+ * one. */
 neo_rt_status neo_rti_net_find_kinds(neo_rt_network *n) NEO_MUST_CHECK;
 /* Allocates everything but contexts and kinds, which it reads. */
 neo_rt_status neo_rti_net_allocate(neo_rt_network *n) NEO_MUST_CHECK;
@@ -178,8 +178,8 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) NEO_MUST_CHECK;
 
 /* ------------------------------------------------------------ failures (message.c) */
 
-/* Stores the message, unless there was a failure before; the network can only be destroyed now. Any
- * thread may call it. */
+/* Stores the message, unless there was a failure before; the network can only be destroyed now.
+ * Any thread may call it. */
 neo_rt_status neo_rti_net_fail(neo_rt_network *n, neo_rt_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Stores the message of a call that has changed nothing. */

@@ -1,6 +1,6 @@
-/* replay.c: a run again, in the order of its log: each actor runs the tasks of its track, as soon as
- * their messages have come. Actors may take turns otherwise than in the first run; what they compute
- * does not depend on that. */
+/* replay.c: a run again, in the order of its log: each actor runs the tasks of its track, as
+ * soon as their messages have come. Actors may take turns otherwise than in the first run; what
+ * they compute does not depend on that. */
 #include "runtime/net/log.h"
 #include <inttypes.h>
 

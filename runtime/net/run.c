@@ -1,5 +1,5 @@
-/* run.c: the work of a node: its entry on the payloads of an instance, its answers, and the updates
- * of its actor. */
+/* run.c: the work of a node: its entry on the payloads of an instance, its answers, and the
+ * updates of its actor. */
 #include "runtime/core/trace.h"
 #include "runtime/net/crew.h"
 #include <math.h>

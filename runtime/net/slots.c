@@ -1,7 +1,8 @@
-/* slots.c: instances on their way. An instance gets a slot and one block of the memory for messages,
- * which holds its payloads at its sizes: the first gap that is large enough, by address. While none
- * is on its way, all of the memory is free, which has room for any instance; so an instance that
- * waits for others is admitted in the end, and no node ever waits for memory. */
+/* slots.c: instances on their way. An instance gets a slot and one block of the memory for
+ * messages, which holds its payloads at its sizes: the first gap that is large enough, by
+ * address. While none is on its way, all of the memory is free, which has room for any instance;
+ * so an instance that waits for others is admitted in the end, and no node ever waits for
+ * memory. */
 #include "runtime/net/log.h"
 #include <string.h>
 

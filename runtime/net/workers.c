@@ -89,13 +89,14 @@ static neo_rt_status run_task(worker *w, const neo_rti_net_task *t) {
 
 static neo_rt_status run_actor(worker *w, int32_t actor) {
   neo_rti_net_mailbox *b = &w->n->mailbox[actor];
-  if (atomic_exchange(&b->owned, 1))
+  if (atomic_load_explicit(&b->owned, memory_order_relaxed))
     return neo_rti_net_fail(w->n, NEO_RT_E_INTERNAL, "%s: two threads run it at a time",
                             w->n->net->actors[actor].model->name);
+  atomic_store_explicit(&b->owned, 1, memory_order_relaxed);
   neo_rti_net_task *t = neo_rti_mailbox_take(b);
   neo_rti_crew_share(w->n);
   neo_rt_status status = t ? run_task(w, t) : NEO_OK;
-  atomic_store(&b->owned, 0);
+  atomic_store_explicit(&b->owned, 0, memory_order_relaxed);
   if (neo_rti_mailbox_release(b))
     neo_rti_crew_make_ready(w->n, actor);
   else if (atomic_load(&w->n->drains))
@@ -107,9 +108,9 @@ static void *work(void *arg) {
   worker *w = arg;
   int32_t actor;
   while ((actor = next_actor(w)) != NEO_RTI_NOBODY) {
-    atomic_store(&w->runs, 1);
+    atomic_store_explicit(&w->runs, 1, memory_order_relaxed);
     neo_rt_status status = run_actor(w, actor);
-    atomic_store(&w->runs, 0);
+    atomic_store_explicit(&w->runs, 0, memory_order_release);
     if (status) /* its message is there */
       neo_rti_net_event_signal(w->n->news, 1);
   }

@@ -1,6 +1,6 @@
 /* Compiled networks, run by libneort, beside the synchronous step and the network's interpreter. */
 #include "include/neo/neo_net.h"
-#include "runtime/core/ctx.h"
+#include "runtime/model.h"
 #include "tests/network/world.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -144,6 +144,30 @@ static void compare_params(job *j, bool network, double tolerance) {
               tolerance);
 }
 
+/* Parameters, beside those of a context of the whole model. */
+static void compare_contexts(job *j, neo_rt_ctx *whole, double tolerance) {
+  static float a[MOST_BYTES / sizeof(float)], b[MOST_BYTES / sizeof(float)];
+  neo_rt_ctx *got;
+  assert_int_equal(neo_rt_create(j->net->model, NULL, &got), 0);
+  assert_int_equal(neo_rt_net_give(j->run, got), 0);
+  for (int32_t t = 0; t < j->net->model->n_tensors; t++) {
+    const neo_rt_tensor *x = &j->net->model->tensors[t];
+    size_t n = 1;
+    if (x->role != NEO_RT_ROLE_PARAM || x->type != NEO_RT_F32)
+      continue;
+    for (int d = 0; d < x->rank; d++)
+      n *=
+          (size_t)neo_rt_eval(j->net->model, j->net->model->extents[x->extent + d], j->w.sizes + 1);
+    assert_true(n <= sizeof a / sizeof *a);
+    assert_int_equal(neo_rt_get(got, t, a, n * sizeof *a), 0);
+    assert_int_equal(neo_rt_get(whole, t, b, n * sizeof *b), 0);
+    for (size_t k = 0; k < n; k++)
+      if (!(fabsf(a[k] - b[k]) <= (float)tolerance * fmaxf(1, fabsf(b[k]))))
+        fail_msg("%s differs: %g, %g", x->name, (double)a[k], (double)b[k]);
+  }
+  neo_rt_destroy(got);
+}
+
 static const char *const models[] = {
     /* a chain */
     "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
@@ -275,6 +299,104 @@ static void more_instances_than_keys_wait_for_a_slot(void **state) {
   }
 }
 
+/* Threads: with one key the bits are those of the calling thread. */
+static void workers_with_one_key_have_the_bits_of_one_thread(void **state) {
+  (void)state;
+  for (size_t m = 0; m < 2; m++) {
+    job *j = test_malloc(sizeof *j);
+    double loss[3];
+    open_job(j, models[m], 0, 1, 1);
+    for (int32_t workers = 0; workers < 3; workers++) {
+      neo_rt_net_config c = {.workers = workers, .seed = SEED};
+      neo_rt_net_destroy(j->run);
+      assert_int_equal(neo_rt_net_create(j->net, &c, &j->run, NULL, 0), 0);
+      for (uint64_t k = 0; k < 6; k++) {
+        world_fill(&j->w, k);
+        send(j, 1);
+      }
+      loss[workers] = wait_for(j);
+      assert_memory_equal(&loss[workers], &loss[0], sizeof loss[0]);
+    }
+    close_job(j);
+    test_free(j);
+  }
+}
+
+/* The whole model's step, on the world's inputs. */
+static void step_whole(job *j, neo_rt_ctx *whole) {
+  const neo_rt_model *m = j->net->model;
+  int32_t entry = neo_rt_find_entry(m, j->net->entry);
+  void *args[MOST_INPUTS] = {NULL};
+  assert_true(entry >= 0);
+  const neo_rt_entry *e = &m->entries[entry];
+  assert_true(e->n_args <= MOST_INPUTS);
+  for (int32_t k = 0; k < e->n_inputs; k++)
+    for (int32_t i = 0; i < j->net->n_inputs; i++)
+      if (strcmp(m->tensors[m->entry_args[e->args + k]].name, j->net->inputs[i]) == 0)
+        args[k] = (void *)(uintptr_t)j->inputs[i];
+  if (neo_rt_call(whole, entry, j->w.sizes + 1, args))
+    fail_msg("%s", neo_rt_error(whole));
+}
+
+static void assert_same_file(const char *a, const char *b) {
+  static unsigned char x[1 << 16], y[1 << 16];
+  FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+  assert_non_null(f);
+  assert_non_null(g);
+  size_t n = fread(x, 1, sizeof x, f), m = fread(y, 1, sizeof y, g);
+  fclose(f);
+  fclose(g);
+  assert_int_equal(n, m);
+  assert_memory_equal(x, y, n);
+}
+
+static void sends(job *j, uint64_t from, uint64_t to) {
+  for (uint64_t k = from; k < to; k++) {
+    world_fill(&j->w, k);
+    send(j, 1);
+  }
+  (void)wait_for(j);
+}
+
+static void a_file_continues_asynchronous_and_synchronous_training(void **state) {
+  const char *half = "/tmp/neo_net_half.safetensors", *end = "/tmp/neo_net_end.safetensors";
+  const char *again = "/tmp/neo_net_again.safetensors";
+  (void)state;
+  for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+    job *j = test_malloc(sizeof *j);
+    open_job(j, models[m], 0, 1, 1);
+    sends(j, 0, 4);
+    assert_int_equal(neo_rt_net_save(j->run, half, NULL, 0), 0);
+    sends(j, 4, 8);
+    assert_int_equal(neo_rt_net_save(j->run, end, NULL, 0), 0);
+    neo_rt_net_destroy(j->run); /* another network goes on, to the same bits */
+    open_network(j, 1, 1);
+    if (neo_rt_net_load(j->run, half))
+      fail_msg("%s", neo_rt_net_error(j->run));
+    sends(j, 4, 8);
+    assert_int_equal(neo_rt_net_save(j->run, again, NULL, 0), 0);
+    assert_same_file(end, again);
+    neo_rt_ctx *whole; /* the synchronous step goes on */
+    neo_rt_config c = {.threads = 1, .seed = SEED};
+    assert_int_equal(neo_rt_create(j->net->model, &c, &whole), 0);
+    if (neo_rt_load(whole, half))
+      fail_msg("%s", neo_rt_error(whole));
+    assert_int_equal(neo_rt_step_count(whole), 4);
+    for (uint64_t k = 4; k < 8; k++) {
+      world_fill(&j->w, k);
+      take_inputs(j);
+      step_whole(j, whole);
+    }
+    compare_contexts(j, whole, 1e-5);
+    neo_rt_destroy(whole);
+    close_job(j);
+    test_free(j);
+    remove(half);
+    remove(end);
+    remove(again);
+  }
+}
+
 static void wrong_instances_are_refused(void **state) {
   int64_t sizes[] = {7};
   job *j = test_malloc(sizeof *j);
@@ -337,6 +459,8 @@ int main(void) {
       cmocka_unit_test(one_key_is_the_synchronous_step),
       cmocka_unit_test(several_keys_are_the_interpreted_network),
       cmocka_unit_test(more_instances_than_keys_wait_for_a_slot),
+      cmocka_unit_test(workers_with_one_key_have_the_bits_of_one_thread),
+      cmocka_unit_test(a_file_continues_asynchronous_and_synchronous_training),
       cmocka_unit_test(wrong_instances_are_refused),
       cmocka_unit_test(nodes_of_kinds_that_the_runtime_does_not_have_are_refused),
   };

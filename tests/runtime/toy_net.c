@@ -1,4 +1,5 @@
-/* toy_net.c: see toy_net.h. Kernels know the numbers of their values by sizes that no call gives. */
+/* toy_net.c: see toy_net.h. Kernels know the numbers of their values by sizes that no call
+ * gives. */
 #include "tests/runtime/toy_net.h"
 #include "base/hash.h"
 #include "base/random.h"
