@@ -3,6 +3,14 @@
 #include "ir/import.h"
 #include "network/parts.h"
 
+/* A sum of a parameter's gradients, to which one node adds. Instances count in the node's own
+ * weight: when an update is due, other nodes of the actor may have seen more of them, or fewer. */
+typedef struct {
+  size_t pair;
+  neo_tensor sum, weight; /* acc.W, and the node's acc.weight */
+} neo_net_sum;
+typedef NEO_VEC(neo_net_sum) neo_net_sums;
+
 typedef struct {
   const neo_net_step *s;
   const neo_net_classes *c;
@@ -11,18 +19,19 @@ typedef struct {
   uint32_t actor;
   neo_module *m; /* the actor's */
   neo_import kept;
-  neo_tensor *sum;          /* by pair: acc.W; 0: not in this actor */
-  neo_tensor *gradient;     /* by pair: the gradient of the last node that adds to the sum */
-  neo_tensor weight, total; /* the INPUT, and acc.weight; 0: none */
-  bool weighs;              /* an entry adds to acc.weight */
-  uint32_t n_nodes;         /* nodes of the actor */
-  uint32_t nodes;           /* nodes that have their entries */
+  neo_net_sums sums;  /* sums of all nodes */
+  neo_net_sums last;  /* the same, with the gradients of one message and its weight */
+  neo_tensors totals; /* acc.weight of each node with sums */
+  neo_tensor weight;  /* the INPUT; 0: none */
+  uint32_t n_nodes;   /* nodes of the actor */
+  uint32_t nodes;     /* nodes that have their entries */
 } neo_net_maker;
 
 typedef struct { /* a node of the actor */
   neo_net_maker *k;
   uint32_t class, number; /* numbers of the class and of the node */
   neo_import x;
+  neo_tensor total;     /* its acc.weight; 0: it adds to no sum */
   neo_tensors wrt, out; /* the gradient request's tensors; those of ports come first */
   neo_tensors results;  /* the backward pass's results */
   neo_tensors updates;  /* the model's own updates */

@@ -32,10 +32,10 @@
  * rand() draws by the number of the instance, `step` in an optimizer counts the actor's updates.
  *
  * One key and an update after each instance give the results of the synchronous step (interp.h,
- * tests/network). A state whose next value depends on itself alone (the count of a step) is copied
- * into each actor. Parameters that `repeat` stacks are cut into slices, one for each iteration, so
- * that iterations are of several actors (slice.c). A recurrence stays inside of a node, and so does
- * a function with its own gradient. A loss that reads gradients is one node.
+ * tests/network). States whose next values depend on themselves alone (counts of steps, of rows)
+ * are copied into each actor. Parameters that `repeat` stacks are cut into slices, one for each
+ * iteration, so that iterations are of several actors (slice.c). A recurrence stays inside of a
+ * node, and so does a function with its own gradient. A loss that reads gradients is one node.
  *
  * Ownership: a network and its modules are of one arena, which must not outlive that of the model
  * it was cut from, as modules share names, diagnostics and data with it. One thread at a time. */

@@ -23,16 +23,14 @@ static neo_type sum_type(neo_type t) {
 }
 
 /* acc.W, which begins with 0. */
-static neo_tensor sum_of(neo_net_maker *k, size_t pair) {
+static neo_tensor make_sum(neo_net_maker *k, size_t pair) {
   neo_module *m = k->m;
-  if (k->sum[pair].i)
-    return k->sum[pair];
   neo_tensor w = neo_import_tensor(&k->kept, k->s->pairs.at[pair].wrt);
   neo_type type = sum_type(neo_tensor_type(m, w));
   neo_tensor sum = neo_net_tensor_like(m, w, NEO_ROLE_STATE, type, "acc");
   neo_tensor_at(m, sum)->optimizer = true;
   neo_net_define(m, sum, neo_const_int(m, type, 0));
-  return k->sum[pair] = sum;
+  return sum;
 }
 
 static void make_weight(neo_net_maker *k) {
@@ -50,21 +48,24 @@ static void add_to(neo_net_part *p, neo_tensor sum, neo_tensor more) {
     NEO_PUSH(p->k->s->a, &p->firsts, neo_net_define_update(m, sum, "first", value));
 }
 
-static void add_sum(neo_net_part *p, size_t pair, neo_tensor gradient) {
-  p->k->gradient[pair] = gradient;
-  add_to(p, sum_of(p->k, pair), gradient);
-}
-
 static void add_weight(neo_net_part *p) {
   neo_net_maker *k = p->k;
-  if (k->weighs)
+  if (p->total.i)
     return;
-  k->weighs = true;
   make_weight(k);
-  k->total = neo_net_scalar(k->m, NEO_ROLE_STATE, NEO_F32_T, "acc.weight");
-  neo_tensor_at(k->m, k->total)->optimizer = true;
-  neo_net_define(k->m, k->total, neo_const_int(k->m, NEO_F32_T, 0));
-  add_to(p, k->total, k->weight);
+  p->total = neo_net_scalar(k->m, NEO_ROLE_STATE, NEO_F32_T, "acc.weight");
+  neo_tensor_at(k->m, p->total)->optimizer = true;
+  neo_net_define(k->m, p->total, neo_const_int(k->m, NEO_F32_T, 0));
+  NEO_PUSH(k->s->a, &k->totals, p->total);
+  add_to(p, p->total, k->weight);
+}
+
+static void add_sum(neo_net_part *p, size_t pair, neo_tensor gradient) {
+  neo_net_maker *k = p->k;
+  neo_tensor sum = make_sum(k, pair);
+  NEO_PUSH(k->s->a, &k->sums, (neo_net_sum){pair, sum, p->total});
+  NEO_PUSH(k->s->a, &k->last, (neo_net_sum){pair, gradient, k->weight});
+  add_to(p, sum, gradient);
 }
 
 /* ---- what a node holds of the model */
@@ -217,8 +218,8 @@ static void want_params(neo_net_part *p) {
     neo_tensor w = neo_import_tensor(&p->k->kept, wrt);
     neo_tensor out = neo_net_tensor_like(m, w, NEO_ROLE_TEMP, neo_tensor_type(m, w), "grad");
     want_gradient(p, w, out);
-    add_sum(p, k, out);
     add_weight(p);
+    add_sum(p, k, out);
   }
 }
 
@@ -405,8 +406,6 @@ void neo_net_make_actor(const neo_net_step *s, const neo_net_classes *c, const n
   k.m = neo_module_new(n->arena, s->m->names, s->m->diags,
                        neo_arena_printf(n->arena, "%s_n%u", name, actor));
   k.kept = neo_import_begin(s->m, k.m, NULL, s->a);
-  k.sum = NEO_NEW_ARRAY(s->a, neo_tensor, s->pairs.n + 1);
-  k.gradient = NEO_NEW_ARRAY(s->a, neo_tensor, s->pairs.n + 1);
   neo_import_frame(&k.kept);
   NEO_PUSH(n->arena, &n->actors, (neo_net_actor){.module = k.m, .update = NEO_NET_NONE});
   for (uint32_t class = 0; class < c->n; class ++)

@@ -277,21 +277,35 @@ static void find_gradients(neo_net_step *s) {
 
 /* ---- copies */
 
-/* Whether nothing but its own value decides the next one. */
-static bool is_count(const neo_net_step *s, neo_tensor update, const bool *forward_reads) {
+/* Whether nothing but copied values decides the next one. */
+static bool is_count(const neo_net_step *s, neo_tensor update) {
   neo_def *defs;
   size_t n = neo_net_update_defs(s, update, &defs);
   const bool *read = read_by(s, defs, n);
-  bool count = !forward_reads[target(s, update).i];
+  bool count = true;
   for (uint32_t t = 1; count && t < s->m->tensors.n; t++)
-    count = !read[t] || !(s->changes[t] || s->trained[t]) || t == target(s, update).i;
+    count = !read[t] || !(s->changes[t] || s->trained[t]) || s->copied[t];
   return count;
 }
 
+/* The largest set of states that decide each other's next values alone, and that the forward pass
+ * does not read: the rows and the updates of `every`, for example. */
 static void find_copied(neo_net_step *s) {
   const bool *read = read_by(s, s->defs, s->n_defs);
-  for (size_t k = 0; k < s->optimizer.n; k++)
-    s->copied[target(s, s->optimizer.at[k]).i] = is_count(s, s->optimizer.at[k], read);
+  for (size_t k = 0; k < s->optimizer.n; k++) {
+    neo_tensor state = target(s, s->optimizer.at[k]);
+    s->copied[state.i] = !read[state.i];
+  }
+  for (bool less = true; less;) {
+    less = false;
+    for (size_t k = 0; k < s->optimizer.n; k++) {
+      bool *copied = &s->copied[target(s, s->optimizer.at[k]).i];
+      if (!*copied || is_count(s, s->optimizer.at[k]))
+        continue;
+      *copied = false;
+      less = true;
+    }
+  }
 }
 
 /* ---- the whole */

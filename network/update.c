@@ -9,18 +9,40 @@
  * draws numbers has no `apply`. */
 #include "network/actor.h"
 
-/* The gradient that the optimizer reads as W.grad: from[pair]/weight. */
-static void define_gradients(neo_net_maker *k, neo_import *x, const neo_tensor *from,
-                             neo_tensor weight) {
+/* sum/weight. Of several nodes, one may have added nothing since the last update. */
+static neo_expr quotient(const neo_net_maker *k, neo_type type, const neo_net_sum *x) {
   neo_module *m = k->m;
+  neo_expr weight = neo_cast(m, type, neo_load(m, x->weight, NULL, 0, 0));
+  neo_expr zero = neo_const_int(m, type, 0);
+  neo_expr mean = neo_op2(m, NEO_OP_DIV, neo_cast(m, type, neo_net_own(m, x->sum)), weight);
+  return k->n_nodes == 1
+             ? mean
+             : neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, zero, weight), mean, zero);
+}
+
+/* The mean over what each node has added of a parameter's gradients; 0: nothing adds. */
+static neo_expr mean_of(neo_net_maker *k, size_t pair, const neo_net_sums *from) {
+  neo_module *m = k->m;
+  neo_expr all = {0};
+  for (size_t j = 0; j < from->n; j++) {
+    const neo_net_sum *x = &from->at[j];
+    neo_type type = neo_tensor_type(m, k->sums.at[j].sum);
+    if (x->pair != pair)
+      continue;
+    neo_expr mean = quotient(k, type, x);
+    all = all.i ? neo_op2(m, NEO_OP_ADD, all, mean) : mean;
+  }
+  return all;
+}
+
+/* The gradients that the optimizer reads as W.grad. */
+static void define_gradients(neo_net_maker *k, neo_import *x, const neo_net_sums *from) {
   for (size_t j = 0; j < k->s->pairs.n; j++) {
-    if (!k->sum[j].i)
+    neo_expr mean = mean_of(k, j, from);
+    if (!mean.i)
       continue;
     neo_tensor out = k->s->pairs.at[j].out, g = neo_import_like(x, out, NEO_ROLE_TEMP, NULL);
-    neo_type type = neo_tensor_type(m, k->sum[j]);
-    neo_expr all = neo_cast(m, type, neo_load(m, weight, NULL, 0, 0));
-    neo_expr mean = neo_op2(m, NEO_OP_DIV, neo_cast(m, type, neo_net_own(m, from[j])), all);
-    neo_net_define(m, g, neo_cast(m, neo_tensor_type(m, g), mean));
+    neo_net_define(k->m, g, neo_cast(k->m, neo_tensor_type(k->m, g), mean));
     neo_map_set(&x->tensors, out.i, g.i);
   }
 }
@@ -64,14 +86,13 @@ void neo_net_make_update(neo_net_maker *k) {
   neo_net_actor *actor = &k->n->actors.at[k->actor];
   bool clears = k->n_nodes > 1; /* see neo_net_node.first */
   neo_tensors updates = {0};
-  define_gradients(k, &x, k->sum, k->total);
+  define_gradients(k, &x, &k->sums);
   declare_seen(k, &x);
   import_updates(k, &x, &updates);
-  for (size_t j = 0; j < k->s->pairs.n && clears; j++)
-    if (k->sum[j].i)
-      clear(k, k->sum[j], &updates);
-  if (k->total.i && clears)
-    clear(k, k->total, &updates);
+  for (size_t j = 0; j < k->sums.n && clears; j++)
+    clear(k, k->sums.at[j].sum, &updates);
+  for (size_t j = 0; j < k->totals.n && clears; j++)
+    clear(k, k->totals.at[j], &updates);
   if (updates.n)
     actor->update =
         neo_net_add_entry(k, NEO_ENTRY_TRAIN, "update", (neo_list){0}, neo_net_list(k, &updates));
@@ -121,7 +142,7 @@ bool neo_net_apply(const neo_net_part *p, neo_tensors *updates) {
   if (by.random)
     return false;
   neo_import x = neo_import_begin(k->s->m, k->m, &k->kept, k->s->a);
-  define_gradients(k, &x, k->gradient, k->weight);
+  define_gradients(k, &x, &k->last);
   for (size_t j = 0; j < actor->seen.n; j++)
     neo_map_set(&x.tensors, actor->seen.at[j].of.i, actor->seen.at[j].from.i);
   if (by.step.i)

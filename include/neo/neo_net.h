@@ -180,6 +180,10 @@ NEO_RT_API neo_rt_status neo_rt_net_save(neo_rt_network *n, const char *path,
 NEO_RT_API neo_rt_status neo_rt_net_load(neo_rt_network *n, const char *path);
 /* As neo_rt_set_scalar, in each actor that has the setting. Only at a barrier. */
 NEO_RT_API neo_rt_status neo_rt_net_set_scalar(neo_rt_network *n, const char *name, double value);
+/* Starts a trace: when each node worked on each message, and when actors updated, on each worker,
+ * in the form of Chrome's trace viewer. A trace allocates. NULL ends it, and writes the file. Only
+ * at a barrier. */
+NEO_RT_API neo_rt_status neo_rt_net_trace(neo_rt_network *n, const char *path);
 /* The last failure's message; "" if none. */
 NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
 

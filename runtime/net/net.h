@@ -97,6 +97,7 @@ typedef struct { /* arguments of the call at hand, by actor */
   int64_t count;
   double loss[2];   /* a value of any float type */
   int64_t taken_ns; /* by the task that ran last */
+  int32_t worker;   /* the worker that runs it */
 } neo_rti_net_frame;
 
 typedef struct { /* by node; one thread at a time writes */
@@ -109,6 +110,7 @@ typedef struct neo_rti_net_event neo_rti_net_event;     /* event.h */
 typedef struct neo_rti_net_mailbox neo_rti_net_mailbox; /* mailbox.h */
 typedef struct neo_rti_net_crew neo_rti_net_crew;       /* workers.h */
 typedef struct neo_rti_net_log neo_rti_net_log;         /* log.h */
+typedef struct neo_rti_net_trace neo_rti_net_trace;     /* trace.h */
 
 struct neo_rt_network {
   const neo_rt_net *net;
@@ -150,6 +152,7 @@ struct neo_rt_network {
   neo_rti_net_crew *crew;                /* null: no workers */
   neo_rti_net_event *news;               /* signals finished slots, failures, a stop */
   neo_rti_net_log *log;                  /* null: none */
+  neo_rti_net_trace *trace;              /* null: none */
   _Atomic(neo_rti_net_slot *) back_home; /* finished slots that the controller has not seen */
   _Atomic int32_t stopped;
   _Atomic int32_t drains; /* 1: the controller waits until all actors are idle */

@@ -3,6 +3,7 @@
 #include "runtime/core/trace.h"
 #include "runtime/net/crew.h"
 #include "runtime/net/log.h"
+#include "runtime/net/trace.h"
 #include "runtime/net/workers.h"
 #include "runtime/pool.h"
 #include <stdio.h>
@@ -98,6 +99,7 @@ void neo_rt_net_destroy(neo_rt_network *n) {
     return;
   neo_rti_net_crew_close(n);
   neo_rti_net_log_close(n);
+  neo_rti_net_trace_forget(n);
   neo_rti_net_free(n);
 }
 

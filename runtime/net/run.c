@@ -2,6 +2,7 @@
  * updates of its actor. */
 #include "runtime/core/trace.h"
 #include "runtime/net/crew.h"
+#include "runtime/net/trace.h"
 #include <math.h>
 #include <string.h>
 
@@ -89,7 +90,11 @@ static neo_rt_status update(neo_rt_network *n, int32_t actor, const int64_t *siz
     if (n->net->nodes[k].actor == actor)
       n->answered[k] = 0;
   atomic_store_explicit(&n->updates[actor], number + 1, memory_order_relaxed);
+  int64_t from = neo_rti_now_ns();
   neo_rt_status status = call(n, actor, &n->update[actor], NULL, sizes, number, true);
+  neo_rti_net_trace_note(n, actor,
+                         &(neo_rti_net_span){-1, n->frame[actor].worker, NEO_RTI_NET_PART_UPDATE,
+                                             number, from, neo_rti_now_ns()});
   return status ? neo_rti_net_fail(n, status, "%s: %s", n->net->actors[actor].model->name,
                                    neo_rt_error(n->ctx[actor]))
                 : NEO_OK;
@@ -246,9 +251,16 @@ neo_rt_status neo_rti_net_run(neo_rt_network *n, int32_t node, int32_t slot, boo
     return NEO_OK;
   }
   n->frame[actor].weight = (float)n->slot[slot].weight;
-  int64_t from = neo_rti_now_ns();
+  neo_rti_net_span x = {node,
+                        n->frame[actor].worker,
+                        back ? NEO_RTI_NET_PART_BACKWARD : NEO_RTI_NET_PART_FORWARD,
+                        n->slot[slot].number,
+                        neo_rti_now_ns(),
+                        0};
   neo_rt_status status = back ? backward(n, node, slot) : forward(n, node, slot);
-  n->frame[actor].taken_ns = neo_rti_now_ns() - from;
+  x.to_ns = neo_rti_now_ns();
+  n->frame[actor].taken_ns = x.to_ns - x.from_ns;
+  neo_rti_net_trace_note(n, actor, &x);
   add(&n->count[node].busy_ns, (uint64_t)n->frame[actor].taken_ns);
   return status;
 }

@@ -80,6 +80,7 @@ static void add(_Atomic uint64_t *count, uint64_t more) {
 
 static neo_rt_status run_task(worker *w, const neo_rti_net_task *t) {
   int32_t actor = w->n->net->nodes[t->node].actor;
+  w->n->frame[actor].worker = (int32_t)(w - w->n->crew->workers);
   neo_rti_net_log_note(w->n, actor, t);
   neo_rt_status status = neo_rti_net_run(w->n, t->node, t->slot, t->back);
   add(&w->busy_ns, (uint64_t)w->n->frame[actor].taken_ns);

@@ -69,6 +69,10 @@ _BY_OPTION = {
     "--best": ["", "min", "min:", ":loss", "mean:loss", "min:nothing"],
     "--progress": ["", "abc", "-1", "nan"],
     "--name": ["", "W1", "W1=", "=x", "nothing=x", "W1=\x01"],
+    "--async": ["", "key:4", "keys", "keys:", "keys:0", "keys:-1", "keys:1.5", "keys:99999999999", "keys:1,keys:2",
+                "every:0", "rows:0", "rows:99999", "nodes:0", "workers:0", "place:actors", "workers:1,place:here",
+                "workers:2,order:1", "order:-1", "log:", "log:missing/file", "replay:missing", "replay:empty",
+                "workers:1,replay:binary", "keys:1,,every:1"],
     "--cache": [""],  # a folder that cannot be used is a remark
     }
 

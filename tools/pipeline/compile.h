@@ -17,6 +17,7 @@
 #include "codegen/recurrence.h"
 #include "frontend/frontend.h"
 #include "fusion/decision.h"
+#include "include/neo/neo_net.h"
 #include "ir/pass.h"
 #include "ir/prove/prove.h"
 #include "network/network.h"
@@ -284,6 +285,9 @@ neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK
  * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
+/* The network of a training entry, by the entry's name, in a library that this compilation made;
+ * null: the entry has none. Owned by the library. (load.c) */
+const neo_rt_net *neo_library_net(neo_compilation *c, const neo_library *l, const char *entry);
 /* Closes a library; an empty one is allowed. */
 void neo_library_close(neo_library *l);
 

@@ -2,7 +2,7 @@
  * libm, and the thin entries, which do call libneort, are never called; lazy binding leaves them
  * unresolved. */
 #include "base/temp.h"
-#include "tools/pipeline/compile.h"
+#include "tools/pipeline/network.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -46,6 +46,15 @@ neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, 
   neo_status s = out->model ? NEO_ABI : NEO_NAME;
   neo_library_close(out);
   return s;
+}
+
+const neo_rt_net *neo_library_net(neo_compilation *c, const neo_library *l, const char *entry) {
+  for (size_t k = 0; k < c->networks.n; k++) {
+    const neo_network *n = c->networks.at[k];
+    if (neo_streq(neo_name_text(c->names, n->entry), entry))
+      return dlsym(l->handle, neo_arena_printf(&c->arena, "%s_net", neo_network_base(c, n)));
+  }
+  return NULL;
 }
 
 void neo_library_close(neo_library *l) {

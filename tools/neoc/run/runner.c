@@ -13,6 +13,8 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
   if (!s && !interpreted)
     s = neo_compile_kernels(&r->c);
   if (!s && !interpreted)
+    s = neo_compile_networks(&r->c);
+  if (!s && !interpreted)
     s = neo_library_make(&r->c, &r->lib);
   neoc_progress_clear(cli);
   neoc_exit e = s ? neoc_report(cli, &r->c, s, NULL) : NEOC_OK;

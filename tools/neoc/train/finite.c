@@ -130,6 +130,10 @@ neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t 
                     : "and inputs, parameters and states are finite");
 }
 
+neoc_exit neoc_tell_nan(const neoc_trainer *t, const char *what) {
+  return tell(t, what, NULL);
+}
+
 neoc_exit neoc_check_kept(const neoc_trainer *t) {
   const char *where = bad_kept(t);
   return where ? tell(t, "the losses are finite, but", where) : NEOC_OK;

@@ -52,7 +52,7 @@ neoc_exit neoc_train_options(neoc_trainer *t) {
     e = neoc_usage(cli, "--resume takes everything from the file of --save: not with --load");
   if (!e && neoc_has(cli, NEOC_O_ENTRY) && neoc_has(cli, NEOC_O_ENTRIES))
     e = neoc_usage(cli, "--entry is one, --entries several: which?");
-  return e;
+  return e ? e : neoc_async_read(cli, &t->async_words);
 }
 
 /* ---- entries */

@@ -30,7 +30,10 @@ static void put_line(neoc_trainer *t, double at) {
           (long long)t->epochs, (unsigned long long)neo_rt_step_count(t->r.ctx));
   for (size_t k = 0; k < t->n_entries; k++)
     fprintf(stderr, " %.6g", neoc_printed(t->entry[k].loss));
-  fprintf(stderr, ", %.3g steps/s, ", (double)t->steps_done / ran);
+  fprintf(stderr, ", %.3g steps/s", (double)t->steps_done / ran);
+  neoc_async_count(t);
+  neoc_async_put_summary(t, stderr);
+  fputs(", ", stderr);
   put_time(stderr, (double)left / (rate > 0 ? rate : 1));
   fputs(" left\n", stderr);
 }
@@ -62,7 +65,10 @@ void neoc_show_progress(neoc_trainer *t) {
           (long long)t->epochs, 100.0 * (double)t->position / (double)t->epoch_rows);
   for (size_t k = 0; k < t->n_entries; k++)
     fprintf(stderr, " %.4f", t->entry[k].loss);
-  fprintf(stderr, "  %.0f samples/s  ", rate);
+  fprintf(stderr, "  %.0f samples/s", rate);
+  neoc_async_count(t);
+  neoc_async_put_summary(t, stderr);
+  fputs("  ", stderr);
   put_time(stderr, (double)left / (rate > 0 ? rate : 1));
   fprintf(stderr, " left \033[K");
 }
@@ -98,14 +104,18 @@ static void put_json(const neoc_trainer *t, double rate, const char *test) {
   for (size_t k = 0; k < t->n_entries && t->n_entries > 1; k++)
     printf("%s\"%s\": %s%s", k ? ", " : "\"losses\": {", entry_name(t, k), loss_text(t, k),
            k + 1 == t->n_entries ? "}, " : "");
-  printf("\"samples_per_s\": %.1f, \"test\": {%s}}\n", rate, test);
+  printf("\"samples_per_s\": %.1f, \"test\": {%s}", rate, test);
+  neoc_async_put_json(t, stdout);
+  puts("}");
 }
 
 static void put_text(const neoc_trainer *t, double rate, const char *test) {
   printf("epoch %lld/%lld: ", (long long)t->epoch + 1, (long long)t->epochs);
   for (size_t k = 0; k < t->n_entries; k++)
     printf("%s%s %s", k ? ", " : "", t->n_entries > 1 ? entry_name(t, k) : "loss", loss_text(t, k));
-  printf("%s%s, %.0f samples/s\n", t->has_test ? ", test" : "", test, rate);
+  printf("%s%s, %.0f samples/s", t->has_test ? ", test" : "", test, rate);
+  neoc_async_put_summary(t, stdout);
+  putchar('\n');
 }
 
 void neoc_show_epoch(const neoc_trainer *t, const char *test) {

@@ -30,7 +30,9 @@ static bool interrupted(void) {
 
 static neoc_exit stop(neoc_trainer *t) {
   neoc_clear_progress(t);
-  neoc_exit e = neoc_train_save(t);
+  neoc_exit e = neoc_async_barrier(t);
+  if (!e)
+    e = neoc_train_save(t);
   if (!e && !t->save)
     e = neoc_log_sync(&t->log);
   if (e)
@@ -64,16 +66,22 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   return neoc_check_loss(t, e, n);
 }
 
-/* Trains on one batch: a step of each entry that is due. */
-static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
-  int64_t n = neoc_train_batch(t, t->position);
+/* A step of each entry that is due on the batch. */
+static neoc_exit step_all(neoc_trainer *t, int64_t n, int64_t *steps) {
   neoc_exit e = NEOC_OK;
-  *steps = 0;
   for (size_t k = 0; k < t->n_entries && !e; k++)
     if (neoc_train_is_due(t, k, t->epoch, t->position)) {
       e = step(t, &t->entry[k], n);
       ++*steps;
     }
+  return e;
+}
+
+/* Trains on one batch, or sends it to the network, which counts as a step. */
+static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
+  int64_t n = neoc_train_batch(t, t->position);
+  *steps = t->async != NULL;
+  neoc_exit e = t->async ? neoc_async_batch(t, n) : step_all(t, n, steps);
   t->position += n;
   t->rows_done += n;
   t->rows_done_this_epoch += n;
@@ -87,19 +95,29 @@ static bool save_is_due(const neoc_trainer *t, int64_t steps) {
   return t->save_every && done / t->save_every > (done - steps) / t->save_every;
 }
 
+/* Saves between two batches. */
+static neoc_exit save_now(neoc_trainer *t) {
+  neoc_exit e = neoc_async_barrier(t);
+  return e ? e : neoc_train_save(t);
+}
+
 /* ---- epochs */
 
 static void begin_epoch(neoc_trainer *t) {
   neoc_data_shuffle(&t->data, t->seed, t->epoch, t->order);
   for (int64_t k = t->data.rows; k < t->epoch_rows; k++)
     t->order[k] = t->order[k % t->data.rows];
+  neoc_async_begin_epoch(t);
   t->epoch_begun = t->shown = neo_now_s();
   t->rows_done_this_epoch = 0;
 }
 
 static neoc_exit end_epoch(neoc_trainer *t) {
   neo_str test = neo_str_in(t->cli->arena);
-  neoc_exit e = t->has_test ? neoc_test_run(t, &test) : NEOC_OK;
+  neoc_exit e = neoc_async_barrier(t);
+  neoc_async_count(t);
+  if (!e && t->has_test)
+    e = neoc_test_run(t, &test);
   if (e)
     return e;
   neoc_show_epoch(t, neo_str_text(&test));
@@ -121,13 +139,14 @@ static neoc_exit run_epoch(neoc_trainer *t) {
   while (t->position < t->epoch_rows) {
     int64_t steps;
     neoc_exit e = train_batch(t, &steps);
+    neoc_async_poll(t);
     if (!e)
       e = neoc_record_steps(t, steps);
     if (e)
       return e;
     if (interrupted())
       return stop(t);
-    if (save_is_due(t, steps) && (e = neoc_train_save(t)) != NEOC_OK)
+    if (save_is_due(t, steps) && (e = save_now(t)) != NEOC_OK)
       return e;
     neoc_show_progress(t);
   }
@@ -138,15 +157,22 @@ static neoc_exit run_epoch(neoc_trainer *t) {
 
 static neoc_exit train(neoc_trainer *t) {
   block_signals(); /* before the pool's threads are made: they inherit it */
+  t->r.aside = t->async_words.given; /* a trace is of the network */
   neoc_exit e = neoc_runner_begin(&t->r, t->threads, t->seed);
   if (!e)
     e = neoc_train_open(t);
+  if (!e)
+    e = neoc_async_open(t);
   t->begun = neo_now_s();
   while (!e && t->epoch < t->epochs && !neoc_best_is_over(t))
     e = run_epoch(t);
   if (!e)
+    neoc_async_show_nodes(t);
+  if (!e)
     neoc_best_tell(t);
-  return e ? e : neoc_runner_end_trace(&t->r);
+  if (e)
+    return e;
+  return t->async ? neoc_async_end_trace(t) : neoc_runner_end_trace(&t->r);
 }
 
 neoc_exit neoc_train(neoc_cli *cli) {
@@ -159,10 +185,13 @@ neoc_exit neoc_train(neoc_cli *cli) {
   if (!e)
     e = neoc_train_options(&t);
   if (!e)
+    neoc_async_compile(&t.async_words, &o);
+  if (!e)
     e = neoc_runner_compile(&t.r, cli, &o, false);
   if (e)
     return e;
   e = train(&t);
+  neoc_async_close(&t);
   neoc_log_close(&t.log);
   neoc_map_close(&t);
   neoc_test_close(&t);

@@ -7,12 +7,16 @@
  *   save.c     saves and resumes
  *   map.c      transforms batches by another model
  *   test.c     tests on held-out data
+ *   async.c    sends batches to the network of --async (async.h)
  *   finite.c   looks for NaN
  *   show.c     prints progress and epochs
+ *   async_show.c
+ *              prints what the network did
  *   trainer.c  tells which entries are due
  *
  * and below all of them the data (data.h). */
 #pragma once
+#include "tools/neoc/train/async.h"
 #include "tools/neoc/train/data.h"
 #include "tools/neoc/train/log.h"
 
@@ -60,6 +64,7 @@ typedef struct {    /* the best epoch, by a value of --test */
 } neoc_best;
 
 typedef struct neoc_map neoc_map;
+typedef struct neoc_async neoc_async;
 
 typedef struct {
   neoc_runner r;
@@ -80,6 +85,8 @@ typedef struct {
   const char *save;
   neoc_best best;
   neoc_map *map; /* the map of --map; null: none */
+  neoc_async_words async_words;
+  neoc_async *async; /* null: training is synchronous */
   neoc_log log;
   neoc_log_value *row_value; /* [log.columns] */
   int64_t log_every;         /* steps; 0: a row at the end of an epoch only */
@@ -159,10 +166,27 @@ neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
 /* Frees the data of --test. */
 void neoc_test_close(neoc_trainer *t);
 
+/* ---- async.c */
+/* Makes the network of --async, after values were loaded; nothing without --async. */
+neoc_exit neoc_async_open(neoc_trainer *t);
+/* Writes the file of --trace, if there is one. Only with a network. */
+neoc_exit neoc_async_end_trace(neoc_trainer *t);
+/* Ends the network, if there is one. */
+void neoc_async_close(neoc_trainer *t);
+/* Sends the n rows of the batch at the present position. */
+neoc_exit neoc_async_batch(neoc_trainer *t, int64_t n);
+/* Adds the losses that are known by now. */
+void neoc_async_poll(neoc_trainer *t);
+/* Waits for what is on its way, applies what is left in sums of gradients, and takes losses and
+ * values into the trainer. Nothing if nothing was sent. */
+neoc_exit neoc_async_barrier(neoc_trainer *t);
+
 /* ---- finite.c */
 /* Checks the loss after a step of `e` on n rows: NEOC_FAILED, with a message, if it is not
  * finite. */
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
+/* Reports a loss that is NaN, of which `what` tells; NEOC_FAILED. */
+neoc_exit neoc_tell_nan(const neoc_trainer *t, const char *what);
 /* After a call: reports, once, that an output is NaN because a size of the batch is 0. */
 void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 /* Checks that parameters and states are finite; NEOC_FAILED, with a message. */
@@ -180,3 +204,15 @@ void neoc_clear_progress(const neoc_trainer *t);
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
 /* Prints how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);
+
+/* ---- async_show.c; without --async these do nothing */
+/* Clears the counts of messages and updates, as an epoch begins. */
+void neoc_async_begin_epoch(neoc_trainer *t);
+/* Takes these counts, which the functions below print. */
+void neoc_async_count(neoc_trainer *t);
+/* Prints staleness and the threads' utilisation, behind a line. */
+void neoc_async_put_summary(const neoc_trainer *t, FILE *out);
+/* Prints all counts as a member of a JSON object. */
+void neoc_async_put_json(const neoc_trainer *t, FILE *out);
+/* Prints a table of the nodes. */
+void neoc_async_show_nodes(const neoc_trainer *t);
