@@ -100,6 +100,42 @@ typedef struct {
   const neo_rt_model *model; /* the whole model, with the synchronous step */
 } neo_rt_net;
 
+/* ------------------------------------------------------------------ simulated devices */
+
+enum neo_rt_net_part { NEO_RT_NET_FORWARD, NEO_RT_NET_BACKWARD, NEO_RT_NET_UPDATE };
+
+typedef struct { /* work of a device */
+  int32_t node, part, device;
+  uint64_t instance;     /* number of the instance, from 0 */
+  const int64_t *sizes;  /* sizes of the instance; null: an update */
+  double measured_s;     /* what its kernels took on this thread */
+  double begin_s, end_s; /* in virtual time; not known when it is priced */
+} neo_rt_net_work;
+
+/* A network whose configuration names devices runs in virtual time: one thread runs its nodes in
+ * the order in which these devices would, each one message at a time, backward first, then the
+ * oldest instance. Results are those of asynchronous training on so many devices. */
+typedef struct {
+  int32_t devices; /* 0: one for each actor */
+  int32_t any;     /* not 0: an idle device takes work of any actor, as threads do; else only of
+                      actors that are placed on it */
+  const int32_t *place; /* by actor: its device; null: actor modulo devices */
+  /* Seconds that the work takes in virtual time; below 0, or null: what its kernels took here. */
+  double (*price)(void *user, const neo_rt_net_work *w);
+  /* Without a price, the work of a node and part takes, after so many calls, the median of their
+   * times; 0: each call takes its own time. */
+  int32_t calls;
+  double latency_s, bytes_per_s; /* link between devices; bytes_per_s 0: without limit */
+  void (*ran)(void *user, const neo_rt_net_work *w); /* null: nobody wants to know */
+  void *user;
+} neo_rt_net_devices;
+
+typedef struct {
+  double seconds; /* virtual time since the network was created */
+  int32_t devices;
+  const double *busy_s; /* by device; valid until the network runs again */
+} neo_rt_net_virtual;
+
 /* ------------------------------------------------------------------ a network that runs */
 
 typedef struct neo_rt_network neo_rt_network;
@@ -138,6 +174,8 @@ typedef struct {
    * 0: any number is allowed. */
   double watch_s;
   int32_t allow_nan; /* not 0: a loss that is NaN is no failure */
+  /* Simulated devices, on which nodes run in virtual time; without workers. null: real time. */
+  const neo_rt_net_devices *devices;
 } neo_rt_net_config;
 
 typedef struct {
@@ -187,6 +225,18 @@ NEO_RT_API neo_rt_status neo_rt_net_trace(neo_rt_network *n, const char *path);
 /* The last failure's message; "" if none. */
 NEO_RT_API const char *neo_rt_net_error(const neo_rt_network *n);
 
+/* Tells what the simulated devices have done. NEO_RT_E_STATE: the network has none. */
+NEO_RT_API neo_rt_status neo_rt_net_virtual_time(neo_rt_network *n, neo_rt_net_virtual *out);
+/* Tries 1, 2, 4 ... keys, at most `most`, on n_instances in virtual time, each on a new network.
+ * *keys gets the fewest whose throughput is within 3 per cent of the best, and per_second[k] (null,
+ * or room for each power) the instances per second with 2^k keys. On failure `error` (may be null)
+ * gets a message. */
+NEO_RT_API neo_rt_status neo_rt_net_choose_keys(const neo_rt_net *net,
+                                                const neo_rt_net_config *config,
+                                                const neo_rt_net_instance *instances,
+                                                int64_t n_instances, int32_t most, int32_t *keys,
+                                                double *per_second, char *error,
+                                                size_t error_bytes);
 /* ------------------------------------------------------------------ statistics */
 
 typedef struct {

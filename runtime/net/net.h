@@ -9,6 +9,7 @@
  *     post ---> queue (order.c) ----------------> receive -> run     without workers
  *     post ---> receive -> mailbox (mailbox.c) -> worker  -> run     with workers (workers.c)
  *     post ---> receive -> task is ready -------> log     -> run     replay (log.c)
+ *     post ---> event -> receive -> ready work -> device  -> run     virtual time (devices.c)
  *
  * Nodes without an actor only move rows; with workers, whoever completes their messages does so.
  * The controller is the thread that uses the network: it takes finished slots. */
@@ -110,6 +111,7 @@ typedef struct neo_rti_net_event neo_rti_net_event;     /* event.h */
 typedef struct neo_rti_net_mailbox neo_rti_net_mailbox; /* mailbox.h */
 typedef struct neo_rti_net_crew neo_rti_net_crew;       /* workers.h */
 typedef struct neo_rti_net_log neo_rti_net_log;         /* log.h */
+typedef struct neo_rti_devices neo_rti_devices;         /* devices.h */
 typedef struct neo_rti_net_trace neo_rti_net_trace;     /* trace.h */
 
 struct neo_rt_network {
@@ -152,6 +154,7 @@ struct neo_rt_network {
   neo_rti_net_crew *crew;                /* null: no workers */
   neo_rti_net_event *news;               /* signals finished slots, failures, a stop */
   neo_rti_net_log *log;                  /* null: none */
+  neo_rti_devices *devices;              /* null: real time */
   neo_rti_net_trace *trace;              /* null: none */
   _Atomic(neo_rti_net_slot *) back_home; /* finished slots that the controller has not seen */
   _Atomic int32_t stopped;

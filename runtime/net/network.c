@@ -2,6 +2,7 @@
  * sends instances and takes them back. */
 #include "runtime/core/trace.h"
 #include "runtime/net/crew.h"
+#include "runtime/net/devices.h"
 #include "runtime/net/log.h"
 #include "runtime/net/trace.h"
 #include "runtime/net/workers.h"
@@ -50,6 +51,9 @@ static neo_rt_status check_config(neo_rt_network *n) {
   if (c->order == NEO_RT_NET_SHUFFLED && c->workers && !c->replay)
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
                             "threads have no order that is given: workers must be 0");
+  if (c->devices && (c->workers || c->replay || c->order != NEO_RT_NET_AS_SENT))
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
+                            "devices are simulated without workers, another order or a replay");
   return NEO_OK;
 }
 
@@ -66,6 +70,7 @@ static neo_rt_status open_all(neo_rt_network *n) {
     status = open_actor(n, k);
   status = status ? status : neo_rti_net_bind(n);
   status = status ? status : neo_rti_net_log_open(n);
+  status = status ? status : neo_rti_devices_open(n, n->config.devices);
   return status ? status : neo_rti_net_crew_open(n);
 }
 
@@ -99,6 +104,7 @@ void neo_rt_net_destroy(neo_rt_network *n) {
     return;
   neo_rti_net_crew_close(n);
   neo_rti_net_log_close(n);
+  neo_rti_devices_close(n);
   neo_rti_net_trace_forget(n);
   neo_rti_net_free(n);
 }
@@ -198,6 +204,8 @@ static neo_rt_status step(neo_rt_network *n, aim a) {
   }
   if (neo_rti_net_replays(n))
     return neo_rti_net_replay_step(n);
+  if (n->devices)
+    return neo_rti_devices_pending(n) ? neo_rti_devices_step(n) : stuck(n);
   return n->queue_n ? neo_rti_net_deliver(n) : stuck(n);
 }
 
@@ -275,7 +283,7 @@ static neo_rt_status check_messages(neo_rt_network *n) {
 
 static neo_rt_status drain(neo_rt_network *n) {
   neo_rt_status status = NEO_OK;
-  while (n->on_their_way && !status)
+  while ((n->on_their_way || neo_rti_devices_pending(n)) && !status)
     status = step(n, ALL_SLOTS);
   if (n->crew && !status) {
     atomic_store(&n->drains, 1);
@@ -289,6 +297,7 @@ neo_rt_status neo_rt_net_wait(neo_rt_network *n, double *loss) {
   neo_rt_status status = neo_rti_net_status(n);
   status = status ? status : drain(n);
   status = status ? status : neo_rti_net_flush(n);
+  neo_rti_devices_meet(n);
   status = status ? status : neo_rti_net_log_flush(n);
   if (loss)
     *loss = n->loss_sum / n->loss_weight;

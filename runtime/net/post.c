@@ -3,6 +3,7 @@
 #include "runtime/net/crew.h"
 #include "runtime/net/event.h"
 #include "runtime/net/log.h"
+#include "runtime/net/virtual.h"
 #include <string.h>
 
 /* ---- arrival */
@@ -106,6 +107,10 @@ static void begin(neo_rt_network *n, int32_t node, int32_t slot, bool back) {
 
 void neo_rti_net_post(neo_rt_network *n, int32_t edge, int32_t slot, bool back) {
   neo_rti_net_message m = {edge, slot, back};
+  if (n->devices) {
+    neo_rti_virtual_post(n, m);
+    return;
+  }
   if (n->crew || neo_rti_net_replays(n)) {
     int32_t node = neo_rti_net_receive(n, m);
     if (node >= 0)

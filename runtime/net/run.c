@@ -3,6 +3,7 @@
 #include "runtime/core/trace.h"
 #include "runtime/net/crew.h"
 #include "runtime/net/trace.h"
+#include "runtime/net/virtual.h"
 #include <math.h>
 #include <string.h>
 
@@ -67,6 +68,19 @@ static neo_rt_status call(neo_rt_network *n, int32_t actor, const neo_rti_net_ca
   return call_entry(n, ctx, c->entry, f, number, trusted);
 }
 
+/* The same; simulated devices take the time for the node's work. */
+static neo_rt_status timed_call(neo_rt_network *n, int32_t node, int32_t part,
+                                const neo_rti_net_call *c, const neo_rti_net_slot *s,
+                                const int64_t *sizes, uint64_t number, bool trusted) {
+  int32_t actor = n->net->nodes[node].actor;
+  if (!n->devices || c->entry < 0)
+    return call(n, actor, c, s, sizes, number, trusted);
+  neo_rti_stopwatch w = neo_rti_stopwatch_start();
+  neo_rt_status status = call(n, actor, c, s, sizes, number, trusted);
+  neo_rti_virtual_charge(n, node, part, s, neo_rti_stopwatch_s(&w));
+  return status;
+}
+
 static neo_rt_status explain(neo_rt_network *n, neo_rt_status status, int32_t node) {
   const neo_rt_ctx *ctx = n->ctx[n->net->nodes[node].actor];
   return status ? neo_rti_net_fail(n, status, "node %s: %s", neo_rti_net_name_of(n, node).text,
@@ -86,12 +100,14 @@ static int64_t least_answered(const neo_rt_network *n, int32_t actor) {
 
 static neo_rt_status update(neo_rt_network *n, int32_t actor, const int64_t *sizes) {
   uint64_t number = atomic_load_explicit(&n->updates[actor], memory_order_relaxed);
-  for (int32_t k = 0; k < n->net->n_nodes; k++)
+  int32_t first = 0;
+  for (int32_t k = n->net->n_nodes - 1; k >= 0; k--)
     if (n->net->nodes[k].actor == actor)
-      n->answered[k] = 0;
+      n->answered[first = k] = 0;
   atomic_store_explicit(&n->updates[actor], number + 1, memory_order_relaxed);
   int64_t from = neo_rti_now_ns();
-  neo_rt_status status = call(n, actor, &n->update[actor], NULL, sizes, number, true);
+  neo_rt_status status =
+      timed_call(n, first, NEO_RT_NET_UPDATE, &n->update[actor], NULL, sizes, number, true);
   neo_rti_net_trace_note(n, actor,
                          &(neo_rti_net_span){-1, n->frame[actor].worker, NEO_RTI_NET_PART_UPDATE,
                                              number, from, neo_rti_now_ns()});
@@ -194,7 +210,9 @@ static neo_rt_status evaluate(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[slot];
   const neo_rti_net_call *c = &n->test[node];
-  neo_rt_status status = explain(n, call(n, x->actor, c, s, s->sizes, s->draw, c->trusted), node);
+  neo_rt_status status =
+      timed_call(n, node, NEO_RT_NET_FORWARD, c, s, s->sizes, s->draw, c->trusted);
+  status = explain(n, status, node);
   status = status ? status : take_loss(n, node, s);
   if (status)
     return status;
@@ -214,7 +232,9 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rti_net_call *c = &n->forward[node];
   c = x->n_out ? c : last_call(n, node, c);
   s->version[node] = atomic_load_explicit(&n->updates[x->actor], memory_order_relaxed);
-  neo_rt_status status = explain(n, call(n, x->actor, c, s, s->sizes, s->draw, c->trusted), node);
+  neo_rt_status status =
+      timed_call(n, node, NEO_RT_NET_FORWARD, c, s, s->sizes, s->draw, c->trusted);
+  status = explain(n, status, node);
   status = status ? status : take_loss(n, node, s);
   if (status)
     return status;
@@ -235,10 +255,10 @@ static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
     neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
     return NEO_OK;
   }
-  int32_t actor = x->actor;
   const neo_rti_net_call *c = last_call(n, node, &n->backward[node]);
   count_stale(n, node, s);
-  neo_rt_status status = explain(n, call(n, actor, c, s, s->sizes, s->draw, true), node);
+  neo_rt_status status = timed_call(n, node, NEO_RT_NET_BACKWARD, c, s, s->sizes, s->draw, true);
+  status = explain(n, status, node);
   return status ? status : answer(n, node, slot);
 }
 

@@ -10,10 +10,10 @@
  * passes. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/sides/arrays.h"
+#include "tools/benchmarks/sides/batches.h"
 #include "tools/benchmarks/sides/serve.h"
-#include <inttypes.h>
 
-enum { MAX_BATCHES = 4096, MAX_ARGS = 256, MAX_SIZES = 32, ALIGN = 64 };
+enum { MAX_BATCHES = 4096, MAX_ARGS = 256, MAX_SIZES = 32 };
 
 typedef struct {
   int64_t sizes[MAX_SIZES]; /* the model's sizes */
@@ -28,69 +28,43 @@ typedef struct {
   int32_t number;
   batch *batches;
   int n_batches;
-  char *data; /* the file's bytes, from the arrays on */
   float *loss;
   double sum; /* the sum of losses in the last pass */
 } side;
 
 /* ---- the file */
 
-static char *read_file(const char *path, size_t *n) {
-  FILE *f = fopen(path, "rb");
-  if (!f)
-    bench_die(path, "cannot be read");
-  fseek(f, 0, SEEK_END);
-  *n = (size_t)ftell(f);
-  rewind(f);
-  char *data = bench_memory(*n + 1);
-  if (fread(data, 1, *n, f) != *n)
-    bench_die(path, "cannot be read");
-  data[*n] = 0;
-  fclose(f);
-  return data;
+static batch *last_batch(side *s) {
+  if (!s->n_batches)
+    bench_die("batches", "begin with a size or an array");
+  return &s->batches[s->n_batches - 1];
 }
 
-static void set_size(const side *s, batch *b, const char *line) {
-  char name[256];
-  int64_t n;
-  if (sscanf(line, "size %255s %" SCNd64, name, &n) != 2)
-    bench_die(line, "is no size");
+static void add_batch(void *user) {
+  side *s = user;
+  if (s->n_batches == MAX_BATCHES)
+    bench_die("batches", "are too many");
+  memset(&s->batches[s->n_batches++], 0, sizeof *s->batches);
+}
+
+static void set_size(void *user, const char *name, int64_t n) {
+  side *s = user;
   for (int k = 0; k < s->model->n_sizes; k++)
     if (!strcmp(s->model->sizes[k].name, name))
-      b->sizes[k] = n;
+      last_batch(s)->sizes[k] = n;
 }
 
-static void set_array(const side *s, batch *b, const char *line) {
-  char name[256];
-  int64_t offset;
-  if (sscanf(line, "array %255s %*s %" SCNd64, name, &offset) != 2)
-    bench_die(line, "is no array");
+static void set_array(void *user, const char *name, void *data) {
+  side *s = user;
   for (int k = 0; k < s->entry->n_inputs; k++)
     if (!strcmp(s->model->tensors[s->model->entry_args[s->entry->args + k]].name, name))
-      b->arg[k] = s->data + offset;
+      last_batch(s)->arg[k] = data;
 }
 
 static void read_batches(side *s, const char *path) {
-  size_t n;
-  char *text = read_file(path, &n), *end = strstr(text, "\nend\n");
-  if (!end)
-    bench_die(path, "has no end of its text");
-  size_t head = (size_t)(end - text) + strlen("\nend\n");
-  s->data = text + (head + ALIGN - 1) / ALIGN * ALIGN;
-  *end = 0;
+  batches_reader r = {s, add_batch, set_size, set_array};
   s->batches = bench_memory(MAX_BATCHES * sizeof *s->batches);
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-    batch *b = &s->batches[s->n_batches ? s->n_batches - 1 : 0];
-    if (!strcmp(line, "batch")) {
-      if (s->n_batches == MAX_BATCHES)
-        bench_die(path, "has too many batches");
-      memset(&s->batches[s->n_batches++], 0, sizeof *b);
-    } else if (!strncmp(line, "size ", 5)) {
-      set_size(s, b, line);
-    } else {
-      set_array(s, b, line);
-    }
-  }
+  batches_read(path, &r);
 }
 
 /* ---- the entry */
