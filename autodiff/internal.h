@@ -93,7 +93,7 @@ void ad_define_value(neo_module *m, neo_tensor out, neo_expr value, neo_span spa
 /* Defines `out` as the term says: a reduction, or a plain value. */
 void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);
 
-/* ---- slices.c: adjoints that arrive slice by slice */
+/* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
   neo_expr value; /* over AXIS 0 .. rank of the tensor */
   int32_t axis; /* the value is 0 except where AXIS axis == at; -1: it may be nonzero everywhere */
@@ -101,21 +101,8 @@ typedef struct {
   neo_expr slice; /* the value at that position */
 } ad_part;
 typedef NEO_VEC(ad_part) ad_parts;
-ad_part ad_part_of(ad_state *s, const ad_term *term);
-/* The sum of the parts of t's adjoint: an expression, which may read a new tensor. */
-neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts);
 typedef NEO_VEC(ad_term) ad_terms;
-/* The axis along which some of the terms are slices of t's adjoint; -1: none is one. */
-int32_t ad_terms_axis(ad_state *s, neo_tensor t, const ad_terms *terms);
-/* Whether the term is 0 except at one position of the axis. *at is that position, and *out the term
- * at it, over an axis of extent 1. */
-bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out, int64_t *at);
-/* Defines `out`, of t's shape, from the terms that are slices along the axis, plus `rest` (0:
- * nothing) over AXIS 0 .. rank everywhere. */
-void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_terms *terms,
-                           uint32_t axis, neo_expr rest);
 
-/* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
   ad_terms terms; /* terms with free axes: one reduction each */
   ad_parts parts; /* the others */

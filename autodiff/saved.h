@@ -1,4 +1,4 @@
-/* Saved activations: the tensors of the forward pass that the gradients read, for `explain`. The
+/* For tools/neoc: saved activations, the tensors of the forward pass that the gradients read. The
  * list is taken after autodiff and before fusion, which decides which of them are saved and which
  * are computed again. */
 #pragma once

@@ -32,7 +32,7 @@ typedef struct {
                        them */
 } ad_system;
 
-/* ---- system.c */
+/* ---- system.c, for solve.c */
 /* Does an unsolved axis occur in e? */
 bool ad_system_is_open(ad_system *s, neo_expr e);
 /* e simplified under the facts. */
@@ -54,7 +54,7 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e);
 /* e with guards on its reads, which may be out of range where the conditions do not hold. */
 neo_expr ad_guard_reads(neo_module *m, neo_expr e);
 
-/* ---- solve.c */
+/* ---- solve.c, for gather.c */
 /* Takes the equations out of the system's condition, and solves them for the axes as far as the
  * rules of solve.c go. */
 void ad_system_solve(ad_system *s);

@@ -1,5 +1,5 @@
-/* The kernels of a recurrence: those of its segments (fusion/recurrence.h), and the loops around
- * them.
+/* For tools/pipeline: the kernels of a recurrence, which are those of its segments
+ * (fusion/recurrence.h), and the loops around them.
  *
  * A loop is either in a kernel, which is then one unit of work, or in the plan, which runs the
  * loop's kernels in each iteration, each on all workers. On a processor, a loop in the plan pays a

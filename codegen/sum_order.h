@@ -1,8 +1,8 @@
-/* The order in which kernels add the terms of their sums. Rows of a recurrence that run at once,
- * and rows that run alone (neo_block_range), have kernels of their own, and whether a row is alone
- * follows from the batch: its values have the same bits in all of them if each sum is added up in
- * the order of its axes, one term after another, and these axes have the same order in either
- * kernel. Sums of integers and bools have one value in any order. */
+/* For recurrence.c: the order in which kernels add the terms of their sums. Rows of a recurrence
+ * that run at once, and rows that run alone (neo_block_range), have kernels of their own, and
+ * whether a row is alone follows from the batch: its values have the same bits in all of them if
+ * each sum is added up in the order of its axes, one term after another, and these axes have the
+ * same order in either kernel. Sums of integers and bools have one value in any order. */
 #pragma once
 #include "schedule/schedule.h"
 

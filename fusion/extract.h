@@ -1,5 +1,6 @@
-/* A group in its own module, with the contents of the group's form alone: expressions, sizes and
- * tensors are numbered in the order of the form, and terms of indices are in that order.
+/* For tools/pipeline: a group in its own module, with the contents of the group's form alone:
+ * expressions, sizes and tensors are numbered in the order of the form, and terms of indices are in
+ * that order.
  *
  * Queries on it thus depend on the form alone, not on the rest of the program, earlier passes, or
  * queries on other groups. A search of schedules (tools/pipeline/searched.h) runs on such a module,

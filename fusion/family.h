@@ -1,4 +1,5 @@
-/* The identity of a group in records of schedules, equal in every model that computes it.
+/* For tools/pipeline: the identity of a group in records of schedules, equal in every model that
+ * computes it.
  *
  * The key of a group (form.h) tells which groups of one module may share a kernel, by the module's
  * numbers of sizes and sites. Here these are numbered by occurrence, sums have any order, and

@@ -1,5 +1,5 @@
-/* Shared memory for values of exclusive iterations (overlay). Arms of a run-time case save values
- * for the gradient in every iteration, but one arm runs:
+/* For tools/pipeline: shared memory for values of exclusive iterations (overlay). Arms of a
+ * run-time case save values for the gradient in every iteration, but one arm runs:
  *
  *     a[t, i, j]: 3 x 5, computed if k[t] == 0  ->  a is within rows[t, 15]     (ir/store.h)
  *     b[t, i]: 9, computed if k[t] == 1             b is within rows[t, 15]

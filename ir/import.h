@@ -1,4 +1,4 @@
-/* Copies of parts of a module in another one, for what is compiled by itself.
+/* For network/node.c: copies of parts of a module in another one, for what is compiled by itself.
  *
  *     neo_import x = neo_import_begin(from, to, NULL, scratch);
  *     neo_map_set(&x.tensors, H.i, port.i);        // a tensor that the other module has already

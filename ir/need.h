@@ -1,4 +1,5 @@
-/* The need of a definition: a disjunction of a few conjunctions of conditions. Private to ir. */
+/* For needed.c and conditions.c: the need of a definition: a disjunction of a few conjunctions of
+ * conditions. Private to ir. */
 #pragma once
 #include "ir/condition.h"
 

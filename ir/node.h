@@ -9,6 +9,6 @@
 neo_expr neo_node_intern(neo_module *m, neo_op op, neo_type type, uint64_t attr,
                          const neo_expr *arg, size_t n, neo_span span);
 
-/* ---- fold.c */
+/* ---- fold.c, for build.c */
 /* The known equal of a node, or 0 if the node has to be made. Never changes a float's bits. */
 neo_expr neo_fold(neo_module *m, neo_op op, neo_type type, const neo_expr *arg, size_t n);

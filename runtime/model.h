@@ -41,8 +41,6 @@ uint16_t neo_rti_step_alien_flags(const neo_rt_step *s);
 const char *neo_rti_step_kind(const neo_rt_step *s);
 /* The number of sizes that calls give, which come first; the others are indices of loops. */
 int32_t neo_rti_call_sizes(const neo_rt_model *model);
-/* Whether the step is inside of a loop. */
-bool neo_rti_in_loop(const neo_rt_model *model, int32_t step);
 
 /* Whether the context owns the tensor from call to call: a parameter, state or setting. */
 bool neo_rti_tensor_persists(const neo_rt_tensor *t);

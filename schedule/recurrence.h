@@ -1,4 +1,4 @@
-/* Schedules of the groups in a recurrence's segments (fusion/recurrence.h). */
+/* For tools/pipeline: schedules of the groups in a recurrence's segments (fusion/recurrence.h). */
 #pragma once
 #include "fusion/recurrence.h"
 #include "schedule/schedule.h"

@@ -1,6 +1,6 @@
-/* The space of legal schedules of a group, as the search sees it: the model's ranked candidates,
- * the neighbours of a schedule, mutation and crossover. Strategies define the space (strategy.h),
- * so that a new strategy or parameter is searched as soon as it has a row.
+/* For tools/tune: the space of legal schedules of a group, as the search sees it: the model's
+ * ranked candidates, the neighbours of a schedule, mutation and crossover. Strategies define the
+ * space (strategy.h), so that a new strategy or parameter is searched as soon as it has a row.
  *
  * A step sets one parameter of the schedule's strategy, or changes the strategy. Other parameters
  * that would make it illegal (a block that is not a multiple of the new tile, a pack without lanes)

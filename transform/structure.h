@@ -1,5 +1,5 @@
-/* Definitions that are equal up to constants in their indices. The words of a definition are all of
- * it except these constants and the tensors that it reads:
+/* For horizontal_fusion.c: definitions that are equal up to constants in their indices. The words
+ * of a definition are all of it except these constants and the tensors that it reads:
  *
  *     P[n, j] = sum[i] X[n, 3, i] * W[i, j]      reads X at (n, +3, i), W at (i, j)
  *

@@ -1,4 +1,4 @@
-/* Private to codegen/dsa: the decisions of the search (branch.c). */
+/* For search.c: the decisions of the search (branch.c). Private to codegen/dsa. */
 #pragma once
 #include "codegen/dsa/state.h"
 

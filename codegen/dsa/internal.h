@@ -25,15 +25,16 @@ typedef struct {
   neo_arena *arena;
 } dsa_instance;
 
-/* ---- columns.c: fills all but `bound`, for n buffers whose sizes are set and whose items, in the
- * same order, are sorted by their first step. */
+/* ---- columns.c, for solve.c: fills all but `bound`, for n buffers whose sizes are set and whose
+ * items, in the same order, are sorted by their first step. */
 void dsa_columns(dsa_instance *in, const neo_dsa_item *items, const size_t *item_of);
 
-/* ---- fit.c: the best plan of several greedy orders; returns its peak. offset: of each buffer. */
+/* ---- fit.c, for solve.c: the best plan of several greedy orders; returns its peak. offset: of
+ * each buffer. */
 int64_t dsa_fit(const dsa_instance *in, int64_t *offset);
 int64_t dsa_align_up(int64_t n, int64_t align);
 
-/* ---- search.c */
+/* ---- search.c, for solve.c */
 /* The rule for the next column to decide: a single choice, else the least slack; the fewest
  * choices; the least slack, then the fewest choices; the least floor; the least slack, then the
  * least floor. */

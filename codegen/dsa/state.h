@@ -1,4 +1,4 @@
-/* Private to codegen/dsa: the state of the search (state.c). */
+/* For search.c: the state of the search (state.c). Private to codegen/dsa. */
 #pragma once
 #include "base/vec.h"
 #include "codegen/dsa/internal.h"

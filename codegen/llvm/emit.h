@@ -1,5 +1,6 @@
-/* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
- * new; kernels, globals and entries; finish; then objects, text or jit.
+/* For tools/pipeline, tools/tune and codegen/plan: loop IR to LLVM to machine code. Only files
+ * below codegen/llvm know LLVM. The order of calls: new; kernels, globals and entries; finish; then
+ * objects, text or jit.
  *
  * Constants (neo_lconst) and names are owned by their neo_llvm and live until neo_llvm_free; no
  * function returns null unless it says so.

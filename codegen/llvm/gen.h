@@ -62,11 +62,6 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
-/* A workaround for masks that LLVM drops (llvm/core/masks.c). Can it drop masks in code for the
- * target? Did it, in this object? Then the module's functions that lost masks are marked, and the
- * next object is right. */
-bool neo_ll_has_short_masks(const neo_target *t);
-bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
 /* A constant in memory; align 0: the alignment of its type. llvm/core/const.c */
 LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
@@ -108,11 +103,6 @@ void neo_ll_tell(neo_llvm *l, const char *symbol, LLVMValueRef *arg, unsigned n)
 /* Gives `made` this name, and replaces a placeholder of that name by it. */
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
-
-/* Long constant vectors of a finished module become operands in memory. llvm/core/operand.c */
-void neo_ll_constants_to_operands(neo_llvm *l);
-/* Masked stores of a single lane of integers become stores of that element. llvm/core/lane.c */
-void neo_ll_scalarize_masked_stores(neo_llvm *l);
 
 /* ---- the emitter of kernels */
 typedef struct {
@@ -213,7 +203,6 @@ LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes);
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
-void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
 /* Emits the buffers' origins at the builder's position, after all other arguments are loaded. */
 void neo_ll_origins(neo_ll_gen *g);
 /* A stack slot of the entry block; align 0: the alignment of its type. llvm/core/reg.c */
@@ -242,7 +231,6 @@ bool neo_ll_lin_divide(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin
 /* llvm/core/addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
-bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b); /* is b always a + 1? */
 /* The difference between the values of lane k and lane 0; x has no stride. */
 int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane);
 LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
@@ -271,9 +259,6 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
-/* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the
- * rest of the iteration. llvm/core/control.c */
-void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after);
 /* The end of a loop's body: a branch back to it with x as `next` while x is below hi, else to the
  * block after it, where the builder is then. llvm/core/control.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,

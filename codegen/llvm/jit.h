@@ -1,4 +1,5 @@
-/* An object in this process: linked by LLVM's LLJIT, without a linker and without a file. */
+/* For tools/library: an object in this process, linked by LLVM's LLJIT without a linker and without
+ * a file. */
 #pragma once
 #include "base/arena.h"
 #include "base/status.h"

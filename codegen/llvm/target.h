@@ -1,4 +1,5 @@
-/* The target of code generation: a processor or a GPU, its features and its machine row. */
+/* For tools/pipeline and tools/neoc: the target of code generation, a processor or a GPU, with its
+ * features and its machine row. */
 #pragma once
 #include "base/arena.h"
 #include "base/gpu.h"

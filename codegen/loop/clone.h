@@ -1,4 +1,4 @@
-/* The statements of a kernel inside of another one. */
+/* For codegen/recurrence.c: the statements of a kernel inside of another one. */
 #pragma once
 #include "codegen/loop/loop.h"
 

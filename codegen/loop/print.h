@@ -1,5 +1,5 @@
-/* The state of the loop IR's printer, for its files. loop/print_expr.c prints names and
- * expressions, loop/print.c statements and the head. */
+/* For print.c: the state of the loop IR's printer, for its files. loop/print_expr.c prints names
+ * and expressions, loop/print.c statements and the head. */
 #pragma once
 #include "base/map.h"
 #include "codegen/loop/loop.h"

@@ -1,5 +1,6 @@
-/* A static check of the protocols of copies, mbarriers and products in a kernel for GPUs, on its
- * loop IR. loop/verify.c checks each statement by itself; this check is about statements together:
+/* For codegen/make.c: a static check of the protocols of copies, mbarriers and products in a kernel
+ * for GPUs, on its loop IR. loop/verify.c checks each statement by itself; this check is about
+ * statements together:
  *
  *   bytes     EXPECT_TX announces the bytes of the boxes on the same mbarrier that follow it in its
  *             block

@@ -1,4 +1,4 @@
-/* Group and schedule to loop IR. */
+/* For codegen/make.c: group and schedule to loop IR. */
 #pragma once
 #include "codegen/loop/loop.h"
 #include "schedule/schedule.h"

@@ -57,8 +57,17 @@ static int64_t threads_of(const chooser *c, int32_t i) {
   return k->block_units > 1 ? USUAL_THREADS : k->block;
 }
 
+static double grid_seconds(const neo_machine *gpu, neo_grid_price of) {
+  static const double launches[] = {
+#define X(name, launches, meaning) launches,
+#include "codegen/plan/grid.def"
+#undef X
+  };
+  return launches[of] * gpu->profile.launch_s;
+}
+
 static double price_of(const chooser *c, neo_grid_price of) {
-  return neo_grid_seconds(c->in->machine, of);
+  return grid_seconds(c->in->machine, of);
 }
 
 /* Seconds that the step takes by itself, without its launch: the longer time of memory and
@@ -155,9 +164,22 @@ static bool may_stay(chooser *c, int32_t i) {
 
 /* ---- the saving of a run */
 
+/* A barrier is necessary after an iteration only if the first phase of the next iteration depends
+ * on the last phase of this one: all other dependences have a barrier between phases. */
+static bool run_meets(const plan_steps *s, const plan_run *r) {
+  for (int32_t k = 0; k < r->n; k++)
+    for (int32_t j = 0; j < r->n; j++) {
+      bool ordered = r->lone[k] && r->lone[j];
+      if (r->phase[k] == 0 && r->phase[j] == r->phases - 1 && !ordered &&
+          plan_needs(s, r->item[k], r->item[j], true))
+        return true;
+    }
+  return false;
+}
+
 static bool meets(const chooser *c, int32_t i) {
   bool condition = c->p->loops.at[plan_step(&c->s, i)->arg].index < 0;
-  return !condition && plan_run_meets(&c->s, c->inner[i]);
+  return !condition && run_meets(&c->s, c->inner[i]);
 }
 
 static void add_item(chooser *c, plan_run *r, int32_t i) {

@@ -3,6 +3,7 @@
  *
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
+#include "codegen/plan/internal.h"
 #include "codegen/plan/planner.h"
 #include "fusion/form.h"
 #include <assert.h>
@@ -209,11 +210,28 @@ static void add_run(planner *q, size_t step) {
   push_step(q, s, (int32_t)q->order.at[step]);
 }
 
+/* An extent below 0 is one of 0. */
+static neo_expr length(neo_module *m, neo_expr extent) {
+  neo_op op = (neo_op)neo_expr_node(m, extent)->op;
+  if (op == NEO_OP_CONST || op == NEO_OP_SIZE)
+    return extent;
+  return neo_op2(m, NEO_OP_MAX, extent, neo_const_i64(m, 0));
+}
+
+/* Number of bytes of t. */
+static int32_t plan_bytes(neo_plan *p, neo_tensor t) {
+  neo_module *m = p->m;
+  neo_expr n = neo_const_i64(m, neo_type_bytes(neo_tensor_type(m, t)));
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    n = neo_op2(m, NEO_OP_MUL, n, length(m, neo_tensor_extent(m, t, k)));
+  return neo_plan_program(p, n);
+}
+
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like) {
   if (to == from)
     return;
   neo_rt_step s = {.op = NEO_RT_STEP_COPY,
-                   .arg = neo_plan_bytes(q->p, like),
+                   .arg = plan_bytes(q->p, like),
                    .first = (int32_t)q->p->args.n,
                    .n = 2};
   push_arg(q, to, like);

@@ -1,4 +1,5 @@
-/* Private to codegen/plan: shared memory for buffers that are never written in the same call.
+/* For frame.c: shared memory for buffers that are never written in the same call. Private to
+ * codegen/plan.
  *
  * Branches of a `case` exclude one another: if two buffers are written under conditions of which at
  * most one can hold, a call writes at most one of them. So they may share memory, like buffers that

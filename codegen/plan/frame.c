@@ -1,6 +1,7 @@
 /* The memory of an entry's tensors: the caller's, the context's, that of an operand or of an old
  * version without further readers, or the frame, whose offsets are planned from the lifetimes of
  * tensors. */
+#include "codegen/plan/internal.h"
 #include "codegen/plan/planner.h"
 #include <assert.h>
 
@@ -304,6 +305,18 @@ static void share_exclusive(planner *q) {
   }
 }
 
+/* The first size_bytes of the buffer, at the largest sizes, as a buffer of another type. */
+static int32_t store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes) {
+  neo_rt_buf b = s->p->bufs.at[buf];
+  if (b.type == (uint8_t)type && b.size_bytes == size_bytes)
+    return buf;
+  b.type = (uint8_t)type;
+  b.size_bytes = size_bytes;
+  b.place = 0;
+  NEO_PUSH(s->p->arena, &s->p->bufs, b);
+  return (int32_t)s->p->bufs.n - 1;
+}
+
 /* The buffers of items, once they have offsets. */
 static int32_t *item_buffers(planner *q) {
   int32_t *buf = NEO_NEW_ARRAY(q->scratch, int32_t, q->items.n + 1);
@@ -313,8 +326,8 @@ static int32_t *item_buffers(planner *q) {
       neo_type type = neo_tensor_type(q->m, t);
       if ((q->item_into[k] != k) != shared)
         continue;
-      buf[k] = shared ? plan_store_view(q->env->store, buf[q->item_into[k]], type,
-                                        plan_store_max_bytes(q->env->store, t))
+      buf[k] = shared ? store_view(q->env->store, buf[q->item_into[k]], type,
+                                   plan_store_max_bytes(q->env->store, t))
                       : plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
                                        q->items.at[k].size_bytes);
       set_buf(q, t, buf[k]);

@@ -1,15 +1,6 @@
 /* Prices of launches, and the work of kernels as the number of their operations. */
 #include "codegen/plan/grid.h"
 
-double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of) {
-  static const double launches[] = {
-#define X(name, launches, meaning) launches,
-#include "codegen/plan/grid.def"
-#undef X
-  };
-  return launches[of] * gpu->profile.launch_s;
-}
-
 typedef struct {
   const neo_kernel *k;
   const int64_t *sizes;

@@ -9,7 +9,6 @@ typedef enum {
 #undef X
   NEO_GRID_PRICES
 } neo_grid_price;
-double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of);
 
 /* Operations of a kernel at these sizes, of all its threads: multiplications, loads, ...; an
  * instruction of a warp counts as the multiplications that it makes. A bound that depends on a

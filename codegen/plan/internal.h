@@ -6,13 +6,11 @@
 /* ---- plan/program.c: size expressions as programs of the runtime */
 int32_t neo_plan_program(neo_plan *p, neo_expr e);        /* e over constants and sizes */
 int32_t neo_plan_units(neo_plan *p, const neo_lx *units); /* over loop-IR sizes */
-int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);        /* number of bytes of t */
-bool neo_plan_fixed(const neo_plan *p, int32_t program);  /* its value is that of all sizes */
 /* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
 void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
 
-/* ---- plan/store.c: tensors with names for callers, and the buffers of all tensors outside of the
- * frame */
+/* ---- plan/store.c, for frame.c: tensors with names for callers, and the buffers of all tensors
+ * outside of the frame */
 typedef struct {
   uint32_t name; /* name id */
   int32_t number;
@@ -38,8 +36,6 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
                        int64_t size_bytes);
 /* The part of the buffer `buf` after its first `bytes`. */
 int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
-/* The first size_bytes of the buffer, at the largest sizes, as a buffer of another type. */
-int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes);
 /* Bytes of the memory that holds t, at the largest sizes. */
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
@@ -61,7 +57,7 @@ void neo_plan_put_network(const neo_plan *p, const neo_plan_network *net, neo_st
  * "<prefix>_load_entry" if the header has another function of that name. */
 void plan_name_entries(neo_plan *p);
 
-/* ---- plan/order.c */
+/* ---- plan/order.c, for entry.c */
 typedef struct {
   plan_store *store;
   const neo_plan_input *in;
@@ -75,7 +71,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry,
                        bool frugal);
 
-/* ---- plan/places.c: an entry's frame at the sizes of a call */
+/* ---- plan/places.c, for frame.c: an entry's frame at the sizes of a call */
 typedef struct {
   const neo_dsa_item *items; /* planned */
   const neo_expr *bytes;     /* size of each item */
@@ -99,7 +95,7 @@ bool plan_cached_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t 
 /* ---- plan/cooperative.c: runs of an entry's steps that become one kernel each */
 void plan_grid_add(const plan_entry_env *env, size_t entry);
 
-/* ---- plan/entry.c: the steps of one entry */
+/* ---- plan/entry.c, for plan.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
 /* Adds the entry that computes all initial values; after it, if there are any, the entry that
  * computes the initial values of states which depend on parameters, for calls after these have been

@@ -175,16 +175,3 @@ void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run
   r->steps += 1 + (inner ? inner->steps : 0);
   r->words += 1 + args_of(plan_step(s, item)) + (inner ? inner->words : 0);
 }
-
-/* A barrier is necessary after an iteration only if the first phase of the next iteration depends
- * on the last phase of this one: all other dependences have a barrier between phases. */
-bool plan_run_meets(const plan_steps *s, const plan_run *r) {
-  for (int32_t k = 0; k < r->n; k++)
-    for (int32_t j = 0; j < r->n; j++) {
-      bool ordered = r->lone[k] && r->lone[j];
-      if (r->phase[k] == 0 && r->phase[j] == r->phases - 1 && !ordered &&
-          plan_needs(s, r->item[k], r->item[j], true))
-        return true;
-    }
-  return false;
-}

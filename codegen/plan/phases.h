@@ -1,5 +1,5 @@
-/* Private to the plan: the dependences between an entry's steps, and the phases in which a
- * persistent kernel (plan/cooperative.c) runs them.
+/* For cooperative.c: the dependences between an entry's steps, and the phases in which a persistent
+ * kernel runs them. Private to the plan.
  *
  * An item is a step outside of loops, or a whole loop; within a loop, the items are those of its
  * body. An item's phase is the one after the phases of the earlier items that it depends on. Its
@@ -50,8 +50,6 @@ static inline int32_t plan_item_end(const plan_steps *s, int32_t i) {
 bool plan_needs(const plan_steps *s, int32_t i, int32_t k, bool other_iteration);
 /* Appends an item. inner: the run of a loop's body. */
 void plan_run_add(const plan_steps *s, plan_run *r, int32_t item, const plan_run *inner);
-/* Must all blocks meet after an iteration of a loop around this run? */
-bool plan_run_meets(const plan_steps *s, const plan_run *inner);
 /* Are all items lone, so that a loop around them is lone, too? */
 static inline bool plan_run_is_lone(const plan_run *r) {
   return r->n_lone == r->n;

@@ -34,12 +34,20 @@ neo_expr plan_places_bytes(plan_store *s, neo_tensor t) {
   return n;
 }
 
+/* Its value is that of all sizes. */
+static bool plan_fixed(const neo_plan *p, int32_t program) {
+  size_t k = (size_t)program;
+  while (p->programs.at[k] != NEO_RT_OP_END && p->programs.at[k] != NEO_RT_OP_SIZE)
+    k += p->programs.at[k] == NEO_RT_OP_CONST ? 2 : 1;
+  return p->programs.at[k] == NEO_RT_OP_END;
+}
+
 void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e) {
   int32_t *program = NEO_NEW_ARRAY(scratch, int32_t, f->n + 1);
   bool fixed = true;
   for (size_t k = 0; k < f->n; k++) {
     program[k] = neo_plan_program(p, f->bytes[k]);
-    fixed = fixed && neo_plan_fixed(p, program[k]);
+    fixed = fixed && plan_fixed(p, program[k]);
   }
   e->places = (int32_t)p->rt_places.n;
   if (fixed)

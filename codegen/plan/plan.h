@@ -1,5 +1,6 @@
-/* The plan of a library: from groups to buffers with planned offsets, steps and entries; then the
- * constant neo_rt_model, the thin entries of the generated library, and its header.
+/* For tools/pipeline: the plan of a library, from groups to buffers with planned offsets, steps and
+ * entries; then the constant neo_rt_model, the thin entries of the generated library, and its
+ * header.
  *
  * Storage of tensors: inputs and outputs are in the caller's memory; parameters, states and
  * settings in the context; constants in the library; roots of groups that fusion marked as cached

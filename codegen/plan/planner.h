@@ -100,7 +100,7 @@ static inline neo_tensor place_of(const planner *q, neo_tensor t) {
       return t;
 }
 
-/* ---- plan/frame.c */
+/* ---- plan/frame.c, for entry.c */
 /* Binds outputs to the caller's memory; then plans buffers for all other tensors. */
 void plan_bind_outputs(planner *q);
 void plan_frame(planner *q, neo_rt_entry *e);

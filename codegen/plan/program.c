@@ -205,29 +205,6 @@ int32_t neo_plan_program(neo_plan *p, neo_expr e) {
   return (int32_t)at;
 }
 
-bool neo_plan_fixed(const neo_plan *p, int32_t program) {
-  size_t k = (size_t)program;
-  while (p->programs.at[k] != NEO_RT_OP_END && p->programs.at[k] != NEO_RT_OP_SIZE)
-    k += p->programs.at[k] == NEO_RT_OP_CONST ? 2 : 1;
-  return p->programs.at[k] == NEO_RT_OP_END;
-}
-
-/* An extent below 0 is one of 0. */
-static neo_expr length(neo_module *m, neo_expr extent) {
-  neo_op op = (neo_op)neo_expr_node(m, extent)->op;
-  if (op == NEO_OP_CONST || op == NEO_OP_SIZE)
-    return extent;
-  return neo_op2(m, NEO_OP_MAX, extent, neo_const_i64(m, 0));
-}
-
-int32_t neo_plan_bytes(neo_plan *p, neo_tensor t) {
-  neo_module *m = p->m;
-  neo_expr n = neo_const_i64(m, neo_type_bytes(neo_tensor_type(m, t)));
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
-    n = neo_op2(m, NEO_OP_MUL, n, length(m, neo_tensor_extent(m, t, k)));
-  return neo_plan_program(p, n);
-}
-
 static void put_lx(neo_plan *p, const neo_lx *e) {
   if (e->kind == NEO_LX_CONST) {
     put_constant(p, (int64_t)e->bits);

@@ -54,17 +54,6 @@ int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes) {
   return (int32_t)s->p->bufs.n - 1;
 }
 
-int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes) {
-  neo_rt_buf b = s->p->bufs.at[buf];
-  if (b.type == (uint8_t)type && b.size_bytes == size_bytes)
-    return buf;
-  b.type = (uint8_t)type;
-  b.size_bytes = size_bytes;
-  b.place = 0;
-  NEO_PUSH(s->p->arena, &s->p->bufs, b);
-  return (int32_t)s->p->bufs.n - 1;
-}
-
 static int32_t add_extents(plan_store *s, neo_tensor t) {
   int32_t at = (int32_t)s->p->extents.n;
   for (uint32_t k = 0; k < neo_tensor_rank(s->p->m, t); k++) {

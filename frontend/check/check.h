@@ -88,8 +88,6 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
 /* ---- definitions that read themselves (recur.c) */
 /* Whether the reference is to the name that the frame defines. */
 bool neo_recur_reads(const neo_frame *f, const neo_ast_expr *e);
-/* Notes in the frame whether the value reads the name on the left. */
-void neo_recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
 /* The type of a definition that reads itself: the declared one, else that of the first typed
  * operand, else f32. */
 neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);

@@ -174,6 +174,25 @@ static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   return f->carry ? neo_tensor_type(f->m, f->carry->tensor) : f->literal;
 }
 
+typedef struct {
+  const char *name;
+  bool found;
+} look;
+
+static void look_for(void *ctx, const neo_ast_expr *e) {
+  look *l = ctx;
+  l->found = l->found || (e->kind == NEO_AST_REF && e->u.ref.path.n == 1 && !e->u.ref.has_args &&
+                          e->u.ref.has_subs && e->u.ref.path.at[0].text == l->name);
+  neo_ast_children(e, look_for, ctx);
+}
+
+/* Notes in the frame whether the value reads the name on the left. */
+static void recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value) {
+  look l = {var->name.text, false};
+  look_for(&l, value);
+  f->self = l.found && var->axes.n ? var->name.text : NULL;
+}
+
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                             const char *full, neo_define_kind kind) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -183,7 +202,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   if (!neo_fe_spend(in->fe, in, var->span))
     return neo_val_poison();
   if (kind == NEO_DEFINE_STATEMENT && !reads_other(in, var->name.text))
-    neo_recur_look(f, var, value);
+    recur_look(f, var, value);
   if (kind == NEO_DEFINE_NEXT)
     f->carry = neo_iterations_view(in->iterations, var->name.text);
   if (!neo_define_axes(f, var, value, NULL))

@@ -11,24 +11,6 @@ bool neo_recur_reads(const neo_frame *f, const neo_ast_expr *e) {
          e->u.ref.path.at[0].text == f->self;
 }
 
-typedef struct {
-  const char *name;
-  bool found;
-} look;
-
-static void look_for(void *ctx, const neo_ast_expr *e) {
-  look *l = ctx;
-  l->found = l->found || (e->kind == NEO_AST_REF && e->u.ref.path.n == 1 && !e->u.ref.has_args &&
-                          e->u.ref.has_subs && e->u.ref.path.at[0].text == l->name);
-  neo_ast_children(e, look_for, ctx);
-}
-
-void neo_recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value) {
-  look l = {var->name.text, false};
-  look_for(&l, value);
-  f->self = l.found && var->axes.n ? var->name.text : NULL;
-}
-
 /* ---- the type, from the text */
 
 static bool type_of(neo_frame *f, const neo_ast_expr *e, neo_type *t);

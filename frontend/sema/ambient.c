@@ -5,6 +5,7 @@
  * argument that is in range only under them becomes a guarded read; its values elsewhere are never
  * used. */
 #include "frontend/sema/ambient.h"
+#include "frontend/sema/parts.h"
 
 static uint64_t axes_used(neo_frame *f, const neo_val *v) {
   uint64_t bits = 0;
@@ -150,6 +151,14 @@ static void copy_guarded(neo_ambience *am, neo_val *v, neo_span at) {
   *v = neo_define_element(f, e, full, e.i ? neo_expr_bound(f, e) : e, at);
 }
 
+/* The view whose indices have by[k] for AXIS k, for k < n. */
+static neo_view view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n) {
+  for (uint32_t d = 0; d < v.n; d++)
+    if (v.index[d].i)
+      v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
+  return v;
+}
+
 static void enter_view(neo_ambience *am, neo_val *v, neo_span at) {
   neo_module *m = am->f->m;
   bool none = false;
@@ -158,7 +167,7 @@ static void enter_view(neo_ambience *am, neo_val *v, neo_span at) {
     if (v->view.index[d].i)
       v->view.index[d] =
           inside(am, v->view.index[d], neo_tensor_extent(m, v->view.tensor, d), &none);
-  v->view = neo_view_subst(m, none ? whole : v->view, am->by, NEO_MAX_AXES);
+  v->view = view_subst(m, none ? whole : v->view, am->by, NEO_MAX_AXES);
   if (none)
     copy_guarded(am, v, at);
 }
@@ -179,5 +188,5 @@ void neo_ambient_leave(neo_ambience *am, neo_val *v) {
   if (v->kind == NEO_VAL_EXPR)
     v->e = neo_expr_subst_axes(m, v->e, am->back, NEO_MAX_AXES);
   if (v->kind == NEO_VAL_VIEW)
-    v->view = neo_view_subst(m, v->view, am->back, NEO_MAX_AXES);
+    v->view = view_subst(m, v->view, am->back, NEO_MAX_AXES);
 }

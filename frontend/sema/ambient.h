@@ -1,4 +1,5 @@
-/* Ambient axes: the axes of the caller on which the arguments of a call depend (state.h). */
+/* For frontend/check: ambient axes, the axes of the caller on which the arguments of a call depend
+ * (state.h). */
 #pragma once
 #include "frontend/sema/parts.h"
 

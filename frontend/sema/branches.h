@@ -1,4 +1,4 @@
-/* A `case` on a run-time value, during checking; frontend/check checks its branches. */
+/* For frontend/check: a `case` on a run-time value during checking. */
 #pragma once
 #include "frontend/sema/parts.h"
 

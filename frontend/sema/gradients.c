@@ -62,6 +62,14 @@ bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) {
   return false;
 }
 
+/* Whether both have the same rank and equal extents (neo_size_equal). */
+static bool view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b) {
+  bool same = a->rank == b->rank;
+  for (uint32_t k = 0; same && k < a->rank; k++)
+    same = neo_size_equal(fe, neo_view_extent(fe, a, k), neo_view_extent(fe, b, k));
+  return same;
+}
+
 bool neo_grad_check(neo_grad_asked *q) {
   neo_frame *f = q->f;
   const char *name = neo_name_text(f->fe->names, neo_tensor_at(f->m, q->y.tensor)->name);
@@ -74,7 +82,7 @@ bool neo_grad_check(neo_grad_asked *q) {
     neo_diag_help(f->fe->diags, h, "reduce it to a scalar, or give seed = a tensor of its shape");
     return false;
   }
-  if (q->seeded && !neo_view_same_shape(f->fe, &q->y, &q->seed)) {
+  if (q->seeded && !view_same_shape(f->fe, &q->y, &q->seed)) {
     NEO_ERR(f->in, q->e->span, GRAD_SEED, name);
     return false;
   }
@@ -342,7 +350,7 @@ static bool take_gradients(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) 
       v = neo_define_copy(in, v, neo_fe_join(in->fe, in->prefix, name->text), name->span);
     if (v.kind != NEO_VAL_VIEW)
       return false;
-    if (!neo_view_same_shape(in->fe, &v.view, &c->in_view[k])) {
+    if (!view_same_shape(in->fe, &v.view, &c->in_view[k])) {
       NEO_ERR(in, name->span, CUSTOM_SHAPE, name->text);
       return false;
     }

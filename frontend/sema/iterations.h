@@ -1,4 +1,4 @@
-/* A region with iterations during checking; frontend/check checks its statements.
+/* For frontend/check: a region with iterations during checking.
  *
  * Names and instances are in the arena of the compilation. */
 #pragma once

@@ -293,6 +293,25 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
                             at);
 }
 
+/* Zeroes a collected stack from the first iteration on that did not run. */
+static neo_val loop_zero(neo_loop *l, neo_val v, neo_val trip_count, const char *full,
+                         neo_span at) {
+  neo_expr e, index[NEO_MAX_RANK];
+  neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);
+  if (!e.i || trip_count.kind != NEO_VAL_VIEW)
+    return neo_val_poison();
+  neo_module *m = f->m;
+  uint32_t n = l->body->n_ambient;
+  for (uint32_t k = 0; k < n; k++)
+    index[k] = neo_axis_ref(m, k);
+  neo_type type = neo_expr_type(m, e);
+  neo_expr zero = neo_const_int(m, type, 0);
+  neo_expr ran = neo_load(m, trip_count.view.tensor, index, n - 1, at);
+  neo_expr is = neo_op2(m, NEO_OP_LT, index[n - 1], neo_cast(m, NEO_I64_T, ran));
+  return neo_define_element(f, neo_op3(m, NEO_OP_SELECT, is, e, zero), full,
+                            neo_tensor_at(m, v.view.tensor)->bound, at);
+}
+
 static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val trip_count,
                             const char *full) {
   neo_span at = c->name->span;
@@ -301,7 +320,7 @@ static neo_val collected_of(neo_loop *l, const neo_collected *c, neo_val trip_co
   if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
   if (v.kind == NEO_VAL_VIEW && is_while(l))
-    v = neo_loop_zero(l, v, trip_count, full, at);
+    v = loop_zero(l, v, trip_count, full, at);
   return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
 }
 

@@ -1,4 +1,4 @@
-/* A `scan` or a `while`, during checking; frontend/check checks its statements.
+/* For frontend/check: a `scan` or a `while` during checking.
  *
  * Loops and names are in the arena of the compilation; nodes of the tree are the tree's. */
 #pragma once
@@ -29,7 +29,7 @@ bool neo_loop_leave(neo_loop *l) NEO_MUST_CHECK;
 /* Binds the results of the loop, carries and then what is collected, to the statement's names. */
 void neo_loop_bind(neo_loop *l);
 
-/* ---- accessors (loops.c) */
+/* ---- accessors (loops.c), for alive.c */
 /* The block of the loop, with its kind and its carries. */
 const neo_ast_region *neo_loop_region(const neo_loop *l);
 /* The k-th carry as it is written. */
@@ -41,9 +41,7 @@ neo_expr neo_loop_bound(const neo_loop *l, uint32_t k);
 neo_ends neo_loop_ends(const neo_loop *l, uint32_t k);
 neo_val neo_loop_in_iteration(const neo_loop *l, neo_tensor stack); /* as the body sees it */
 
-/* ---- a while (alive.c) */
+/* ---- a while (alive.c), for loops.c */
 /* Makes the carry keep its old value where the iteration does not run; false after a report. */
 bool neo_loop_select(neo_loop *l, uint32_t k) NEO_MUST_CHECK;
-/* A tensor of the body with zeros for the iterations that do not run. */
-neo_val neo_loop_zero(neo_loop *l, neo_val v, neo_val trip_count, const char *full, neo_span at);
 neo_val neo_loop_iterations(neo_loop *l); /* how many ran */

@@ -112,15 +112,11 @@ neo_view neo_view_whole(const neo_module *m, neo_tensor t);
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank);
 /* The extent of a free dimension of a view. */
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
-/* The view whose indices have by[k] for AXIS k, for k < n. */
-neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
 /* Whether all dimensions of the view are free: it stands for its tensor. */
 bool neo_view_is_whole(const neo_view *v);
 /* Whether v is a tensor as `in` defines it: a dimension for each ambient axis, then the free
  * ones. */
 bool neo_view_is_own(const neo_inst *in, const neo_view *v);
-/* Whether both have the same rank and equal extents (neo_size_equal). */
-bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* The iteration of the k-th repeat around the instance: its axis or, if unrolled, a constant. */
 static inline neo_expr neo_iteration_index(const neo_inst *in, uint32_t k) {
@@ -180,11 +176,8 @@ void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *act
 /* The type as written; a variable has the type that it has in this call. */
 neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
 neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 if none is written */
-/* The parameter that gave a type variable its type in this call; null: the type is no such
- * variable. */
-const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t);
 
-/* ---- arithmetic (arith.c) */
+/* ---- arithmetic (arith.c), for frontend/check */
 /* The value of an operator on two values; poison, after a report, where types or shapes do not
  * fit. */
 neo_val neo_val_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
@@ -271,7 +264,7 @@ bool neo_ends_within(neo_frame *f, neo_expr e, neo_expr bound);
 bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast_var *var,
                     neo_span at) NEO_MUST_CHECK;
 
-/* ---- functions of values (elements.c, inits.c) */
+/* ---- functions of values (elements.c, inits.c), for frontend/check */
 /* The row of the function that is called; null: a name of the program hides it. */
 const neo_builtin *neo_builtin_called(neo_frame *f, const neo_ast_expr *e);
 bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e); /* reports a call of an unknown
@@ -334,7 +327,7 @@ void neo_define_view(neo_inst *in, const neo_ast_name *name, neo_view v);
 /* The k-th name on the left of a definition; owned by the tree. */
 const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
 
-/* ---- gradients (gradients.c) */
+/* ---- gradients (gradients.c), for frontend/check */
 /* Marks every tensor that the root depends on, and the root; by tensor id. */
 bool *neo_tensor_reach(neo_fe *fe, neo_tensor root);
 /* Whether a grad(…) of the program may name this result of a region. Then the result becomes a
@@ -370,13 +363,13 @@ bool neo_custom_begin(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *a
                       neo_results *r, neo_custom *c) NEO_MUST_CHECK;
 bool neo_custom_end(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) NEO_MUST_CHECK;
 
-/* ---- scalars of a training entry (train_values.c) */
+/* ---- scalars of a training entry (train_values.c), for lookup.c */
 neo_val neo_train_norm(neo_frame *f); /* global_norm */
 /* The value of `step`: the entry's own in a `train` statement, in its optimizer and in functions
  * that these call. */
 neo_val neo_train_step(neo_inst *in);
 
-/* ---- references (lookup.c) */
+/* ---- references (lookup.c), for frontend/check */
 /* Whether the expression is a call that gives tensors; *fn is the function, or null for grad(…) and
  * if the result is false. */
 bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn);
@@ -407,8 +400,8 @@ neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an 
 /* ---- extents (sweep.c) */
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
 
-/* ---- declarations (declare.c, dims.c, consts.c, updates.c, iterations.c,
- * loops.c, alive.c, branches.c) */
+/* ---- declarations (declare.c, dims.c, consts.c, updates.c, iterations.c, loops.c, alive.c,
+ * branches.c), for frontend/check */
 /* Whether arguments of the call differ in `..`; if so, reports that a statement needs it. */
 bool neo_pack_differs(const neo_inst *in);
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,

@@ -14,7 +14,7 @@ typedef struct {
   bool guarded;  /* `where` has conditions from around the reduction */
 } neo_reduction;
 
-/* ---- reduce.c */
+/* ---- reduce.c, for frontend/check */
 /* Chooses reducer, bodies, finish and bound once the first body is set; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
 /* The ends of the reduction's value at all points of the axes around it, after conditions were
@@ -25,7 +25,7 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r);
 bool neo_reduction_is_scalar(const neo_reduction *r);
 neo_val neo_reduction_scalar(neo_frame *f, const neo_reduction *r);
 
-/* ---- hoist.c */
+/* ---- hoist.c, for frontend/check */
 /* Adds to the reduction's `where` those conditions around it that its reads need. */
 void neo_reduction_guard(neo_frame *f, neo_reduction *r);
 /* The value of the reduction in its expression. It becomes the statement's own reduction, or a

@@ -1,5 +1,6 @@
 /* A signature against the arguments of one call, as far as no size has to be evaluated for it. */
 #include "frontend/sema/signature.h"
+#include "frontend/sema/parts.h"
 #include <string.h>
 
 void neo_param_bind(neo_inst *in, const neo_ast_name *name, neo_val v) {
@@ -140,6 +141,13 @@ bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) {
 
 /* ---- types and bounds */
 
+/* The parameter that gave a type variable its type in this call; null: the type is no such
+ * variable. */
+static const char *type_binder(const neo_inst *in, const neo_ast_type *t) {
+  const neo_sym *s = t->variable.text ? neo_scope_find(in->scope, t->variable.text) : NULL;
+  return s && s->kind == NEO_SYM_TYPE ? s->binder : NULL;
+}
+
 bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
   neo_fe *fe = b->in->fe;
   const neo_ast_var *var = &b->sig->params.at[param];
@@ -158,7 +166,7 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
     return true;
   int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
                   var->name.text, neo_type_text(want));
-  const char *binder = neo_type_binder(b->in, &var->type);
+  const char *binder = type_binder(b->in, &var->type);
   if (binder)
     neo_diag_note(fe->diags, h, "'%s' is the type of '%s'", var->type.variable.text, binder);
   return false;

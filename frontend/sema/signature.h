@@ -1,4 +1,4 @@
-/* Parameters of a signature while they are bound to arguments (frontend/check/calls.c). */
+/* For frontend/check: parameters of a signature while they are bound to arguments (calls.c). */
 #pragma once
 #include "frontend/sema/parts.h"
 

@@ -1,4 +1,4 @@
-/* A sweep over a statement that finds the extents of its indices (frontend/check/ranges.c). */
+/* For frontend/check: a sweep over a statement, which finds the extents of its indices. */
 #pragma once
 #include "frontend/sema/parts.h"
 

@@ -57,9 +57,3 @@ neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t) {
 neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t) {
   return t->given ? neo_type_written(in, t) : NEO_F32_T;
 }
-
-/* The parameter whose argument bound the variable; NULL: none did. */
-const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t) {
-  const neo_sym *s = t->variable.text ? neo_scope_find(in->scope, t->variable.text) : NULL;
-  return s && s->kind == NEO_SYM_TYPE ? s->binder : NULL;
-}

@@ -84,13 +84,6 @@ neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim)
   return neo_tensor_extent(fe->m, v->tensor, view_dim(v, free_dim));
 }
 
-neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n) {
-  for (uint32_t d = 0; d < v.n; d++)
-    if (v.index[d].i)
-      v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
-  return v;
-}
-
 /* Gives the free dimensions of a view the indices sub[0..]; a dimension whose index is 0 stays
  * free. */
 neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub) {
@@ -123,13 +116,6 @@ bool neo_view_is_own(const neo_inst *in, const neo_view *v) {
       return false;
   }
   return true;
-}
-
-bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b) {
-  bool same = a->rank == b->rank;
-  for (uint32_t k = 0; same && k < a->rank; k++)
-    same = neo_size_equal(fe, neo_view_extent(fe, a, k), neo_view_extent(fe, b, k));
-  return same;
 }
 
 const char *neo_val_shape_text(neo_fe *fe, const neo_val *v) {

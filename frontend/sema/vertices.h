@@ -1,4 +1,4 @@
-/* A vertex function during the checking of a call; frontend/check checks its statements. */
+/* For frontend/check: a vertex function during the checking of a call. */
 #pragma once
 #include "frontend/sema/parts.h"
 
@@ -83,7 +83,7 @@ const struct neo_vertex *neo_vertex_around(const neo_inst *in);
 bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n);
 bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
 
-/* ---- edge_values.c */
+/* ---- edge_values.c, for vertices.c */
 /* The tensor that holds, for each edge, the vertex in whose list the edge is; 0 after a report. */
 neo_tensor neo_edges_owner(neo_inst *in, neo_edge_list *x);
 /* After the body of a vertex function: turns values of edges into values of vertices, or

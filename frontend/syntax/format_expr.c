@@ -21,16 +21,6 @@ void neo_f_name(neo_f *f, neo_ast_name name) {
   neo_f_text(f, name.text ? name.text : "*");
 }
 
-void neo_f_names(neo_f *f, neo_ast_names names) {
-  for (uint32_t i = 0; i < names.n; i++) {
-    if (i) {
-      neo_f_text(f, ",");
-      neo_f_break(f, " ");
-    }
-    neo_f_name(f, names.at[i]);
-  }
-}
-
 void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     neo_f_text(f, i ? "." : "");

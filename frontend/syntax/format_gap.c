@@ -16,10 +16,6 @@ static bool has_blank_line(const neo_f *f, uint32_t from, uint32_t to) {
   return ends >= 2;
 }
 
-bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to) {
-  return memchr(f->file->text + from, '\n', to - from) != NULL;
-}
-
 /* Whether the text consists of spaces and the statement's `;` only. */
 static bool is_adjacent(const neo_f *f, uint32_t from, uint32_t to) {
   while (from < to && strchr(" \t\r;", f->file->text[from]))
@@ -78,9 +74,4 @@ void neo_f_finish_line(neo_f *f, uint32_t to) {
   }
   if (f->in_line)
     neo_f_end_line(f);
-}
-
-void neo_f_tail(neo_f *f, uint32_t to) {
-  neo_f_print(f);
-  neo_f_finish_line(f, to);
 }

@@ -82,9 +82,8 @@ uint32_t neo_f_from(const neo_f *f, neo_span span);
 uint32_t neo_f_to(const neo_f *f, neo_span span);
 
 /* ---- format_expr.c --------------------------------------------------------------------------- */
-/* Add the items of a name, of names separated by commas, of a path, and of an expression. */
+/* Add the items of a name, of a path, and of an expression. */
 void neo_f_name(neo_f *f, neo_ast_name name);
-void neo_f_names(neo_f *f, neo_ast_names names);
 void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n);
 void neo_f_expr(neo_f *f, const neo_ast_expr *e);
 /* close: the offset of `)`, or the one after it */
@@ -93,32 +92,16 @@ void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close);
 void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
-/* ---- format_part.c --------------------------------------------------------------------------- */
-/* Writes the separator before element i of a list. */
-void neo_f_comma(neo_f *f, uint32_t i);
-/* Add the items of a part of a statement: a variable with indices and type, `= value`, initial
- * values, a literal, a signature, paths. */
-void neo_f_var(neo_f *f, const neo_ast_var *v);
-void neo_f_assigned(neo_f *f, const neo_ast_expr *value);
-void neo_f_binds(neo_f *f, neo_ast_binds list);
-void neo_f_literal(neo_f *f, const neo_ast_literal *l);
-void neo_f_signature(neo_f *f, const neo_ast_sig *s);
-void neo_f_paths(neo_f *f, neo_ast_paths list);
-
 /* ---- format_gap.c ---------------------------------------------------------------------------- */
 /* Prints what precedes a statement or branch at `from`: comments, and one blank line if there was
  * any. */
 void neo_f_gap_before(neo_f *f, uint32_t from);
-/* Prints the comment on the line of a statement that ends at `to`; ends the line. */
-void neo_f_tail(neo_f *f, uint32_t to);
 /* Ends the line at the offset `to`, with the comments before it that were not printed. */
 void neo_f_finish_line(neo_f *f, uint32_t to);
 /* Prints the comments before the offset, one per line. */
 void neo_f_comment_lines(neo_f *f, uint32_t before);
 /* The next comment to print, if it is before the offset; else NULL. */
 const neo_ast_comment *neo_f_next_comment(const neo_f *f, uint32_t before);
-/* Whether the file has a line end between two offsets (bytes). */
-bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to);
 
 /* ---- format_stmt.c --------------------------------------------------------------------------- */
 /* Prints statements, with what is between them. */

@@ -1,6 +1,7 @@
 /* Statements and blocks, which contain each other, to items. At the beginning of a block, the items
  * before it are printed. */
 #include "frontend/syntax/format_rec.h"
+#include <string.h>
 
 /* `{`, the output of `inside`, `}`: for blocks and the branches of a case. */
 typedef struct {
@@ -15,6 +16,17 @@ static void statement(neo_f *f, const neo_ast_stmt *s);
 /* ---- blocks
  * ------------------------------------------------------------------------------------- */
 
+/* Whether the file has a line end between two offsets (bytes). */
+static bool has_line_end(const neo_f *f, uint32_t from, uint32_t to) {
+  return memchr(f->file->text + from, '\n', to - from) != NULL;
+}
+
+/* Prints the comment on the line of a statement that ends at `to`; ends the line. */
+static void tail(neo_f *f, uint32_t to) {
+  neo_f_print(f);
+  neo_f_finish_line(f, to);
+}
+
 void neo_f_stmts(neo_f *f, neo_ast_stmts list) {
   for (uint32_t i = 0; i < list.n; i++) {
     const neo_ast_stmt *s = list.at[i];
@@ -25,7 +37,7 @@ void neo_f_stmts(neo_f *f, neo_ast_stmts list) {
     }
     neo_f_gap_before(f, neo_f_from(f, s->span));
     statement(f, s);
-    neo_f_tail(f, neo_f_to(f, s->span));
+    tail(f, neo_f_to(f, s->span));
   }
 }
 
@@ -36,8 +48,7 @@ static void block_inside(neo_f *f, const void *block) {
 /* Adds the braces to the line if they were written on one line and fit; the items before them are
  * printed. */
 static bool fits_flat(neo_f *f, const braced *b) {
-  bool short_line =
-      b->close - b->open <= 4 * NEO_F_COLUMNS && !neo_f_has_line_end(f, b->open, b->close);
+  bool short_line = b->close - b->open <= 4 * NEO_F_COLUMNS && !has_line_end(f, b->open, b->close);
   if (!short_line || neo_f_next_comment(f, b->close))
     return false;
   bool outer = f->flat;
@@ -110,7 +121,128 @@ static void arms(neo_f *f, const void *what) {
     label(f, a);
     block(f, &a->block);
     if (!f->flat)
-      neo_f_tail(f, neo_f_to(f, a->span));
+      tail(f, neo_f_to(f, a->span));
+  }
+}
+
+/* ---- parts of statements: targets, values, lists, signatures */
+
+/* Writes the separator before element i of a list. */
+static void comma(neo_f *f, uint32_t i) {
+  if (i == 0)
+    return;
+  neo_f_text(f, ",");
+  neo_f_break(f, " ");
+}
+
+static const char *type_text(neo_type t) {
+  static const char *const texts[] = {
+#define X(name, text, size, kind) text,
+#include "ir/types.def"
+#undef X
+  };
+  return texts[t];
+}
+
+static void type(neo_f *f, const neo_ast_type *t) {
+  if (!t->given)
+    return;
+  neo_f_text(f, " : ");
+  if (t->lo) {
+    neo_f_expr(f, t->lo);
+    neo_f_rel(f, t->lo_rel);
+  }
+  neo_f_text(f, t->wide ? "wide(" : "");
+  neo_f_text(f, t->variable.text ? t->variable.text : type_text(t->type));
+  neo_f_text(f, t->wide ? ")" : "");
+  neo_f_rel(f, t->rel);
+  if (t->bound)
+    neo_f_expr(f, t->bound);
+}
+
+/* Adds the items of a variable with indices and type. */
+static void f_var(neo_f *f, const neo_ast_var *v) {
+  neo_f_name(f, v->name);
+  if (v->indexed) {
+    neo_f_text(f, "[");
+    neo_f_open(f, NEO_F_CONTINUE);
+    neo_f_axes(f, v->axes);
+    neo_f_close(f);
+    neo_f_text(f, "]");
+  }
+  type(f, &v->type);
+}
+
+static void assigned(neo_f *f, const neo_ast_expr *value) {
+  neo_f_text(f, " =");
+  neo_f_break(f, " ");
+  neo_f_expr(f, value);
+}
+
+static void f_binds(neo_f *f, neo_ast_binds list) {
+  for (uint32_t i = 0; i < list.n; i++) {
+    comma(f, i);
+    neo_f_open(f, 0);
+    f_var(f, &list.at[i].var);
+    if (list.at[i].value)
+      assigned(f, list.at[i].value);
+    neo_f_close(f);
+  }
+}
+
+static void f_literal(neo_f *f, const neo_ast_literal *l) {
+  if (l->number) {
+    neo_f_expr(f, l->number);
+    return;
+  }
+  neo_f_comments_before(f, neo_f_from(f, l->span));
+  neo_f_text(f, "[");
+  neo_f_open(f, 1);
+  for (uint32_t i = 0; i < l->items.n; i++) {
+    comma(f, i);
+    f_literal(f, &l->items.at[i]);
+  }
+  neo_f_comments_before(f, neo_f_to(f, l->span));
+  neo_f_close(f);
+  neo_f_text(f, "]");
+}
+
+static void option(neo_f *f, const neo_ast_option *o) {
+  neo_f_comments_before(f, neo_f_from(f, o->name.span));
+  neo_f_text(f, o->input ? "input " : "");
+  neo_f_name(f, o->name);
+  type(f, &o->type);
+  if (o->value) {
+    neo_f_text(f, " = ");
+    neo_f_expr(f, o->value);
+  }
+}
+
+static void signature(neo_f *f, const neo_ast_sig *s) {
+  neo_f_name(f, s->name);
+  neo_f_text(f, "(");
+  neo_f_open(f, NEO_F_CONTINUE);
+  for (uint32_t i = 0; i < s->params.n; i++) {
+    comma(f, i);
+    f_var(f, &s->params.at[i]);
+  }
+  if (s->options.n) {
+    neo_f_text(f, ";");
+    neo_f_break(f, " ");
+  }
+  for (uint32_t i = 0; i < s->options.n; i++) {
+    comma(f, i);
+    option(f, &s->options.at[i]);
+  }
+  neo_f_comments_before(f, neo_f_to(f, s->span));
+  neo_f_close(f);
+  neo_f_text(f, ")");
+}
+
+static void paths(neo_f *f, neo_ast_paths list) {
+  for (uint32_t i = 0; i < list.n; i++) {
+    comma(f, i);
+    neo_f_path(f, list.at[i].at, list.at[i].n);
   }
 }
 
@@ -118,7 +250,7 @@ static void carries(neo_f *f, neo_ast_binds from) {
   if (!from.n)
     return;
   neo_f_text(f, " from "); /* a line cannot end before it */
-  neo_f_binds(f, from);
+  f_binds(f, from);
 }
 
 static void region(neo_f *f, const neo_ast_region *r) {
@@ -152,7 +284,7 @@ static void region(neo_f *f, const neo_ast_region *r) {
 static void import(neo_f *f, const neo_ast_stmt *s) {
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
-    neo_f_comma(f, i);
+    comma(f, i);
     neo_f_name(f, a->module);
     if (a->alias.text) {
       neo_f_text(f, " as ");
@@ -173,24 +305,35 @@ static void dim(neo_f *f, const neo_ast_stmt *s) {
 }
 
 static void decl(neo_f *f, const neo_ast_stmt *s) {
-  neo_f_var(f, &s->u.decl.var);
+  f_var(f, &s->u.decl.var);
   if (s->u.decl.value)
-    neo_f_assigned(f, s->u.decl.value);
+    assigned(f, s->u.decl.value);
   if (s->u.decl.literal) {
     neo_f_text(f, " =");
     neo_f_break(f, " ");
-    neo_f_literal(f, s->u.decl.literal);
+    f_literal(f, s->u.decl.literal);
+  }
+}
+
+/* Adds the items of names, with commas between them. */
+static void f_names(neo_f *f, neo_ast_names names) {
+  for (uint32_t i = 0; i < names.n; i++) {
+    if (i) {
+      neo_f_text(f, ",");
+      neo_f_break(f, " ");
+    }
+    neo_f_name(f, names.at[i]);
   }
 }
 
 static void define(neo_f *f, const neo_ast_stmt *s) {
-  neo_f_var(f, &s->u.define.target);
+  f_var(f, &s->u.define.target);
   if (s->u.define.more.n) {
-    neo_f_comma(f, 1);
-    neo_f_names(f, s->u.define.more);
+    comma(f, 1);
+    f_names(f, s->u.define.more);
   }
   if (s->u.define.value) {
-    neo_f_assigned(f, s->u.define.value);
+    assigned(f, s->u.define.value);
     return;
   }
   neo_f_text(f, " =");
@@ -199,10 +342,10 @@ static void define(neo_f *f, const neo_ast_stmt *s) {
 }
 
 static void function(neo_f *f, const neo_ast_stmt *s) {
-  neo_f_signature(f, &s->u.fn.sig);
+  signature(f, &s->u.fn.sig);
   if (s->u.fn.results.n) {
     neo_f_text(f, " -> ");
-    neo_f_names(f, s->u.fn.results);
+    f_names(f, s->u.fn.results);
   }
   if (s->u.fn.over.text) {
     neo_f_text(f, " over ");
@@ -214,9 +357,9 @@ static void function(neo_f *f, const neo_ast_stmt *s) {
   if (!s->u.fn.has_grad)
     return;
   neo_f_text(f, " grad(");
-  neo_f_names(f, s->u.fn.seeds);
+  f_names(f, s->u.fn.seeds);
   neo_f_text(f, ") -> ");
-  neo_f_names(f, s->u.fn.grads);
+  f_names(f, s->u.fn.grads);
   block(f, &s->u.fn.grad_block);
 }
 
@@ -249,10 +392,10 @@ static void entry(neo_f *f, neo_ast_name name) {
 
 static void output(neo_f *f, const neo_ast_stmt *s) {
   entry(f, s->u.output.entry);
-  neo_f_paths(f, s->u.output.tensors);
+  paths(f, s->u.output.tensors);
   if (s->u.output.updates.n)
     neo_f_text(f, " update ");
-  neo_f_paths(f, s->u.output.updates);
+  paths(f, s->u.output.updates);
 }
 
 static void train(neo_f *f, const neo_ast_stmt *s) {
@@ -261,7 +404,7 @@ static void train(neo_f *f, const neo_ast_stmt *s) {
   if (s->u.train.patterns.n)
     neo_f_text(f, s->u.train.except ? " except " : " over ");
   for (uint32_t i = 0; i < s->u.train.patterns.n; i++) {
-    neo_f_comma(f, i);
+    comma(f, i);
     neo_f_path(f, s->u.train.patterns.at[i].parts.at, s->u.train.patterns.at[i].parts.n);
   }
   neo_f_text(f, " using ");
@@ -303,7 +446,7 @@ static void after_word(neo_f *f, const neo_ast_stmt *s) {
   case NEO_AST_UPDATE:
   case NEO_AST_SCATTER:
   case NEO_AST_GATHER:
-    neo_f_binds(f, s->u.binds);
+    f_binds(f, s->u.binds);
     break;
   case NEO_AST_FN:
   case NEO_AST_OPTIMIZER:
@@ -320,7 +463,7 @@ static void after_word(neo_f *f, const neo_ast_stmt *s) {
     train(f, s);
     break;
   default:
-    neo_f_names(f, s->u.names);
+    f_names(f, s->u.names);
   }
 }
 

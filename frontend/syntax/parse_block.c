@@ -5,6 +5,7 @@
  * the names that it would have defined. A broken head does not hide its block's errors: blocks that
  * were reached have been parsed. */
 #include "frontend/syntax/parse_rec.h"
+#include <string.h>
 
 static neo_ast_block block(neo_parser *p);
 
@@ -233,12 +234,118 @@ static void after_word(neo_parser *p, neo_ast_stmt *s) {
   neo_p_close_types(p);
 }
 
+/* Keywords of other languages, each with a hint. */
+static const char *const foreign_words[][2] = {
+    {"def", "a function is written fn f(x[N]) -> y { ... }"},
+    {"func", "a function is written fn f(x[N]) -> y { ... }"},
+    {"function", "a function is written fn f(x[N]) -> y { ... }"},
+    {"let", "a definition needs no word: y = x"},
+    {"var", "a definition needs no word: y = x"},
+    {"val", "a definition needs no word: y = x"},
+    {"return", "the results are named after '->': fn f(x[N]) -> y { ... }"},
+    {"for", "the indices on the left are the loops: Y[i, j] = ..."},
+    {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
+    {"from",
+     "a module is imported whole: import nn; the carries of a loop stand in its first line: "
+     "h = scan t < T from h = 0 {"},
+    {"include", "a module is imported: import nn"},
+    {"class", "parameters belong to functions: fn f(x[N]) -> y { param w[N] = 0 ... }"},
+    {"print", "what is looked at is an output: output y"},
+    {"grad", "a function's own gradient follows its '}' on the same line"},
+    {"size", "did you mean 'dim'?"},
+    {"weight", "did you mean 'param'?"},
+    {"minimize", "did you mean 'train'?"},
+};
+
+/* The nearest word that begins a statement. */
+static void suggest(neo_parser *p, int handle, const char *text) {
+  int length = (int)strnlen(text, 20), best = 3;
+  const char *near = NULL;
+  for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
+    const char *word = neo_ast_stmt_word(k);
+    int distance = word && length < 20 ? neo_str_distance(text, word, 2) : best;
+    if (distance < best && distance * 2 < length) {
+      best = distance;
+      near = word;
+    }
+  }
+  if (near)
+    neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
+}
+
+/* Reports a word, or another token, where a statement would begin. */
+static void unknown_statement(neo_parser *p) {
+  const neo_token *t = neo_p_peek(p, 0);
+  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely the name that it would define */
+    const neo_token *name = neo_p_peek(p, 1);
+    NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
+  }
+  int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
+                      neo_arena_printf(p->arena, "%.40s", t->text));
+  for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
+    if (strcmp(foreign_words[i][0], t->text) == 0) {
+      neo_diag_help(p->diags, h, "%s", foreign_words[i][1]);
+      return;
+    }
+  suggest(p, h, t->text);
+}
+
+/* Whether the token can follow the name at the beginning of a definition. */
+static bool defines(neo_tok next) {
+  return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
+         next == NEO_TOK_COLON || next == NEO_TOK_DOT;
+}
+
+/* Reports a token that begins no statement. An operator continues the line before, which had
+ * ended. */
+static void no_statement(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  int h = neo_p_expected(p, "a statement");
+  if (neo_p_is_sign(k) && k != NEO_TOK_NOT)
+    neo_diag_help(p->diags, h,
+                  "a line ends a statement: put the '%s' at the end of the line before, or "
+                  "parentheses around both",
+                  neo_tok_text(k));
+}
+
+/* Takes the end of a statement, or reports the token in its stead. */
+static void expect_end(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
+    return;
+  const neo_token *t = neo_p_peek(p, 0);
+  neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
+  if (neo_p_juxtaposed(p))
+    return;
+  int h = neo_p_unexpected(p);
+  if (k == NEO_TOK_ASSIGN)
+    neo_diag_help(p->diags, h, "equality is written '=='");
+  else if (neo_p_at_word(p, "if"))
+    neo_diag_help(p->diags, h, "a choice is written select(condition, a, b)");
+  else if (k == NEO_TOK_COMMA)
+    neo_diag_help(p->diags, h, "each has a statement of its own");
+  else if (k == NEO_TOK_ELSE)
+    neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RPAREN)
+    neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
+    neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
+  else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
+    neo_diag_help(p->diags, h, "extents stand after the name: input X[8, 4] : f32");
+  else if (k == NEO_TOK_DOT)
+    neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
+  else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
+    neo_diag_help(p->diags, h, "a product needs its '*'");
+  else if (k == NEO_TOK_COLON)
+    neo_diag_help(p->diags, h, "a type stands on the left: Y[i] : f16 = ...");
+}
+
 /* Parses a statement inside a block. A word such as `input` begins a statement if something other
  * than `=`, `[`, `,`, `:` or `.` follows it; otherwise it is an ordinary name. */
 static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
   neo_tok next = neo_p_peek_kind(p, 1);
   s->word = neo_p_span_here(p);
-  if (neo_p_kind(p) == NEO_TOK_NAME && !neo_p_defines(next))
+  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next))
     for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
       if (neo_ast_stmt_word(k) && neo_p_accept_word(p, neo_ast_stmt_word(k))) {
         s->kind = k;
@@ -246,13 +353,13 @@ static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
         return;
       }
   s->kind = NEO_AST_DEFINE;
-  if (neo_p_kind(p) == NEO_TOK_NAME && !neo_p_defines(next) && !neo_p_is_sign(next))
-    neo_p_unknown_statement(p);
+  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next) && !neo_p_is_sign(next))
+    unknown_statement(p);
   else if (at_region(p))
     neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
                   neo_tok_text(neo_p_kind(p)));
   else if (neo_p_kind(p) != NEO_TOK_NAME && next != NEO_TOK_ASSIGN)
-    neo_p_no_statement(p);
+    no_statement(p);
   else
     define(p, s);
 }
@@ -279,7 +386,7 @@ static neo_ast_stmt *statement(neo_parser *p) {
   if (neo_p_enter(p))
     statement_inside(p, s);
   size_t after = p->at;
-  neo_p_expect_end(p);
+  expect_end(p);
   if (p->panic) {
     skip(p);
     after = p->at;

@@ -2,7 +2,6 @@
 #include "frontend/syntax/parse_rec.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* ---- one function a statement; the word is taken, s is zero but for kind and word ------------ */
 
@@ -92,13 +91,35 @@ static void p_decl(neo_parser *p, neo_ast_stmt *s) {
     no_initial_value(p, s->kind);
 }
 
+/* Parses a number, or a list of literals. */
+static neo_ast_literal *p_literal(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_literal *lit = NEO_NEW(p->arena, neo_ast_literal);
+  NEO_VEC(neo_ast_literal) v = {0};
+  if (!neo_p_accept(p, NEO_TOK_LBRACKET)) {
+    lit->number = neo_p_signed_number(p, "a number or a list");
+  } else {
+    bool inside = neo_p_enter(p);
+    while (inside) {
+      NEO_PUSH(p->arena, &v, *p_literal(p));
+      inside = neo_p_accept(p, NEO_TOK_COMMA);
+    }
+    neo_p_leave(p);
+    if (!p->panic && !neo_p_accept(p, NEO_TOK_RBRACKET))
+      neo_p_expected(p, "',' or ']'");
+    NEO_P_LIST(&lit->items, &v);
+  }
+  lit->span = neo_p_span_from(p, from);
+  return lit;
+}
+
 /* var "=" (list | expr) */
 static void p_const(neo_parser *p, neo_ast_stmt *s) {
   s->u.decl.var = neo_p_var(p);
   if (p->panic || !neo_p_expect(p, NEO_TOK_ASSIGN))
     return;
   if (neo_p_kind(p) == NEO_TOK_LBRACKET)
-    s->u.decl.literal = neo_p_literal(p);
+    s->u.decl.literal = p_literal(p);
   else
     s->u.decl.value = neo_p_expr(p);
 }
@@ -259,112 +280,6 @@ void neo_p_line(neo_parser *p, neo_ast_stmt *s) {
   lines[s->kind](p, s);
 }
 
-/* Keywords of other languages, each with a hint. */
-static const char *const foreign_words[][2] = {
-    {"def", "a function is written fn f(x[N]) -> y { ... }"},
-    {"func", "a function is written fn f(x[N]) -> y { ... }"},
-    {"function", "a function is written fn f(x[N]) -> y { ... }"},
-    {"let", "a definition needs no word: y = x"},
-    {"var", "a definition needs no word: y = x"},
-    {"val", "a definition needs no word: y = x"},
-    {"return", "the results are named after '->': fn f(x[N]) -> y { ... }"},
-    {"for", "the indices on the left are the loops: Y[i, j] = ..."},
-    {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
-    {"from",
-     "a module is imported whole: import nn; the carries of a loop stand in its first line: "
-     "h = scan t < T from h = 0 {"},
-    {"include", "a module is imported: import nn"},
-    {"class", "parameters belong to functions: fn f(x[N]) -> y { param w[N] = 0 ... }"},
-    {"print", "what is looked at is an output: output y"},
-    {"grad", "a function's own gradient follows its '}' on the same line"},
-    {"size", "did you mean 'dim'?"},
-    {"weight", "did you mean 'param'?"},
-    {"minimize", "did you mean 'train'?"},
-};
-
-/* The nearest word that begins a statement. */
-static void suggest(neo_parser *p, int handle, const char *text) {
-  int length = (int)strnlen(text, 20), best = 3;
-  const char *near = NULL;
-  for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
-    const char *word = neo_ast_stmt_word(k);
-    int distance = word && length < 20 ? neo_str_distance(text, word, 2) : best;
-    if (distance < best && distance * 2 < length) {
-      best = distance;
-      near = word;
-    }
-  }
-  if (near)
-    neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
-}
-
-void neo_p_unknown_statement(neo_parser *p) {
-  const neo_token *t = neo_p_peek(p, 0);
-  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely the name that it would define */
-    const neo_token *name = neo_p_peek(p, 1);
-    NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
-  }
-  int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
-                      neo_arena_printf(p->arena, "%.40s", t->text));
-  for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
-    if (strcmp(foreign_words[i][0], t->text) == 0) {
-      neo_diag_help(p->diags, h, "%s", foreign_words[i][1]);
-      return;
-    }
-  suggest(p, h, t->text);
-}
-
-/* Whether the token can follow the name at the beginning of a definition. */
-bool neo_p_defines(neo_tok next) {
-  return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
-         next == NEO_TOK_COLON || next == NEO_TOK_DOT;
-}
-
 bool neo_p_is_sign(neo_tok k) {
   return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
-}
-
-/* Reports a token that begins no statement. An operator continues the line before, which had
- * ended. */
-void neo_p_no_statement(neo_parser *p) {
-  neo_tok k = neo_p_kind(p);
-  int h = neo_p_expected(p, "a statement");
-  if (neo_p_is_sign(k) && k != NEO_TOK_NOT)
-    neo_diag_help(p->diags, h,
-                  "a line ends a statement: put the '%s' at the end of the line before, or "
-                  "parentheses around both",
-                  neo_tok_text(k));
-}
-
-/* ---- the end of a statement */
-
-void neo_p_expect_end(neo_parser *p) {
-  neo_tok k = neo_p_kind(p);
-  if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
-    return;
-  const neo_token *t = neo_p_peek(p, 0);
-  neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
-  if (neo_p_juxtaposed(p))
-    return;
-  int h = neo_p_unexpected(p);
-  if (k == NEO_TOK_ASSIGN)
-    neo_diag_help(p->diags, h, "equality is written '=='");
-  else if (neo_p_at_word(p, "if"))
-    neo_diag_help(p->diags, h, "a choice is written select(condition, a, b)");
-  else if (k == NEO_TOK_COMMA)
-    neo_diag_help(p->diags, h, "each has a statement of its own");
-  else if (k == NEO_TOK_ELSE)
-    neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
-  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RPAREN)
-    neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
-  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
-    neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
-  else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
-    neo_diag_help(p->diags, h, "extents stand after the name: input X[8, 4] : f32");
-  else if (k == NEO_TOK_DOT)
-    neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
-  else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
-    neo_diag_help(p->diags, h, "a product needs its '*'");
-  else if (k == NEO_TOK_COLON)
-    neo_diag_help(p->diags, h, "a type stands on the left: Y[i] : f16 = ...");
 }

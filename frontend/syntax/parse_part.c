@@ -3,13 +3,43 @@
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
+/* A signature begins. */
+static void open_types(neo_parser *p) {
+  p->type_variables.n = 0;
+  p->first_token = p->at;
+  p->in_signature = true;
+}
+
+/* Whether `<` or `<=` with a type after it follows in the statement: then a lower bound begins
+ * here. */
+static bool at_lower_bound(const neo_parser *p) {
+  for (size_t at = p->at;; at++)
+    switch (p->tokens.at[at].kind) {
+    case NEO_TOK_LT:
+    case NEO_TOK_LE:
+      if (neo_p_is_type(p, at + 1))
+        return true;
+      break;
+    case NEO_TOK_ASSIGN:
+    case NEO_TOK_COLON:
+    case NEO_TOK_LBRACE:
+    case NEO_TOK_END:
+    case NEO_TOK_EOF:
+    case NEO_TOK_ERROR:
+      return false;
+    default:
+      if (neo_p_is_type(p, at))
+        return false;
+    }
+}
+
 /* [":" [sum rel] type [rel sum]] */
 static neo_ast_type type(neo_parser *p) {
   size_t from = p->at;
   neo_ast_type t = {0};
   if (p->panic || !neo_p_accept(p, NEO_TOK_COLON))
     return t;
-  if (neo_p_at_lower_bound(p)) {
+  if (at_lower_bound(p)) {
     t.lo = neo_p_sum(p);
     t.lo_rel = neo_p_accept_rel(p);
   }
@@ -150,28 +180,6 @@ neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what) {
   return minus ? neo_p_unary(p, NEO_AST_NEG, op_at, e) : e;
 }
 
-/* "[" (list | ["-"] NUMBER),+ "]", or one of its elements */
-neo_ast_literal *neo_p_literal(neo_parser *p) {
-  size_t from = p->at;
-  neo_ast_literal *lit = NEO_NEW(p->arena, neo_ast_literal);
-  NEO_VEC(neo_ast_literal) v = {0};
-  if (!neo_p_accept(p, NEO_TOK_LBRACKET)) {
-    lit->number = neo_p_signed_number(p, "a number or a list");
-  } else {
-    bool inside = neo_p_enter(p);
-    while (inside) {
-      NEO_PUSH(p->arena, &v, *neo_p_literal(p));
-      inside = neo_p_accept(p, NEO_TOK_COMMA);
-    }
-    neo_p_leave(p);
-    if (!p->panic && !neo_p_accept(p, NEO_TOK_RBRACKET))
-      neo_p_expected(p, "',' or ']'");
-    NEO_P_LIST(&lit->items, &v);
-  }
-  lit->span = neo_p_span_from(p, from);
-  return lit;
-}
-
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 /* ["input"] NAME [type] ["=" expr] */
@@ -216,7 +224,7 @@ neo_ast_sig neo_p_sig(neo_parser *p) {
   size_t from = p->at;
   neo_ast_sig s = {0};
   s.name = neo_p_new_name(p, "a name");
-  neo_p_open_types(p);
+  open_types(p);
   if (!p->panic && neo_p_expect(p, NEO_TOK_LPAREN)) {
     s.params = params(p);
     s.options = options(p);

@@ -95,12 +95,8 @@ void neo_p_leave(neo_parser *p);
 
 /* Whether the token there is a type's name. */
 bool neo_p_is_type(const neo_parser *p, size_t at);
-/* Whether `<` or `<=` with a type after it follows in the statement: then a lower bound begins
- * here. */
-bool neo_p_at_lower_bound(const neo_parser *p);
 void neo_p_type_name(neo_parser *p, neo_ast_type *t); /* without bounds; reports a name that is no
                                                          type */
-void neo_p_open_types(neo_parser *p);                 /* a signature begins */
 void neo_p_close_types(neo_parser *p); /* the function ends: reports misspelt types */
 
 /* ---- parse_part.c ---------------------------------------------------------------------------- */
@@ -116,7 +112,6 @@ neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
 neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a definition */
 neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
 neo_ast_sig neo_p_sig(neo_parser *p);
-neo_ast_literal *neo_p_literal(neo_parser *p);
 /* Parses [-] NUMBER. */
 neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);
 /* Complains about the second `..` of a bracket. */
@@ -156,16 +151,8 @@ neo_ast_expr *neo_p_reduce(neo_parser *p);
 
 /* Parses the rest of a statement without a block, of kind s->kind, after its keyword. */
 void neo_p_line(neo_parser *p, neo_ast_stmt *s);
-/* Whether the token may follow the name at the beginning of a definition. */
-bool neo_p_defines(neo_tok next);
 /* Whether the token is an operator. */
 bool neo_p_is_sign(neo_tok k);
-/* Reports a word, or another token, where a statement would begin. */
-void neo_p_unknown_statement(neo_parser *p);
-/* Reports a token where a statement would begin. */
-void neo_p_no_statement(neo_parser *p);
-/* Takes the end of a statement, or reports the token in its stead. */
-void neo_p_expect_end(neo_parser *p);
 
 /* ---- parse_block.c --------------------------------------------------------------------------- */
 

@@ -107,12 +107,6 @@ static void unknown_type(neo_parser *p) {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-void neo_p_open_types(neo_parser *p) {
-  p->type_variables.n = 0;
-  p->first_token = p->at;
-  p->in_signature = true;
-}
-
 static bool is_variable(const neo_parser *p, const char *name) {
   for (size_t i = 0; i < p->type_variables.n; i++)
     if (p->type_variables.at[i].text == name)
@@ -157,27 +151,6 @@ static bool accept_variable(neo_parser *p, neo_ast_name *name) {
 }
 
 /* ---- a type ---------------------------------------------------------------------------------- */
-
-bool neo_p_at_lower_bound(const neo_parser *p) {
-  for (size_t at = p->at;; at++)
-    switch (p->tokens.at[at].kind) {
-    case NEO_TOK_LT:
-    case NEO_TOK_LE:
-      if (neo_p_is_type(p, at + 1))
-        return true;
-      break;
-    case NEO_TOK_ASSIGN:
-    case NEO_TOK_COLON:
-    case NEO_TOK_LBRACE:
-    case NEO_TOK_END:
-    case NEO_TOK_EOF:
-    case NEO_TOK_ERROR:
-      return false;
-    default:
-      if (neo_p_is_type(p, at))
-        return false;
-    }
-}
 
 /* TYPE | NAME | "wide" "(" NAME ")" */
 void neo_p_type_name(neo_parser *p, neo_ast_type *t) {

@@ -78,31 +78,6 @@ void fuse_find_flags(fuser *q) {
   find_conditions(q);
 }
 
-bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b) {
-  return neo_conditions_same(&q->def[a].when, &q->def[b].when) && !q->def[a].flag &&
-         !q->def[b].flag;
-}
-
-/* Would the definition read elements that are not computed, if it ran wherever `host` does? */
-static bool reads_unmade(const fuser *q, uint32_t d, uint32_t host) {
-  for (uint32_t k = 0; k < q->def[d].n_read; k++) {
-    neo_tensor t = q->def[d].read[k].t;
-    neo_type type = neo_tensor_type(q->m, t);
-    neo_list pieces = neo_tensor_at(q->m, t)->pieces;
-    for (uint32_t i = 0; i < pieces.n && (type == NEO_BOOL_T || neo_type_is_int(type)); i++)
-      if (!neo_conditions_imply(q->m, &q->def[host].when,
-                                &q->def[neo_list_at(q->m, pieces, i)].when))
-        return true;
-  }
-  return false;
-}
-
-bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host) {
-  if (neo_conditions_same(&q->def[d].when, &q->def[host].when))
-    return true;
-  return !fuse_is_reduction(&q->def[d]) && !reads_unmade(q, d, host);
-}
-
 /* Does the definition select one of several tensors, whose memory its result then shares
  * (codegen/plan/entry.c)? */
 static bool is_choice(const fuser *q, uint32_t d, neo_choice *c, neo_conditions *when) {

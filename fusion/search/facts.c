@@ -32,10 +32,6 @@ neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis) {
   return neo_def_axis(q->m, r, axis)->hi;
 }
 
-neo_tensor fuse_group_tensor(const fuser *q, uint32_t g) {
-  return fuse_out(q, q->groups.at[g].members.at[0], 0);
-}
-
 /* ---- visiting a definition */
 
 typedef struct {

@@ -6,6 +6,22 @@ bool neo_fuse_caches(const neo_fuse_options *o) {
   return !o || (!(o->off >> NEO_FUSE_CACHE & 1) && o->memory == NEO_FUSE_FAST);
 }
 
+/* One for each definition. */
+static void make_groups(fuser *q) {
+  q->listed = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  q->found = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  for (size_t k = 0; k < q->n_order; k++) {
+    fuse_group g = {0};
+    fuse_def *d = &q->def[q->order[k]];
+    const fuse_def *before = k ? &q->def[q->order[k - 1]] : NULL;
+    bool joins = before && d->recurrence && before->recurrence == d->recurrence;
+    if (!joins)
+      NEO_PUSH(q->a, &q->groups, g);
+    d->home = (uint32_t)q->groups.n;
+    NEO_PUSH(q->a, &q->groups.at[q->groups.n - 1].members, q->order[k]);
+  }
+}
+
 static void begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
                   const fuse_demand *of, neo_decisions *decisions) {
   *q = (fuser){.m = m, .a = a, .decisions = decisions, .off = o ? o->off : 0};
@@ -16,7 +32,7 @@ static void begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options 
   q->profile = neo_profile_or_usual(o ? o->profile : NULL);
   q->caches = neo_fuse_caches(o) && !of->program;
   fuse_facts(q);
-  fuse_make_groups(q);
+  make_groups(q);
   fuse_order(q);
   fuse_price(q, 0);
 }

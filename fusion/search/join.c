@@ -145,10 +145,15 @@ static void match(fuser *q, uint32_t g, fuse_moves *out) {
 
 /* ---- as a decision */
 
+/* The tensor that names a group in decisions: the first result of its first member. */
+static neo_tensor group_tensor(const fuser *q, uint32_t g) {
+  return fuse_out(q, q->groups.at[g].members.at[0], 0);
+}
+
 static neo_decision decision_of(fuser *q, neo_decision_verb verb, uint32_t g, uint32_t h) {
   return (neo_decision){.verb = verb,
-                        .of = fuse_group_tensor(q, g),
-                        .with = fuse_with(q, fuse_group_tensor(q, h)),
+                        .of = group_tensor(q, g),
+                        .with = fuse_with(q, group_tensor(q, h)),
                         .n_with = 1};
 }
 

@@ -355,9 +355,36 @@ static bool has_no_form(const fuser *q, const uint32_t *members, size_t n) {
   return false;
 }
 
+/* Are both needed under the same conditions? */
+static bool same_branch(const fuser *q, uint32_t a, uint32_t b) {
+  return neo_conditions_same(&q->def[a].when, &q->def[b].when) && !q->def[a].flag &&
+         !q->def[b].flag;
+}
+
+/* Would the definition read elements that are not computed, if it ran wherever `host` does? */
+static bool reads_unmade(const fuser *q, uint32_t d, uint32_t host) {
+  for (uint32_t k = 0; k < q->def[d].n_read; k++) {
+    neo_tensor t = q->def[d].read[k].t;
+    neo_type type = neo_tensor_type(q->m, t);
+    neo_list pieces = neo_tensor_at(q->m, t)->pieces;
+    for (uint32_t i = 0; i < pieces.n && (type == NEO_BOOL_T || neo_type_is_int(type)); i++)
+      if (!neo_conditions_imply(q->m, &q->def[host].when,
+                                &q->def[neo_list_at(q->m, pieces, i)].when))
+        return true;
+  }
+  return false;
+}
+
+/* May a kernel with the conditions of `host` compute d as well? */
+static bool runs_in(const fuser *q, uint32_t d, uint32_t host) {
+  if (neo_conditions_same(&q->def[d].when, &q->def[host].when))
+    return true;
+  return !fuse_is_reduction(&q->def[d]) && !reads_unmade(q, d, host);
+}
+
 static bool of_one_branch(const fuser *q, const uint32_t *members, size_t n) {
   for (size_t k = 1; k < n; k++)
-    if (!fuse_same_branch(q, members[0], members[k]))
+    if (!same_branch(q, members[0], members[k]))
       return false;
   return true;
 }
@@ -365,7 +392,7 @@ static bool of_one_branch(const fuser *q, const uint32_t *members, size_t n) {
 /* May all copies of the member be computed under its conditions? */
 static bool copies_run(const fuser *q, const fuse_parts *p, uint32_t member) {
   for (uint32_t k = 0; k < p->n; k++)
-    if (!p->member[k] && !fuse_runs_in(q, p->def[k], member))
+    if (!p->member[k] && !runs_in(q, p->def[k], member))
       return false;
   return true;
 }

@@ -182,10 +182,6 @@ void fuse_take_consumers(fuser *q);
 const neo_conditions *fuse_conditions(fuser *q);
 void fuse_find_flags(fuser *q);
 void fuse_find_branches(fuser *q);
-/* May a kernel with the conditions of `host` compute d as well? */
-bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host);
-/* Are both needed under the same conditions? */
-bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b);
 /* Sets the conditions of a group whose results are those of the n definitions. */
 void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g);
 void fuse_facts(fuser *q);
@@ -195,8 +191,6 @@ static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {
 }
 neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k);
 neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis); /* extent of an output axis */
-/* The tensor that names a group in decisions: the first result of its first member. */
-neo_tensor fuse_group_tensor(const fuser *q, uint32_t g);
 
 /* ---- parts.c */
 typedef struct {
@@ -256,7 +250,6 @@ bool fuse_order_joins(fuser *q, uint32_t g, uint32_t h, bool change, const char 
 bool fuse_order_copies(fuser *q, uint32_t d, uint32_t g);
 
 /* ---- state.c */
-void fuse_make_groups(fuser *q); /* one for each definition */
 /* Sets the price of a saved byte, in seconds, and with it the costs of all groups. */
 void fuse_price(fuser *q, double price);
 /* Prices group g after a change, and adds it to the list unless it is empty. */

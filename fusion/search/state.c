@@ -3,21 +3,6 @@
 #include "fusion/search/search.h"
 #include <assert.h>
 
-void fuse_make_groups(fuser *q) {
-  q->listed = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
-  q->found = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
-  for (size_t k = 0; k < q->n_order; k++) {
-    fuse_group g = {0};
-    fuse_def *d = &q->def[q->order[k]];
-    const fuse_def *before = k ? &q->def[q->order[k - 1]] : NULL;
-    bool joins = before && d->recurrence && before->recurrence == d->recurrence;
-    if (!joins)
-      NEO_PUSH(q->a, &q->groups, g);
-    d->home = (uint32_t)q->groups.n;
-    NEO_PUSH(q->a, &q->groups.at[q->groups.n - 1].members, q->order[k]);
-  }
-}
-
 uint64_t fuse_stamp_of(fuser *q, const fuse_list *groups) {
   uint64_t h = 0;
   for (size_t k = 0; k < groups->n; k++) {

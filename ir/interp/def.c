@@ -92,24 +92,40 @@ static void compile(neo_interp_frame *f) {
 
 /* ---- loops */
 
+/* Counts n elements or terms; fails at the limit. */
+static void frame_count(neo_interp_frame *f, uint64_t n) {
+  if (!f->env->work)
+    return;
+  if (n > *f->env->work) {
+    neo_interp_frame_fail(f, NEO_INTERRUPTED, "more elements than were allowed");
+    return;
+  }
+  *f->env->work -= n;
+}
+
+/* Error of the last evaluation. */
+static double frame_error(const neo_interp_frame *f, uint32_t node) {
+  return f->node.at[node].error;
+}
+
 static int64_t bound(neo_interp_frame *f, uint32_t node) {
   int64_t x = neo_interp_frame_eval(f, node).i;
-  if (f->env->track && neo_interp_frame_error(f, node) > 0)
+  if (f->env->track && frame_error(f, node) > 0)
     f->unsure = true;
   return x;
 }
 
 static void take(neo_interp_frame *f, neo_accu *a) {
-  neo_interp_frame_count(f, 1);
+  frame_count(f, 1);
   if (f->where) {
     bool taken = neo_interp_frame_eval(f, f->where).i;
-    if (f->env->track && neo_interp_frame_error(f, f->where) > 0)
+    if (f->env->track && frame_error(f, f->where) > 0)
       f->unsure = true;
     if (!taken)
       return;
   }
   neo_value x = neo_interp_frame_eval(f, f->body[0]);
-  double error = f->env->track ? neo_interp_frame_error(f, f->body[0]) : 0;
+  double error = f->env->track ? frame_error(f, f->body[0]) : 0;
   if (neo_accu_take(a, x, error) && f->body[1])
     a->picked = neo_interp_frame_eval(f, f->body[1]);
 }
@@ -123,7 +139,7 @@ static void reduce(neo_interp_frame *f, neo_accu *a, uint32_t k) {
   }
   int64_t lo = bound(f, f->lo[k]), hi = bound(f, f->hi[k]);
   if (f->n_factors && k + 1 == f->d.axes.n && neo_interp_frame_sum(f, a, k, lo, hi)) {
-    neo_interp_frame_count(f, hi > lo ? (uint64_t)(hi - lo) : 0);
+    frame_count(f, hi > lo ? (uint64_t)(hi - lo) : 0);
     return;
   }
   for (int64_t x = lo; x < hi && !f->status; x++) {
@@ -199,7 +215,7 @@ static void put(neo_interp_frame *f, uint32_t k) {
     return;
   }
   y = f->env->noise ? disturbed(f, f->finish[k], y) : y;
-  double error = f->unsure ? (double)INFINITY : neo_interp_frame_error(f, f->finish[k]);
+  double error = f->unsure ? (double)INFINITY : frame_error(f, f->finish[k]);
   if (s->cells) {
     put_cell(f, s, neo_list_at(f->m, f->d.out, k), at, y, error);
     return;
@@ -212,7 +228,7 @@ static void put(neo_interp_frame *f, uint32_t k) {
 static void point(neo_interp_frame *f) {
   neo_reducer r = (neo_reducer)f->d.reducer;
   f->unsure = false;
-  neo_interp_frame_count(f, 1);
+  frame_count(f, 1);
   if (r != NEO_RED_NONE) {
     neo_accu a;
     neo_accu_begin(&a, r, (neo_type)f->node.at[f->body[0]].type, f->env->track);

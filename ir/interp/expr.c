@@ -15,20 +15,6 @@ void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *f
   va_end(ap);
 }
 
-void neo_interp_frame_count(neo_interp_frame *f, uint64_t n) {
-  if (!f->env->work)
-    return;
-  if (n > *f->env->work) {
-    neo_interp_frame_fail(f, NEO_INTERRUPTED, "more elements than were allowed");
-    return;
-  }
-  *f->env->work -= n;
-}
-
-double neo_interp_frame_error(const neo_interp_frame *f, uint32_t node) {
-  return f->node.at[node].error;
-}
-
 /* ---- loads */
 
 static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {

@@ -78,8 +78,6 @@ typedef struct neo_interp_frame {
 /* ---- expr.c */
 /* The value of a node at the present position of the axes. */
 neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node);
-double neo_interp_frame_error(const neo_interp_frame *f,
-                              uint32_t node); /* error of the last evaluation */
 /* Moves axis k to x: values that depend on it, or on axes inside of it, become stale. */
 void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
 /* Sets the status and the message, formatted as by printf, unless an earlier failure did. */
@@ -88,9 +86,6 @@ void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *f
 
 /* Makes the values of all nodes stale, also of those that depend on no axis. */
 void neo_interp_frame_forget(neo_interp_frame *f);
-
-/* Counts n elements or terms; fails at the limit. */
-void neo_interp_frame_count(neo_interp_frame *f, uint64_t n);
 
 /* The cell of element `at`; if `read`, the cell must hold that element. -1, after a report: there
  * is no such cell, or it holds another element. */
@@ -101,8 +96,8 @@ int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, co
  * its tensor. An index that is not certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
-/* ---- def.c: a definition at once (run), or the part whose output axes are in `from` ..
- * `to` (prepare, then run_part) */
+/* ---- def.c, for ir/tree/interp.c: a definition at once (run), or the part whose output axes are
+ * in `from` .. `to` (prepare, then run_part) */
 /* Evaluates a definition; the status of the first failure, whose text is in *why of the frame. */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
 /* Compiles a definition to the frame's table of nodes. */
@@ -119,7 +114,7 @@ uint32_t neo_interp_frame_add(neo_interp_frame *f, neo_expr e); /* returns its n
 neo_status neo_interp_tree(neo_interp_frame *frames, const neo_def *defs, size_t n,
                            const neo_schedule_tree *t) NEO_MUST_CHECK;
 
-/* ---- reduce.c */
+/* ---- reduce.c, for def.c */
 typedef struct {
   neo_reducer reducer;
   neo_type type;
@@ -144,7 +139,7 @@ void neo_accu_sum(neo_accu *a, double x, double error); /* neo_accu_take for a s
 /* The results: ACC 0 and 1 with their errors. */
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 
-/* ---- product.c */
+/* ---- product.c, for def.c */
 /* Fills n_factors and factor once the definition is compiled. */
 void neo_interp_frame_find_product(neo_interp_frame *f);
 /* Takes the products at [lo, hi) of the innermost axis. False: nothing was taken, and the caller

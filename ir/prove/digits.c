@@ -150,10 +150,17 @@ static bool unnest(neo_prover_scope *s, neo_op op, neo_poly *n, neo_poly *r) {
   return true;
 }
 
+/* Whether g, written as an expression, has its exact value. It has not if an operation leaves
+ * i64. */
+static bool prover_is_exact(neo_prover_scope *s, const neo_poly *g) {
+  bool atom = g->n == 1 && g->constant == 0 && g->term[0].n == 1 && g->term[0].coef == 1;
+  return atom || neo_range_fits(neo_prover_box(s, g), NEO_I64_T);
+}
+
 /* r/n or r%n as an expression; false: one of them may leave i64, and would wrap there. */
 static bool quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, const neo_poly *n,
                           neo_poly *out) {
-  if (!neo_prover_is_exact(s, r) || !neo_prover_is_exact(s, n))
+  if (!prover_is_exact(s, r) || !prover_is_exact(s, n))
     return false;
   neo_expr x = neo_poly_expr(s->m, r), y = neo_poly_expr(s->m, n);
   neo_expr e = neo_op2(s->m, op, x, y);
@@ -248,7 +255,7 @@ static bool merge_digit(neo_prover_scope *s, neo_expr v, neo_expr w, const neo_p
   if (!neo_poly_mul(a, &n, &y) || !neo_poly_equal(&y, &have))
     return false;
   neo_prover_form(s, neo_expr_arg(s->m, w, 1), &k);
-  if (!neo_prover_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk) || !neo_prover_is_exact(s, &nk))
+  if (!neo_prover_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk) || !prover_is_exact(s, &nk))
     return false;
   neo_expr whole = neo_op2(s->m, NEO_OP_MOD, xe, neo_poly_expr(s->m, &nk));
   neo_poly_atom(&nk, whole);

@@ -11,12 +11,6 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e) {
   return neo_type_is_int(neo_expr_type(m, e));
 }
 
-/* An atom alone always has its exact value. */
-bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g) {
-  bool atom = g->n == 1 && g->constant == 0 && g->term[0].n == 1 && g->term[0].coef == 1;
-  return atom || neo_range_fits(neo_prover_box(s, g), NEO_I64_T);
-}
-
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e) {
   while (neo_expr_node(s->m, e)->op == NEO_OP_CAST) {
     neo_expr x = neo_expr_arg(s->m, e, 0);

@@ -237,6 +237,18 @@ static void answer_both(neo_prover_scope *s, neo_expr goal, neo_result *r) {
   *r = *x;
 }
 
+/* Reports it, at the prover's source position. */
+static void prover_gave_up(neo_prover *p) {
+  neo_diags *d = p->m->diags;
+  p->given_up++;
+  if (p->quiet)
+    return;
+  int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)neo_prover_quota(p));
+  neo_diag_help(d, h,
+                "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
+                "proofs N operations");
+}
+
 const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   uint64_t found;
   s->p->stats.questions++;
@@ -245,7 +257,7 @@ const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
     if (!known->gave_up || known->quota >= neo_prover_quota(s->p)) {
       s->p->stats.memo++;
       if (known->gave_up)
-        neo_prover_gave_up(s->p);
+        prover_gave_up(s->p);
       return known;
     }
   }
@@ -255,7 +267,7 @@ const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   else
     answer_leaf(s, goal, r);
   if (r->gave_up)
-    neo_prover_gave_up(s->p);
+    prover_gave_up(s->p);
   neo_map_set(&s->results, goal.i, (uint64_t)(uintptr_t)r);
   return r;
 }
@@ -281,6 +293,12 @@ bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo
   return neo_prove_index(p, facts, index, extent, NULL) == NEO_PROVED;
 }
 
+static bool unbounded(int64_t *lo, int64_t *hi) {
+  *lo = INT64_MIN;
+  *hi = INT64_MAX;
+  return false;
+}
+
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi) {
   neo_poly g;
   neo_prover_scope *s = neo_prover_of(p, facts);
@@ -288,8 +306,8 @@ bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo
   neo_prover_form(s, e, &g);
   neo_range type = neo_type_range(neo_expr_type(p->m, e));
   neo_range r = neo_range_meet(type, neo_prover_bounds(s, &g));
-  if (s->never)
-    r = neo_range_all();
+  if (s->never) /* at no point: the interval without the facts is one, and has ends where sizes do */
+    return facts ? neo_interval(p, NULL, e, lo, hi) : unbounded(lo, hi);
   *lo = r.lo;
   *hi = r.hi;
   return neo_range_is_known(r);

@@ -86,7 +86,8 @@ bool neo_proves(neo_prover *p, const neo_facts *facts, neo_expr goal); /* PROVED
 neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
                           neo_witness *w);
 bool neo_proves_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent);
-/* The interval of an i64 expression. False: an end is unbounded, and is INT64_MIN or INT64_MAX. */
+/* The interval of an i64 expression. False: an end is unbounded, and is INT64_MIN or INT64_MAX.
+ * Facts that hold at no point are left out. */
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi);
 /* Simplifies e: comparisons that the facts decide become constants, a LOAD_ELSE whose guard always
  * holds becomes a LOAD, and x % n and x / n of x in [0, n) disappear. */

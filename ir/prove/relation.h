@@ -56,7 +56,7 @@ typedef struct neo_relation {
 bool neo_relation_of(neo_relation *r, neo_prover_scope *s, neo_expr goal,
                      bool value) NEO_MUST_CHECK;
 
-/* ---- isl.c */
+/* ---- isl.c, for store.c */
 typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo_isl_answer;
 /* Finds an integer point, with at most max_operations operations. Its coordinates are in point[],
  * INT64_MIN for those that do not fit. */
@@ -66,10 +66,9 @@ neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint
 neo_isl *neo_isl_new(neo_arena *arena);
 void neo_isl_free(neo_isl *isl); /* null is allowed */
 
-/* ---- store.c */
+/* ---- store.c, for prove.c */
 /* neo_isl_sample, unless the module's memory of answers has these words. */
 neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, uint64_t quota,
                                  int64_t *point);
 /* The quota of operations for a question that is asked now. */
 uint64_t neo_prover_quota(const neo_prover *p);
-void neo_prover_gave_up(neo_prover *p); /* reports it, at the prover's source position */

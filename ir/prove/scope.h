@@ -103,9 +103,6 @@ bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) NEO_MUST_C
 /* The value of any integer expression (of any integer type) as a polynomial; an atom if nothing
  * better is known. */
 void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
-/* Whether g, written as an expression, has its exact value. It has not if an operation leaves
- * i64. */
-bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g);
 /* The atom without conversions that preserve its value. */
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
 bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* whether e has an integer type, not
@@ -146,7 +143,7 @@ neo_range neo_prover_expr_range(neo_prover_scope *s, neo_expr e);
 /* The module's witness search, which its provers share; null at first. */
 neo_witness_search **neo_proofs_trial(neo_module *m);
 
-/* ---- witness.c */
+/* ---- witness.c, for prove.c */
 /* Prepares the search for a point of this scope at which e does not have this value. The storage
  * is the module's and valid until the next question of any of its provers. */
 neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value);

@@ -132,17 +132,6 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
   return a;
 }
 
-void neo_prover_gave_up(neo_prover *p) {
-  neo_diags *d = p->m->diags;
-  p->given_up++;
-  if (p->quiet)
-    return;
-  int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)neo_prover_quota(p));
-  neo_diag_help(d, h,
-                "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
-                "proofs N operations");
-}
-
 neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, uint64_t quota,
                                  int64_t *point) {
   neo_proofs *s = proofs_of(p->m);

@@ -64,10 +64,6 @@ bool neo_verify_expr(neo_verifier *v, const neo_verify_scope *in, neo_expr e, ne
                          neo_type_text(type));
 }
 
-bool neo_verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) {
-  return neo_verify_expr(v, &(neo_verify_scope){.sizes_only = true}, e, type, what);
-}
-
 /* ---- values of sizes */
 
 typedef struct {

@@ -26,12 +26,10 @@ typedef struct {
 /* Whether e exists, has this type, and all its nodes obey the type rules and the scope. */
 bool neo_verify_expr(neo_verifier *v, const neo_verify_scope *in, neo_expr e, neo_type type,
                      const char *what) NEO_MUST_CHECK;
-/* The same for an expression over constants and sizes. False: *why says what is wrong. */
-bool neo_verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) NEO_MUST_CHECK;
 /* The value of an expression over constants and sizes, at the sizes of a sample. */
 int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e);
 
-/* ---- tables.c */
+/* ---- tables.c, for verify.c */
 /* Checks of the module's tables; a false one has written *why. The first one takes the samples as
  * well. */
 bool neo_verify_sizes(neo_verifier *v) NEO_MUST_CHECK;
@@ -46,11 +44,11 @@ bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK;
 /* Checks that the extents of both tensors are equal for all samples; false: they differ. */
 bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST_CHECK;
 
-/* ---- levels.c */
+/* ---- levels.c, for verify.c */
 /* Checks a definition over the levels of a graph; false: *why says what is wrong. */
 bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) NEO_MUST_CHECK;
 
-/* ---- cover.c */
+/* ---- cover.c, for verify.c */
 /* Checks that the images of a tensor's pieces are disjoint and cover it, exactly for each sampled
  * size. False: *why says what is wrong. */
 bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;

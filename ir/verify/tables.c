@@ -50,6 +50,11 @@ static bool unique_name(neo_verifier *v, neo_map *seen, uint32_t name) {
   return true;
 }
 
+/* The same for an expression over constants and sizes. False: *why says what is wrong. */
+static bool verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) {
+  return neo_verify_expr(v, &(neo_verify_scope){.sizes_only = true}, e, type, what);
+}
+
 static bool check_size(neo_verifier *v, uint32_t id, neo_map *seen) {
   const neo_size_rec *s = &v->m->sizes.at[id];
   v->where = neo_arena_printf(v->arena, "size '%s'", neo_name_text(v->m->names, s->name));
@@ -61,7 +66,7 @@ static bool check_size(neo_verifier *v, uint32_t id, neo_map *seen) {
     return s->value.i ? neo_verify_fail(v, "has a value") : true;
   if (s->kind != NEO_SIZE_DERIVED)
     return neo_verify_fail(v, "the kind is unknown");
-  return neo_verify_size(v, s->value, NEO_I64_T, "the value");
+  return verify_size(v, s->value, NEO_I64_T, "the value");
 }
 
 typedef struct {
@@ -81,7 +86,7 @@ static void note_size(void *ctx, neo_expr e) {
 static bool check_asserts(neo_verifier *v) {
   v->where = "an assertion";
   for (size_t k = 0; k < v->m->asserts.n; k++)
-    if (!neo_verify_size(v, v->m->asserts.at[k].holds, NEO_BOOL_T, "the condition"))
+    if (!verify_size(v, v->m->asserts.at[k].holds, NEO_BOOL_T, "the condition"))
       return false;
   take_samples(v);
   return true;
@@ -219,11 +224,11 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   if (r->extent.n > NEO_VERIFY_RANK)
     return neo_verify_fail(v, "more than 16 dimensions");
   for (uint32_t k = 0; k < r->extent.n; k++)
-    if (!neo_verify_size(v, neo_list_expr(v->m, r->extent, k), NEO_I64_T, "an extent"))
+    if (!verify_size(v, neo_list_expr(v->m, r->extent, k), NEO_I64_T, "an extent"))
       return false;
   if (r->bound.i && !neo_type_is_int((neo_type)r->type))
     return neo_verify_fail(v, "a bound is for integers");
-  if (r->bound.i && !neo_verify_size(v, r->bound, NEO_I64_T, "the bound"))
+  if (r->bound.i && !verify_size(v, r->bound, NEO_I64_T, "the bound"))
     return false;
   if (!check_end(v, r, r->least) || !check_end(v, r, r->below))
     return false;

@@ -158,6 +158,20 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   neo_rti_resolve(c);
 }
 
+/* Switches on or off the check of the tensor's values in each call, if anything constrains them. */
+static void expose(neo_rt_ctx *c, int32_t tensor, bool exposed) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  bool limited =
+      t->type == NEO_RT_BOOL || (neo_rti_type_is_int(t->type) && (t->bound >= 0 || t->ends));
+  int32_t n = 0;
+  for (int32_t i = 0; i < c->n_exposed; i++)
+    if (c->exposed[i] != tensor)
+      c->exposed[n++] = c->exposed[i];
+  if (exposed && limited)
+    c->exposed[n++] = tensor;
+  c->n_exposed = n;
+}
+
 static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   if (c->device->separate)
@@ -171,7 +185,7 @@ static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   if (status)
     return status;
   move_store(c, tensor, data);
-  neo_rti_expose(c, tensor, true);
+  expose(c, tensor, true);
   return NEO_OK;
 }
 
@@ -186,7 +200,7 @@ static neo_rt_status unbind(neo_rt_ctx *c, int32_t tensor) {
   }
   move_store(c, tensor, NULL);
   neo_rt_status status = neo_rti_check_values(c, t, neo_rti_tensor_data(c, t), NULL);
-  neo_rti_expose(c, tensor, status || c->viewed[tensor]);
+  expose(c, tensor, status || c->viewed[tensor]);
   return status;
 }
 
@@ -233,7 +247,7 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
     return neo_rti_fail(c, NEO_NULL, "%s: no place for the view", t->name);
   neo_rti_extents(c->model, t, NULL, shape);
   c->viewed[tensor] = true;
-  neo_rti_expose(c, tensor, true);
+  expose(c, tensor, true);
   *dl = (neo_dl_tensor){.data = neo_rti_tensor_data(c, t),
                         .device = {c->device->dlpack, c->device->number(c)},
                         .ndim = t->rank,

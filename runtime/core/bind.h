@@ -15,5 +15,3 @@ neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t,
 /* Notes that the tensor's store moved to c->bound[tensor].data or, if that is null, back into the
  * context. */
 void neo_rti_note_store(neo_rt_ctx *c, int32_t tensor);
-/* Switches on or off the check of the tensor's values in each call, if anything constrains them. */
-void neo_rti_expose(neo_rt_ctx *c, int32_t tensor, bool exposed);

@@ -121,8 +121,6 @@ neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) NEO_MUST_CHECK;
 
 /* The bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
 int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
-/* The largest position that is used in model->args, plus one. */
-int32_t neo_rti_model_positions(const neo_rt_model *model);
 /* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */
 neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, int64_t n_sizes,
                                    int64_t *out) NEO_MUST_CHECK;

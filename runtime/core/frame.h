@@ -7,5 +7,3 @@
  * NEO_MEMORY: nothing has run, and later calls still work. */
 neo_rt_status neo_rti_frame_take(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                  int64_t spill) NEO_MUST_CHECK;
-/* Whether the entry's table of buffers, and the addresses in it, are sound. */
-bool neo_rti_frame_check(const neo_rt_model *model, const neo_rt_entry *e);

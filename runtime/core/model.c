@@ -49,13 +49,6 @@ int32_t neo_rti_call_sizes(const neo_rt_model *m) {
   return n;
 }
 
-bool neo_rti_in_loop(const neo_rt_model *m, int32_t step) {
-  bool inside = false;
-  for (int32_t i = 0; i < step && !inside; i++)
-    inside = m->steps[i].op == NEO_RT_STEP_LOOP && step <= i + m->steps[i].n;
-  return inside;
-}
-
 int64_t neo_rti_eval(const neo_rt_model *m, int32_t program, const int64_t *sizes) {
   return sizes ? neo_rt_eval(m, program, sizes) : eval_at_max(m, program);
 }
@@ -87,15 +80,4 @@ size_t neo_rti_tensor_bytes(const neo_rt_model *model, const neo_rt_tensor *t, i
   int64_t own[NEO_RTI_MAX_RANK];
   return (size_t)neo_rti_extents(model, t, NULL, extent ? extent : own) *
          neo_rti_type_bytes(t->type);
-}
-
-int32_t neo_rti_model_positions(const neo_rt_model *m) {
-  int32_t n = 0;
-  for (int32_t i = 0; i < m->n_steps; i++) {
-    const neo_rt_step *s = &m->steps[i];
-    int32_t end = s->first + neo_rti_step_args(s);
-    if (end > n)
-      n = end;
-  }
-  return n;
 }

@@ -153,13 +153,20 @@ static bool loop_ok(const neo_rt_model *m, const neo_rt_step *s, int32_t i) {
   return ok;
 }
 
+/* Whether the step is inside of a loop. */
+static bool in_loop(const neo_rt_model *m, int32_t step) {
+  bool inside = false;
+  for (int32_t i = 0; i < step && !inside; i++)
+    inside = m->steps[i].op == NEO_RT_STEP_LOOP && step <= i + m->steps[i].n;
+  return inside;
+}
+
 static bool kernel_ok(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   if (m->steps[i].arg < 0 || m->steps[i].arg >= m->n_kernels)
     return false;
   const neo_rt_kernel *k = &m->kernels[m->steps[i].arg];
-  bool (*units_ok)(const neo_rt_model *, int32_t) =
-      neo_rti_in_loop(m, i) ? program_formed : program_ok;
+  bool (*units_ok)(const neo_rt_model *, int32_t) = in_loop(m, i) ? program_formed : program_ok;
   return c->device->has_code(k) && units_ok(m, k->units) && k->scratch_bytes <= m->scratch_bytes &&
          (!k->fast || units_ok(m, k->fast_units));
 }
@@ -201,6 +208,49 @@ static neo_rt_status check_entry_step(const checker *c, const neo_rt_entry *e,
   return NEO_OK;
 }
 
+static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
+  const neo_rt_place *x = &m->places[e->places + k];
+  const neo_rt_buf *b = x->buf >= 0 && x->buf < m->n_bufs ? &m->bufs[x->buf] : NULL;
+  bool ok = x->offset >= 0 && x->below >= 0 && x->n_below >= 0 &&
+            x->n_below <= m->n_places_below - x->below && (b || x->buf == -1);
+  if (ok && b)
+    ok = b->mem == NEO_RT_MEM_FRAME && b->offset == x->offset && b->whole == x->buf + 1 &&
+         b->offset + b->size_bytes <= e->frame_bytes && x->bytes >= 0 &&
+         neo_rti_eval(m, x->bytes, NULL) >= 0;
+  for (int32_t i = 0; ok && i < x->n_below; i++) { /* ends at the beginning of x, or before */
+    int32_t under = m->places_below[x->below + i];
+    const neo_rt_place *y = under >= 0 && under < k ? &m->places[e->places + under] : NULL;
+    int64_t bytes = y && y->buf >= 0 ? neo_rti_round_up(m->bufs[y->buf].size_bytes) : 0;
+    ok = y && y->offset + bytes <= x->offset;
+  }
+  return ok;
+}
+
+static bool buf_ok(const neo_rt_model *m, const neo_rt_entry *e, const neo_rt_buf *b) {
+  if (b->mem != NEO_RT_MEM_FRAME || !b->size_bytes)
+    return true;
+  if (!e->n_places)
+    return b->offset + b->size_bytes <= e->frame_bytes;
+  const neo_rt_buf *w = b->whole > 0 && b->whole <= m->n_bufs ? &m->bufs[b->whole - 1] : NULL;
+  return w && w->mem == NEO_RT_MEM_FRAME && w->offset <= b->offset &&
+         b->offset + b->size_bytes <= w->offset + w->size_bytes && w->place > e->places &&
+         w->place <= e->places + e->n_places && m->places[w->place - 1].buf == b->whole - 1;
+}
+
+/* Whether the entry's table of buffers, and the addresses in it, are sound. */
+static bool frame_check(const neo_rt_model *m, const neo_rt_entry *e) {
+  bool ok = e->places >= 0 && e->n_places >= 0 && e->n_places <= m->n_places - e->places &&
+            e->frame_bytes >= 0 && e->frame_bytes <= m->frame_bytes;
+  for (int32_t k = 0; ok && k < e->n_places; k++)
+    ok = place_ok(m, e, k);
+  for (int32_t i = e->first_step; ok && i < e->first_step + e->n_steps; i++) {
+    const neo_rt_step *s = &m->steps[i];
+    for (int32_t k = s->first; ok && k < s->first + neo_rti_step_args(s); k++)
+      ok = buf_ok(m, e, &m->bufs[m->args[k]]);
+  }
+  return ok;
+}
+
 static neo_rt_status check_entry(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_entry *e = &m->entries[i];
@@ -218,7 +268,7 @@ static neo_rt_status check_entry(const checker *c, int32_t i) {
   }
   if (!ok)
     return BROKEN(c, "%s: entry %d is malformed", m->name, i);
-  if (!neo_rti_frame_check(m, e))
+  if (!frame_check(m, e))
     return BROKEN(c, "%s: the frame of entry %d is malformed", m->name, i);
   neo_rt_status status = NEO_OK;
   for (int32_t k = 0; ok && k < e->n_steps; k++) {

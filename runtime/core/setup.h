@@ -1,4 +1,4 @@
-/* setup.h: the steps of creating a context. Private to runtime/core. */
+/* setup.h, for ctx.c: the steps of creating a context. Private to runtime/core. */
 #pragma once
 #include "runtime/core/device.h"
 

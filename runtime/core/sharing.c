@@ -137,19 +137,6 @@ neo_rt_status neo_rti_check_overlaps(neo_rt_ctx *c, const neo_rt_entry *e, void 
 
 /* ------------------------------------------------------------ values */
 
-void neo_rti_expose(neo_rt_ctx *c, int32_t tensor, bool exposed) {
-  const neo_rt_tensor *t = &c->model->tensors[tensor];
-  bool limited =
-      t->type == NEO_RT_BOOL || (neo_rti_type_is_int(t->type) && (t->bound >= 0 || t->ends));
-  int32_t n = 0;
-  for (int32_t i = 0; i < c->n_exposed; i++)
-    if (c->exposed[i] != tensor)
-      c->exposed[n++] = c->exposed[i];
-  if (exposed && limited)
-    c->exposed[n++] = tensor;
-  c->n_exposed = n;
-}
-
 neo_rt_status neo_rti_check_exposed(neo_rt_ctx *c) {
   bool separate = c->device->separate;
   neo_rt_status status = NEO_OK;

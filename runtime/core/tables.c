@@ -1,6 +1,7 @@
 /* tables.c: a context's tables: their place in its block of book-keeping, and the addresses of
  * buffers in them. They are carved twice by the same function: first from null to learn the size,
  * then for real, so that nothing allocates later. */
+#include "runtime/core/ctx.h"
 #include "runtime/core/device.h"
 #include "runtime/core/setup.h"
 
@@ -28,6 +29,18 @@ static int32_t most_args(const neo_rt_model *m) {
   return n;
 }
 
+/* The largest position that is used in model->args, plus one. */
+static int32_t model_positions(const neo_rt_model *m) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < m->n_steps; i++) {
+    const neo_rt_step *s = &m->steps[i];
+    int32_t end = s->first + neo_rti_step_args(s);
+    if (end > n)
+      n = end;
+  }
+  return n;
+}
+
 char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->frame = carve(&at, m->n_entries, sizeof *c->frame);
   c->frame_sizes = carve(&at, (int64_t)m->n_entries * m->n_sizes, sizeof *c->frame_sizes);
@@ -35,7 +48,7 @@ char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->room = carve(&at, m->n_bufs, sizeof *c->room);
   c->caller_bytes = carve(&at, m->n_tensors, sizeof *c->caller_bytes);
   c->addr = carve(&at, m->n_bufs, sizeof *c->addr);
-  c->ptr = carve(&at, neo_rti_model_positions(m), sizeof *c->ptr);
+  c->ptr = carve(&at, model_positions(m), sizeof *c->ptr);
   c->patches = carve(&at, count_patches(m), sizeof *c->patches);
   c->patch = carve(&at, m->n_entries, sizeof *c->patch);
   c->caller = carve(&at, m->n_tensors, sizeof *c->caller);

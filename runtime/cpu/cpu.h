@@ -1,4 +1,4 @@
-/* cpu.h: the state of a context on a processor. Private to runtime/cpu. */
+/* cpu.h, for device.c: the state of a context on a processor. Private to runtime/cpu. */
 #pragma once
 #include "runtime/core/device.h"
 #include "runtime/cpu/crowd.h"
@@ -18,9 +18,6 @@ typedef struct {     /* c->state */
   neo_rti_cpu_span *spans; /* [workers][most_steps] of the running entry; null: no trace */
 } neo_rti_cpu;
 
-/* Functions of the device's table (run.c). */
+/* A function of the device's table (run.c). */
 neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e,
                               const uint64_t *key) NEO_MUST_CHECK;
-neo_rt_status neo_rti_cpu_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;
-void neo_rti_cpu_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
-void neo_rti_cpu_trace_close(neo_rt_ctx *c);

@@ -1,4 +1,4 @@
-/* crowd.h: decides when an entry runs on the calling thread alone.
+/* crowd.h, for run.c: decides when an entry runs on the calling thread alone.
  *
  * If other programs want the cores, workers that meet at barriers wait for one that the system has
  * suspended: a step of a millisecond then takes as long as the system's time slices, twenty times

@@ -1,8 +1,10 @@
 /* device.c: a processor as a device: threads, memory of the host, kernels' variants for it. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "include/neo/dlpack.h"
+#include "runtime/core/trace.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/processor.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -212,6 +214,52 @@ static int number(const neo_rt_ctx *c) {
   return 0;
 }
 
+/* ------------------------------------------------------------ traces */
+
+static neo_rt_status trace_open(neo_rt_ctx *c, int32_t most_steps) {
+  neo_rti_cpu *u = c->state;
+  size_t n = (size_t)c->threads * (size_t)most_steps * sizeof *u->spans;
+  u->spans = c->env.alloc.resize(c->env.alloc.ctx, NULL, n);
+  if (!u->spans)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(u->spans, 0, n);
+  u->most_steps = most_steps;
+  for (int w = 1; w < c->threads; w++) {
+    char name[32];
+    snprintf(name, sizeof name, "worker %d", w);
+    neo_rti_trace_row(c->trace, w, name);
+  }
+  return NEO_OK;
+}
+
+static void put_steps(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t worker) {
+  const neo_rti_cpu *u = c->state;
+  for (int32_t i = 0; i < e->n_steps; i++) {
+    neo_rti_cpu_span *s = &u->spans[worker * u->most_steps + i];
+    int32_t step = e->first_step + i;
+    bool runs = c->model->steps[step].op != NEO_RT_STEP_COPY;
+    if (s->to)
+      neo_rti_trace_event(c->trace,
+                          &(neo_rti_event){neo_rti_step_name(c, step), runs ? "kernel" : "copy",
+                                           worker, s->from, s->to, i, -1, s->busy});
+    s->to = 0;
+  }
+}
+
+static void trace_put(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t w = 0; w < c->threads; w++)
+    put_steps(c, e, w);
+}
+
+static void trace_close(neo_rt_ctx *c) {
+  neo_rti_cpu *u = c->state;
+  if (u->spans)
+    NEO_RTI_FREE(&c->env.alloc, u->spans);
+  u->spans = NULL;
+}
+
+/* ------------------------------------------------------------ the device */
+
 const neo_rti_device neo_rti_device_cpu = {.name = "cpu",
                                            .dlpack = NEO_DL_CPU,
                                            .takes = takes,
@@ -228,7 +276,7 @@ const neo_rti_device neo_rti_device_cpu = {.name = "cpu",
                                            .synchronise = nothing_to_wait_for,
                                            .run = neo_rti_cpu_run,
                                            .end = nothing_to_wait_for,
-                                           .trace_open = neo_rti_cpu_trace_open,
+                                           .trace_open = trace_open,
                                            .trace_begin = nothing,
-                                           .trace_put = neo_rti_cpu_trace_put,
-                                           .trace_close = neo_rti_cpu_trace_close};
+                                           .trace_put = trace_put,
+                                           .trace_close = trace_close};

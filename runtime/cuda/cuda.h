@@ -89,7 +89,7 @@ void neo_rti_cuda_leave(neo_rt_ctx *c);
  * reason. */
 neo_rt_status neo_rti_cuda_status(neo_rt_ctx *c, cuda_result r, const char *doing) NEO_MUST_CHECK;
 
-/* ---- trace.c: functions of the device's table */
+/* ---- trace.c, for device.c: functions of the device's table */
 neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;
 neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
@@ -102,7 +102,7 @@ void neo_rti_cuda_mark_end(neo_rt_ctx *c);
  * event. Returns the previous setting. */
 bool neo_rti_cuda_mark_iterations(neo_rt_ctx *c, bool on);
 
-/* ---- copy.c */
+/* ---- copy.c, for device.c and open.c */
 /* Allocates memory and events of the circular buffer. Without pinned memory there is none, which is
  * no failure. */
 neo_rt_status neo_rti_cuda_staging_open(neo_rt_ctx *c) NEO_MUST_CHECK;
@@ -133,7 +133,7 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
  * memory. */
 bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b, bool other_iteration);
 
-/* ---- grid.c */
+/* ---- grid.c, for device.c and open.c */
 /* Whether the model's table of grids is well formed. */
 bool neo_rti_cuda_grids_check(const neo_rt_model *model);
 bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u);
@@ -158,13 +158,13 @@ void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
 neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
                                      bool *ran) NEO_MUST_CHECK;
 
-/* ---- arena.c */
+/* ---- arena.c, for device.c and open.c */
 /* allocate and regrow of the device's table */
 neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, size_t n,
                                     size_t zero) NEO_MUST_CHECK;
 neo_rt_status neo_rti_cuda_regrow(neo_rt_ctx *c, size_t n, size_t least) NEO_MUST_CHECK;
 void neo_rti_cuda_arena_free(neo_rti_cuda *u);
 
-/* ---- open.c: open and close of the device's table */
+/* ---- open.c, for device.c: open and close of the device's table */
 neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) NEO_MUST_CHECK;
 void neo_rti_cuda_close(neo_rt_ctx *c);

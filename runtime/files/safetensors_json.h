@@ -1,5 +1,5 @@
-/* safetensors_json.h: the JSON of a safetensors header: objects, arrays of whole numbers, strings.
- * Private to runtime/files.
+/* safetensors_json.h, for safetensors.c: the JSON of a safetensors header: objects, arrays of whole
+ * numbers, strings. Private to runtime/files.
  *
  * Functions return false after a failure, and leave its status and message in the reader: the first
  * failure stays. */

@@ -1,5 +1,5 @@
-/* weights_rules.h: maps names of a file to names of a model, and tells which element types convert.
- * Private to runtime/files. */
+/* weights_rules.h, for weights.c: maps names of a file to names of a model, and tells which element
+ * types convert. Private to runtime/files. */
 #pragma once
 #include "runtime/weights.h"
 

@@ -39,26 +39,3 @@ double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t) {
   double traffic = accesses / (processors * NEO_BLOCK_WARP);
   return (waits > traffic ? waits : traffic) + sm->launch + threads / t->block / processors * 4;
 }
-
-static double joins_cost(const neo_row_params *p) {
-  enum { JOIN = 30, SHUFFLE = 4 };
-  double cost = 0;
-  int64_t stride = p->across ? p->threads / p->lanes : 1;
-  for (int64_t n = p->lanes; n > 1; n /= 2)
-    cost += n * stride > NEO_BLOCK_WARP ? JOIN : SHUFFLE;
-  return cost;
-}
-
-double neo_gpu_rows_cost(const neo_space *x, const neo_schedule *s) {
-  const neo_row_params *p = &s->rows;
-  bool points = p->vector_axis >= 0 && p->vector_axis < (int64_t)x->f->axes.n;
-  neo_gpu_thread_share t = {.points = points ? (double)p->vector_width : 1,
-                            .together = (double)(p->vector_width * p->unroll_k),
-                            .lanes = (double)p->lanes,
-                            .block = (double)p->threads,
-                            .joins = joins_cost(p),
-                            .read = p->stash ? 0.5 : 1, /* the second read comes from registers */
-                            .vector = (double)p->vector_width,
-                            .along = p->lanes >= 8 && !p->across};
-  return neo_gpu_points_cost(x, &t);
-}

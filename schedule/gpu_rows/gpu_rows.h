@@ -28,4 +28,3 @@ typedef struct {
 } neo_gpu_thread_share;
 /* Estimates in cycles of the machine. */
 double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t);
-double neo_gpu_rows_cost(const neo_space *x, const neo_schedule *s);

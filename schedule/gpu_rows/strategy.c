@@ -92,8 +92,32 @@ static bool set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t 
   return s->at[k] != value && out->at[k] == value && neo_gpu_rows_legal(x, out, NULL);
 }
 
+static double joins_cost(const neo_row_params *p) {
+  enum { JOIN = 30, SHUFFLE = 4 };
+  double cost = 0;
+  int64_t stride = p->across ? p->threads / p->lanes : 1;
+  for (int64_t n = p->lanes; n > 1; n /= 2)
+    cost += n * stride > NEO_BLOCK_WARP ? JOIN : SHUFFLE;
+  return cost;
+}
+
+/* Estimates in cycles of the machine. */
+static double gpu_rows_cost(const neo_space *x, const neo_schedule *s) {
+  const neo_row_params *p = &s->rows;
+  bool points = p->vector_axis >= 0 && p->vector_axis < (int64_t)x->f->axes.n;
+  neo_gpu_thread_share t = {.points = points ? (double)p->vector_width : 1,
+                            .together = (double)(p->vector_width * p->unroll_k),
+                            .lanes = (double)p->lanes,
+                            .block = (double)p->threads,
+                            .joins = joins_cost(p),
+                            .read = p->stash ? 0.5 : 1, /* the second read comes from registers */
+                            .vector = (double)p->vector_width,
+                            .along = p->lanes >= 8 && !p->across};
+  return neo_gpu_points_cost(x, &t);
+}
+
 static void offer(const neo_space *x, const neo_schedule *s, neo_ranking *r) {
-  neo_ranking_add(r, s, neo_gpu_rows_cost(x, s));
+  neo_ranking_add(r, s, gpu_rows_cost(x, s));
 }
 
 /* Vectors along each axis that has them, some steps unrolled, or a stashed row. */
@@ -126,7 +150,7 @@ static void rank(const neo_space *x, neo_ranking *r) {
 
 const neo_strategy_row neo_strategy_gpu_rows = {.choose = neo_gpu_rows_choose,
                                                 .legal = neo_gpu_rows_legal,
-                                                .cost = neo_gpu_rows_cost,
+                                                .cost = gpu_rows_cost,
                                                 .rank = rank,
                                                 .values = values,
                                                 .propagate = propagate,

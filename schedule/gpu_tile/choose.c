@@ -3,6 +3,7 @@
  * block for each multiprocessor, or the tile that makes most blocks. Larger tiles read each operand
  * less often. */
 #include "schedule/gpu_tile/conditions.h"
+#include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/producer.h"
 #include "schedule/gpu_tile/shape.h"
 #include "schedule/gpu_tile/stages.h"
@@ -96,18 +97,38 @@ static double longest_sum(neo_module *m, const neo_form *f) {
   return most;
 }
 
+/* The model's choice for a schedule that is complete except for its producer. A producer pays where
+ * a multiprocessor holds one block and the block has many steps: no other block would multiply
+ * while its warpgroups wait for each other. steps: of the sum. True: with a producer. */
+static bool producer_wanted(const neo_schedule *s, double steps) {
+  enum { TWO_BLOCKS = 16 << 10, LEAST_BLOCKS_OF_STEPS = 8 };
+  const neo_block_params *p = &s->block;
+  return p->tma && p->block_m * p->block_n > TWO_BLOCKS &&
+         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p->block_k);
+}
+
+/* A block of warpgroups holds its sums in registers, so that at most two blocks of this size are
+ * resident. */
+static int64_t stages_budget(const neo_machine *machine, const neo_schedule *s) {
+  enum { ANYWHERE = 99 << 10, TWO_BLOCKS = 16 << 10 };
+  int64_t all = machine->shared_bytes;
+  if (s->block.products != NEO_THREADS_WARPGROUPS)
+    return all < ANYWHERE ? all : ANYWHERE;
+  return s->block.block_m * s->block.block_n > TWO_BLOCKS ? all : all / 2;
+}
+
 /* A schedule of tiles with the model's choice of stages, TMA, a producer and persistence, each if
  * it is legal. */
 static neo_schedule staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s) {
   neo_machine small = *machine;
   neo_schedule y = *s;
-  small.shared_bytes = neo_stages_budget(machine, s);
+  small.shared_bytes = stages_budget(machine, s);
   for (y.block.stages = neo_stages_wanted(s); machine->async && y.block.stages >= 2;
        y.block.stages--)
     if (neo_gpu_tile_legal(m, f, &small, &y, NULL)) {
       neo_gpu_tile_try(m, f, &small, NEO_PARAM(block, tma), 1, &y);
-      if (neo_producer_wanted(&y, longest_sum(m, f)))
+      if (producer_wanted(&y, longest_sum(m, f)))
         neo_gpu_tile_try(m, f, &small, NEO_PARAM(block, producer), 1, &y);
       if (neo_persistent_wanted(m, f, machine, &y, longest_sum(m, f)))
         neo_gpu_tile_try(m, f, &small, NEO_PARAM(block, persistent), 1, &y);

@@ -79,6 +79,53 @@ static int64_t warp_bytes(const neo_block_params *p, int64_t block, int64_t byte
   return bytes * (inside > outside ? inside : outside);
 }
 
+enum { PLAIN_SHARED = 48 << 10 };
+
+static bool tma_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_contraction *c, const neo_schedule *s) {
+  neo_stages_box b;
+  return s->block.tma == 1 && s->block.stages && machine->warpgroups &&
+         s->block.products == NEO_THREADS_WARPGROUPS &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_ROWS, &b) &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_COLUMNS, &b);
+}
+
+static int64_t stages_shared(const neo_machine *machine, const neo_schedule *s) {
+  return s->block.stages ? machine->shared_bytes : PLAIN_SHARED;
+}
+
+/* Whether the schedule's copies, stages and shared memory are legal; if not, *why (may be null)
+ * gets the reason. */
+static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                         const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  int64_t stages = s->block.stages;
+  bool warps = s->block.products, rounded;
+  bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
+  neo_contraction taken = *c;
+  if (s->block.producer && !s->block.tma)
+    return reject(why, "a producer needs tma");
+  if (s->block.persistent && !s->block.producer)
+    return reject(why, "persistent blocks need a producer, which prefetches the next tile");
+  if (!stages)
+    return !s->block.tma || reject(why, "tma needs stages");
+  if (!machine->async)
+    return reject(why, "stages need asynchronous copies, from sm_80 on");
+  if (stages < 2 + groups || stages > NEO_STAGES_MOST)
+    return reject(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
+                              : "stages is 0, or 2 to 6");
+  int n = 0;
+  if (warps)
+    neo_threads_warps(m, f, &taken);
+  for (int k = 0; k < 2; k++) {
+    neo_side side = k ? NEO_SIDE_COLUMNS : NEO_SIDE_ROWS;
+    n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
+  }
+  if (n < (warps ? 2 : 1))
+    return reject(why, "stages are for operands that are copied without computing");
+  return !s->block.tma || tma_legal(m, f, machine, &taken, s) ||
+         reject(why, "tma is for warpgroups whose operands are boxes of tensors");
+}
+
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                         const neo_contraction *c, const neo_schedule *s, neo_str *why) {
   const neo_block_params *p = &s->block;
@@ -99,7 +146,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   if (tm * tn / NEO_BLOCK_WARP + parts * (tm + tn) / 4 + copies > REGISTERS || copies > 64)
     return reject(why, "a warp's tile needs too many registers");
   int64_t block = warp_bytes(p, bm, bytes) + warp_bytes(p, bn, bytes);
-  if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
+  if (neo_stages_buffers(s) * block + 256 > stages_shared(machine, s))
     return reject(why, "the operands' blocks exceed shared memory");
   return warp_sides_legal(m, f, c, p, why);
 }
@@ -140,7 +187,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
     return reject(why, "a warpgroup's tile needs too many registers");
-  int64_t most = p->stages ? neo_stages_shared(machine, s) : GROUP_SHARED;
+  int64_t most = p->stages ? stages_shared(machine, s) : GROUP_SHARED;
   int64_t phases = PHASES_BYTES * (p->tma + p->producer);
   if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
     return reject(why, "the operands' blocks exceed shared memory");
@@ -158,7 +205,7 @@ bool neo_gpu_tile_legal(neo_module *m, const neo_form *f, const neo_machine *mac
     return reject(why, "a block has 1 to 1024 threads");
   if (!neo_contraction_of(m, f, &c))
     return reject(why, "tiles of thread blocks are for contractions");
-  if (!neo_stages_legal(m, f, machine, &c, s, why))
+  if (!stages_legal(m, f, machine, &c, s, why))
     return false;
   if (p->products == NEO_THREADS_WARPGROUPS)
     return warpgroups_legal(m, f, machine, &c, s, why);
@@ -175,7 +222,7 @@ bool neo_gpu_tile_legal(neo_module *m, const neo_form *f, const neo_machine *mac
       (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
     return reject(why, "a thread's tile needs too many registers");
   int64_t elements = bk * (bm + bn + 2 * NEO_THREADS_PAD);
-  if (neo_stages_buffers(s) * elements * 4 * words + 128 > neo_stages_shared(machine, s))
+  if (neo_stages_buffers(s) * elements * 4 * words + 128 > stages_shared(machine, s))
     return reject(why, "the operands' blocks exceed shared memory");
   return sides_legal(m, f, &c, (uint64_t)p->row_axes, (uint64_t)p->column_axes, why);
 }

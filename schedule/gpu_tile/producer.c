@@ -77,13 +77,6 @@ bool neo_producer_legal(const neo_machine *machine, const neo_schedule *s, neo_s
   return true;
 }
 
-bool neo_producer_wanted(const neo_schedule *s, double steps) {
-  enum { TWO_BLOCKS = 16 << 10, LEAST_BLOCKS_OF_STEPS = 8 };
-  const neo_block_params *p = &s->block;
-  return p->tma && p->block_m * p->block_n > TWO_BLOCKS &&
-         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p->block_k);
-}
-
 /* ---- persistent blocks */
 
 /* The number of tiles at the largest sizes. */

@@ -29,10 +29,6 @@ neo_producer_registers neo_producer_share(const neo_machine *machine, const neo_
 int64_t neo_producer_blocks(const neo_machine *machine, const neo_schedule *s);
 /* Is the producer of a schedule legal, as far as registers and threads decide it? */
 bool neo_producer_legal(const neo_machine *machine, const neo_schedule *s, neo_str *why);
-/* The model's choice for a schedule that is complete except for its producer. A producer pays where
- * a multiprocessor holds one block and the block has many steps: no other block would multiply
- * while its warpgroups wait for each other. steps: of the sum. True: with a producer. */
-bool neo_producer_wanted(const neo_schedule *s, double steps);
 /* Is the persistence of a schedule legal, if its other parameters are? */
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why);
 /* The model's choice for a schedule that is complete except for persistence: it pays where the

@@ -9,10 +9,7 @@
  * registers hold the sums of two. */
 #include "schedule/gpu_tile/stages.h"
 #include "schedule/gpu_tile/gpu_tile.h"
-#include "schedule/reject.h"
 #include "schedule/vector_access.h"
-
-enum { PLAIN_SHARED = 48 << 10 };
 
 /* Is it a load, or a select of one and zero? */
 static bool is_plain(neo_module *m, neo_expr e) {
@@ -117,61 +114,8 @@ bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c
   return out->stride[0] == 1 && (out->along_steps || tile % MOST_SIDE == 0);
 }
 
-static bool tma_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      const neo_contraction *c, const neo_schedule *s) {
-  neo_stages_box b;
-  return s->block.tma == 1 && s->block.stages && machine->warpgroups &&
-         s->block.products == NEO_THREADS_WARPGROUPS &&
-         neo_stages_boxed(m, f, c, s, NEO_SIDE_ROWS, &b) &&
-         neo_stages_boxed(m, f, c, s, NEO_SIDE_COLUMNS, &b);
-}
-
 int64_t neo_stages_buffers(const neo_schedule *s) {
   return s->block.stages ? s->block.stages : 2;
-}
-
-int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s) {
-  return s->block.stages ? machine->shared_bytes : PLAIN_SHARED;
-}
-
-/* A block of warpgroups holds its sums in registers, so that at most two blocks of this size are
- * resident. */
-int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s) {
-  enum { ANYWHERE = 99 << 10, TWO_BLOCKS = 16 << 10 };
-  int64_t all = machine->shared_bytes;
-  if (s->block.products != NEO_THREADS_WARPGROUPS)
-    return all < ANYWHERE ? all : ANYWHERE;
-  return s->block.block_m * s->block.block_n > TWO_BLOCKS ? all : all / 2;
-}
-
-bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      const neo_contraction *c, const neo_schedule *s, neo_str *why) {
-  int64_t stages = s->block.stages;
-  bool warps = s->block.products, rounded;
-  bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
-  neo_contraction taken = *c;
-  if (s->block.producer && !s->block.tma)
-    return reject(why, "a producer needs tma");
-  if (s->block.persistent && !s->block.producer)
-    return reject(why, "persistent blocks need a producer, which prefetches the next tile");
-  if (!stages)
-    return !s->block.tma || reject(why, "tma needs stages");
-  if (!machine->async)
-    return reject(why, "stages need asynchronous copies, from sm_80 on");
-  if (stages < 2 + groups || stages > NEO_STAGES_MOST)
-    return reject(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
-                              : "stages is 0, or 2 to 6");
-  int n = 0;
-  if (warps)
-    neo_threads_warps(m, f, &taken);
-  for (int k = 0; k < 2; k++) {
-    neo_side side = k ? NEO_SIDE_COLUMNS : NEO_SIDE_ROWS;
-    n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
-  }
-  if (n < (warps ? 2 : 1))
-    return reject(why, "stages are for operands that are copied without computing");
-  return !s->block.tma || tma_legal(m, f, machine, &taken, s) ||
-         reject(why, "tma is for warpgroups whose operands are boxes of tensors");
 }
 
 int64_t neo_stages_wanted(const neo_schedule *s) {

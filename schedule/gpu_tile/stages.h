@@ -35,12 +35,5 @@ bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c
                       const neo_schedule *s, neo_side side, neo_stages_box *out);
 /* Buffers in shared memory, each for a block of steps. */
 int64_t neo_stages_buffers(const neo_schedule *s);
-/* The shared memory that a block of the schedule may have; the part of it that the model uses. */
-int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s);
-int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s);
-/* Whether the schedule's copies, stages and shared memory are legal; if not, *why (may be null)
- * gets the reason. */
-bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      const neo_contraction *c, const neo_schedule *s, neo_str *why);
 /* The model's number of stages, for a schedule that is complete and legal without them. */
 int64_t neo_stages_wanted(const neo_schedule *s);

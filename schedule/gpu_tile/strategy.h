@@ -2,6 +2,5 @@
 #pragma once
 #include "schedule/strategy.h"
 
-/* Members of the strategy's row (strategy.h). */
+/* A member of the strategy's row (strategy.h). */
 double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s);
-void neo_gpu_tile_rank(const neo_space *x, neo_ranking *r);

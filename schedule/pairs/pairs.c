@@ -236,19 +236,6 @@ double neo_pairs_cost(neo_module *m, const neo_form *f, const neo_machine *machi
   return outer * (cost + results * (lanes ? 0.2 : 2.0) * blocks);
 }
 
-static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                          const neo_pairs_shape *x) {
-  double lanes = machine->vector_bytes / 4.0;
-  const neo_stage *s = &f->stages.at[x->c.stage];
-  return neo_form_points(m, f, ~0ULL) * neo_stage_points(m, s) / (2 * lanes);
-}
-
-bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
-                    const neo_schedule *s) {
-  neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
-  return x.on && neo_pairs_cost(m, f, machine, s) < vector_cost(m, f, machine, &x);
-}
-
 /* ---- the choice */
 
 /* The extent of the fused columns; *inner: that of all but the outermost of them, which a block has

@@ -50,6 +50,3 @@ bool neo_model_pairs(neo_module *m, const neo_form *f, const neo_machine *machin
                      neo_schedule *out);
 double neo_pairs_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s); /* in cycles */
-/* Is it cheaper than vectors as wide as the machine's, at their best? */
-bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
-                    const neo_schedule *s);

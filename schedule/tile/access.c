@@ -103,15 +103,6 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor) {
   return q->elements[factor];
 }
 
-const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis) {
-  bool *cached = &q->slide[factor][axis].cached, *slides = &q->slide[factor][axis].slides;
-  neo_sliding *y = &q->slide[factor][axis].slide;
-  if (!*cached)
-    *slides = neo_sliding_of(q->m, q->f, q->s, q->c->factor[factor].e, axis, y);
-  *cached = true;
-  return *slides ? y : NULL;
-}
-
 /* The cost of storing a vector of every result, with its loads: as whole vectors, or lane by
  * lane. */
 typedef struct {

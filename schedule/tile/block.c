@@ -5,6 +5,7 @@
  * even one tile fits is blocked too. */
 #include "base/hash.h"
 #include "base/whole.h"
+#include "schedule/tile/cost.h"
 #include "schedule/tile/model.h"
 #include "schedule/tile/prefetch.h"
 #include <math.h>
@@ -283,9 +284,15 @@ static void try_steps_first(descent *d) {
       }
 }
 
+/* The units of work. */
+static neo_tile_units tiles_units(neo_tiles *q, const neo_schedule *s) {
+  geometry g = neo_tile_geometry(q, s);
+  return neo_tile_units_of(q, &g, s);
+}
+
 /* Tries several iterations of the leading loops per unit, which share packed operands. */
 static void try_sizes(descent *d) {
-  neo_tile_units u = neo_tiles_units(d->q, &d->best);
+  neo_tile_units u = tiles_units(d->q, &d->best);
   double units = neo_tile_units_count(&u);
   for (double want = 4; want <= 64 && want < units; want *= 2) {
     neo_schedule s = d->best;

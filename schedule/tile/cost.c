@@ -182,11 +182,6 @@ double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit) {
   return cost_of(q, &g, s, limit);
 }
 
-neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s) {
-  geometry g = neo_tile_geometry(q, s);
-  return neo_tile_units_of(q, &g, s);
-}
-
 /* ---- several cores */
 
 /* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a

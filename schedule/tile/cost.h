@@ -16,7 +16,7 @@ typedef struct {
   double lanes;   /* lanes of a vector */
   double product; /* cycles of a vector multiply-add, of which two issue at a time */
   double row_products, column_products, products; /* operations of a step before its
-                          multiply-adds (codegen/lower/common/product.c): for a row, for a vector of
+                          multiply-adds (codegen/lower/common/acc.c): for a row, for a vector of
                           columns, for each vector of the tile */
   double r, c;                                    /* register tile: rows, vectors (or columns) */
   double partial;                                 /* accumulators of an element */
@@ -38,9 +38,6 @@ double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loo
 /* Does an operand depend on the loop? */
 bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
                       neo_side side);
-/* The number of consecutive iterations of the loops over axes that read the same block of an
- * operand. */
-double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
 
 /* A reuse distance: the bytes that are touched before a line is touched again. conflicts: the
  * factor by which strided lines shrink each of the two caches, as they map to a part of its
@@ -68,11 +65,6 @@ double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
 /* The mean over `times` passes, of which the first one has a longer distance than later ones. */
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,
                                  line_access x);
-
-/* The mean for the first tile of a block that reads `bytes` bytes of an operand. If blocks of the
- * reduction are around the leading loops, later iterations find their block cached. */
-double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
-                                  line_access x);
 
 /* Are large columns prefetched (prefetch.h) with enough arithmetic to hide the latency, so that
  * they are still cached when they are read? */

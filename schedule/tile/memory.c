@@ -108,15 +108,6 @@ bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loo
   return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
 }
 
-double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
-  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  double times = 1;
-  for (uint32_t n = neo_schedule_outer_loops(q->f, g->s, loop);
-       n > 0 && !loop[n - 1].block && !neo_tile_depends(q, g, &loop[n - 1], k, side); n--)
-    times *= neo_tile_trips(q, g, &loop[n - 1]);
-  return times;
-}
-
 /* ---- memory */
 
 reuse neo_tile_reuse(double bytes) {
@@ -152,12 +143,6 @@ double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse then, do
                                  line_access x) {
   return (neo_tile_miss_cycles(q, first, x) + (times - 1) * neo_tile_miss_cycles(q, then, x)) /
          times;
-}
-
-double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
-                                  line_access x) {
-  return neo_tile_mean_miss_cycles(q, neo_tile_reuse(bytes), neo_tile_reuse(bytes / g->kb),
-                                   g->inside, x);
 }
 
 static neo_tile_walk walk_of(neo_tiles *q, uint32_t k) {

@@ -101,8 +101,6 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 /* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and
  * small enough for the second cache? */
 bool neo_tiles_stay_near(neo_tiles *q, uint32_t factor);
-/* The sliding of the factor along the axis; null: it does not slide. */
-const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes);
 
 /* The share of the steps that remain under the conditions on a shared axis, averaged over tiles of
@@ -126,8 +124,6 @@ bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
  * `limit`. A search for the cheapest schedule passes the best cost so far, so that most evaluations
  * end early. INFINITY: the whole cost. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit);
-/* The units of work. */
-neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s);
 
 /* The cost with the overhead of units of work and of idle cores, with a limit as above. This number
  * ranks schedules. */

@@ -1,5 +1,6 @@
 /* The cost of reading a contraction's operands in a step of a tile (cost.h). */
 #include "schedule/tile/cost.h"
+#include "schedule/tile/model.h"
 #include <math.h>
 
 enum { PAGE_BYTES = 4096 };
@@ -44,6 +45,25 @@ static double row_lines(const neo_tiles *q, double tile, const neo_tile_walk *w,
   return (together < each ? together : each) / w->run;
 }
 
+/* The number of consecutive iterations of the loops over axes that read the same block of an
+ * operand. */
+static double tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double times = 1;
+  for (uint32_t n = neo_schedule_outer_loops(q->f, g->s, loop);
+       n > 0 && !loop[n - 1].block && !neo_tile_depends(q, g, &loop[n - 1], k, side); n--)
+    times *= neo_tile_trips(q, g, &loop[n - 1]);
+  return times;
+}
+
+/* The mean for the first tile of a block that reads `bytes` bytes of an operand. If blocks of the
+ * reduction are around the leading loops, later iterations find their block cached. */
+static double tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
+                                     line_access x) {
+  return neo_tile_mean_miss_cycles(q, neo_tile_reuse(bytes), neo_tile_reuse(bytes / g->kb),
+                                   g->inside, x);
+}
+
 /* Cycles per step of fetching the lines of a tile. */
 static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacked *y) {
   neo_axis_access x = {0};
@@ -59,7 +79,7 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
   line_access come = w.jumps ? ALONE : STREAMS;
   if (!w.jumps)
     then = neo_tile_reuse(again);
-  each = neo_tile_first_miss_cycles(q, g, whole, come) +
+  each = tile_first_miss_cycles(q, g, whole, come) +
          (y->times - 1) * neo_tile_miss_cycles(q, then, come);
   each /= y->times;
   if (!w.jumps)
@@ -108,7 +128,7 @@ static double prepacked_read(neo_tiles *q, const geometry *g, uint32_t k,
   double then = g->steps * ((g->columns_first ? wide : g->nb) + g->r) * bytes;
   double block = (as == STREAM ? g->steps * g->nb : q->steps * (g->nb + g->mb)) * bytes;
   double from = neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(block),
-                                          neo_tile_visits(q, g, k, NEO_SIDE_COLUMNS), as);
+                                          tile_visits(q, g, k, NEO_SIDE_COLUMNS), as);
   double each = (from + (tiles - 1) * neo_tile_miss_cycles(q, neo_tile_reuse(then), as)) / tiles;
   double joined = 0.1 * (double)(neo_tiles_pieces(q, x->tile, (int64_t)g->lanes) - 1);
   return wide * bytes / q->line_bytes * each + (joined + x->ops) * g->c;
@@ -211,11 +231,21 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
 
 /* ---- packed operands */
 
+/* The sliding of the factor along the axis; null: it does not slide. */
+static const neo_sliding *tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis) {
+  bool *cached = &q->slide[factor][axis].cached, *slides = &q->slide[factor][axis].slides;
+  neo_sliding *y = &q->slide[factor][axis].slide;
+  if (!*cached)
+    *slides = neo_sliding_of(q->m, q->f, q->s, q->c->factor[factor].e, axis, y);
+  *cached = true;
+  return *slides ? y : NULL;
+}
+
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   bool rows = side == NEO_SIDE_ROWS;
   if (!rows && g->fused > 1)
     return NULL;
-  const neo_sliding *w = neo_tiles_slide(q, k, (uint32_t)(rows ? g->am : g->v));
+  const neo_sliding *w = tiles_slide(q, k, (uint32_t)(rows ? g->am : g->v));
   if (!w || (!rows && w->alpha > 1) || (w->own == 0 && g->kb > 1))
     return NULL;
   return w;
@@ -268,7 +298,7 @@ static bool conditional(const neo_tiles *q, const geometry *g) {
 /* Rows of a tile that no step has read before, where an operand slides along the rows as an image
  * does under a window. *since: bytes that are read before the other rows are read again. */
 static double fresh_rows(neo_tiles *q, const geometry *g, uint32_t k, double *since) {
-  const neo_sliding *w = g->am >= 0 ? neo_tiles_slide(q, k, (uint32_t)g->am) : NULL;
+  const neo_sliding *w = g->am >= 0 ? tiles_slide(q, k, (uint32_t)g->am) : NULL;
   *since = g->r * g->c * g->lanes * (double)q->bytes;
   if (!w)
     return g->r;

@@ -1,5 +1,5 @@
 /* Masks of short vectors that LLVM drops are found in the machine code, and the function is compiled
- * without them (codegen/llvm/core/masks.c). */
+ * without them (codegen/llvm/core/object.c). */
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

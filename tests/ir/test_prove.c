@@ -237,6 +237,21 @@ static void arithmetic_that_may_wrap_proves_nothing(void **state) {
   neo_prover_free(p);
 }
 
+/* Sizes of loops that never run are made of such intervals: memory is planned for them. */
+static void where_facts_exclude_each_other_sizes_keep_their_bounds(void **state) {
+  neo_module *m = *state;
+  neo_prover *p = neo_prover_new(m);
+  neo_size_rec rec = {.kind = NEO_SIZE_RUNTIME, .name = neo_name_of(m->names, "V"), .hi = 5};
+  neo_expr v = neo_size_ref(m, neo_size_add(m, rec)), one = neo_const_i64(m, 1);
+  neo_expr never[] = {neo_op2(m, NEO_OP_LT, v, one), neo_op2(m, NEO_OP_LE, one, v)};
+  neo_facts facts = {.assume = never, .n_assume = 2};
+  int64_t lo, hi;
+  assert_true(neo_interval(p, &facts, neo_op2(m, NEO_OP_SUB, v, one), &lo, &hi));
+  assert_int_equal(lo, -1);
+  assert_int_equal(hi, 4);
+  neo_prover_free(p);
+}
+
 static void narrow_integers_are_followed_through_conversions(void **state) {
   neo_module *m = *state;
   neo_prover *p = neo_prover_new(m);
@@ -601,6 +616,7 @@ int main(void) {
       TEST(points_that_only_isl_finds_are_refuted),
       TEST(a_point_counts_only_if_it_certainly_exists),
       TEST(arithmetic_that_may_wrap_proves_nothing),
+      TEST(where_facts_exclude_each_other_sizes_keep_their_bounds),
       TEST(narrow_integers_are_followed_through_conversions),
       TEST(a_bool_is_0_or_1_as_a_number),
       TEST(intervals_follow_the_arithmetic),

@@ -59,7 +59,5 @@ cache_exit cache_load(cache_cli *cli, int first, neo_records *out);
 cache_exit cache_load_any(cache_cli *cli, const char *path, neo_records *out);
 /* Whether the record matches --name, --target, --build and --gain. */
 bool cache_wanted(const cache_cli *cli, const neo_record *r);
-/* Whether two records answer the same question: group, target, build and threads. */
-bool cache_same(const neo_record *a, const neo_record *b);
 /* Marks the best record for each such question; in the set's arena. */
 bool *cache_best(const neo_records *s);

@@ -23,9 +23,15 @@ typedef struct {
   bool dry;
 } merging;
 
+/* Whether two records answer the same question: group, target, build and threads. */
+static bool same(const neo_record *a, const neo_record *b) {
+  return a->key[0] == b->key[0] && a->key[1] == b->key[1] && a->threads == b->threads &&
+         neo_streq(a->target, b->target) && neo_streq(a->build, b->build);
+}
+
 static bool has_as_good(const neo_records *s, const neo_record *r) {
   for (size_t k = 0; k < s->all.n; k++)
-    if (cache_same(&s->all.at[k], r) && neo_record_ratio(&s->all.at[k]) <= neo_record_ratio(r))
+    if (same(&s->all.at[k], r) && neo_record_ratio(&s->all.at[k]) <= neo_record_ratio(r))
       return true;
   return false;
 }

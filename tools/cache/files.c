@@ -123,11 +123,6 @@ bool cache_wanted(const cache_cli *cli, const neo_record *r) {
          has(r->build, cli->value[CACHE_O_BUILD]) && neo_record_ratio(r) <= cli->most_ratio;
 }
 
-bool cache_same(const neo_record *a, const neo_record *b) {
-  return a->key[0] == b->key[0] && a->key[1] == b->key[1] && a->threads == b->threads &&
-         neo_streq(a->target, b->target) && neo_streq(a->build, b->build);
-}
-
 static uint64_t question(const neo_record *r) {
   uint64_t h = neo_hash_mix(neo_hash_mix(r->key[0], r->key[1]), r->threads);
   h = neo_hash(r->target, strlen(r->target), h);

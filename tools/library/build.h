@@ -17,14 +17,6 @@ neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit
  * without failure before. */
 void neo_request_keep(neo_arena *a, const neo_request *r, neo_request *out);
 
-/* ---- options.c */
-
-/* Parses the request's options, of which it has some. */
-neo_status neo_options_read(neo_arena *a, const neo_request *r, const char *path,
-                            neo_compile_options *out, const char **wrong) NEO_MUST_CHECK;
-/* Replaces "nvptx:native" by the name of this machine's first GPU. */
-neo_status neo_options_native(neo_arena *a, const char **target, const char **wrong) NEO_MUST_CHECK;
-
 /* ---- messages.c: texts for the caller to free */
 
 char *neo_text_take(const char *text, size_t n); /* a copy; never null */

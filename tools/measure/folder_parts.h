@@ -1,5 +1,5 @@
-/* The parts of measuring a folder: folder.c measures, results.c stores results, list.c reads and
- * checks the list of candidates. */
+/* The parts of measuring a folder: folder.c measures and stores results, list.c reads and checks
+ * the list of candidates. */
 #pragma once
 #include "tools/measure/lines.h"
 #include "tools/measure/measure.h"
@@ -49,9 +49,3 @@ folder_exit folder_say(folder_exit code, const char *fmt, ...)
 /* ---- list.c */
 /* Reads the list of candidates and checks all files that it names. */
 folder_exit folder_read(folder *f);
-
-/* ---- results.c */
-/* Opens the file of results and reads its lines. */
-folder_exit folder_results_open(folder *f);
-/* Appends a line, which is on the disk when this returns, and applies it. */
-folder_exit folder_results_add(folder *f, const char *text);

@@ -5,15 +5,15 @@
  * Buffers on the device are surrounded by guard strips of known content. Inputs are copied again
  * for each candidate, since an earlier one may have overwritten them; outputs are filled with a
  * pattern that no kernel writes. Candidate and base first compute one answer each. Then they
- * alternate: several launches, as one graph (series.c), between two events. At the end the
- * candidate answers once more, and the strips are checked.
+ * alternate: several launches, as one graph, between two events. At the end the candidate
+ * answers once more, and the strips are checked.
  *
  * There is no filter of system calls here and no limit except on time: the driver makes system
  * calls of its own and maps more addresses than there is memory, and no code of a candidate runs on
  * the processor. */
+#include "runtime/cuda_api.h"
 #include "tools/measure/device.h"
 #include "tools/measure/lines.h"
-#include "tools/measure/series.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,11 @@ enum {
 };
 
 static const double least_sample_ns = 200e3;
+
+typedef struct { /* consecutive launches of one kernel as one graph of the driver */
+  cuda_graph graph;
+  cuda_exec exec; /* null: there is none */
+} measure_series;
 
 typedef struct {
   cuda_module module;
@@ -206,12 +211,48 @@ static void launch(child *c, int which) {
          "launching");
 }
 
+/* ---- Launches of one kernel as one graph of the driver. A single launch takes the host about 2.5
+ * us, which would hide the time of a shorter kernel; a graph launches them all at once. */
+
+/* Frees the graph; an empty series is allowed. */
+static void series_end(const cuda_api *api, measure_series *s) {
+  if (s->exec)
+    (void)api->graph_end(s->exec);
+  if (s->graph)
+    (void)api->graph_destroy(s->graph);
+  *s = (measure_series){0};
+}
+
+static cuda_result add_all(const cuda_api *api, const cuda_kernel_node *node, int n,
+                           measure_series *s) {
+  cuda_node next, before = NULL;
+  cuda_result r = api->graph_create(&s->graph, 0);
+  for (int k = 0; !r && k < n; k++) {
+    r = api->graph_kernel(&next, s->graph, k ? &before : NULL, k ? 1 : 0, node);
+    before = next;
+  }
+  return r ? r : api->graph_make(&s->exec, s->graph, 0);
+}
+
+/* Makes a graph of n launches. False: the driver cannot, and *s is empty. */
+static bool series_make(const cuda_api *api, const cuda_kernel_node *node, int n,
+                        measure_series *s) {
+  *s = (measure_series){0};
+  if (!api->graph_create || !api->graph_kernel || !api->graph_make || !api->graph_launch ||
+      !api->graph_end || !api->graph_destroy)
+    return false;
+  if (!add_all(api, node, n, s))
+    return true;
+  series_end(api, s);
+  return false;
+}
+
 /* Makes one graph of a sample's launches. */
 static void make_series(child *c, int which) {
   void *param[MOST_PARAMS];
   cuda_kernel_node k = node_of(c, which, param);
   if (c->k[which].runs > 1 && k.grid[0] > 0)
-    (void)measure_series_make(&c->d.api, &k, c->k[which].runs, &c->k[which].series);
+    (void)series_make(&c->d.api, &k, c->k[which].runs, &c->k[which].series);
 }
 
 /* Nanoseconds per launch, over `runs` launches. */
@@ -318,7 +359,7 @@ static void serve(child *c) {
   same_as_before(c);
   nothing_beyond(c);
   for (int k = 0; k < n; k++)
-    measure_series_end(&c->d.api, &c->k[k].series);
+    series_end(&c->d.api, &c->k[k].series);
   for (int k = 0; k < n; k++)
     must(c, c->d.api.module_unload(c->k[k].module), "unloading the kernel");
   c->m.kind = MEASURE_TIMES;

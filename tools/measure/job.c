@@ -164,9 +164,3 @@ void measure_job_clear(measure_job *j) {
   j->run_ns = 2e6, j->total_ns = 60e6;
   j->least_runs = 7;
 }
-
-void measure_answers_reset(measure_job *j) {
-  for (int k = 0; k < j->n_bufs; k++)
-    if (j->buf[k].write)
-      measure_forget(&j->buf[k], j->buf[k].answer);
-}

@@ -59,7 +59,7 @@
  * An answer repeats the id. {"id":3,"ok":false,"code":"wrong","why":"..."} has a word of
  * reasons.def and a text for people; {"id":3,"ok":true,"ns":...} the median time of a run of all
  * units. Answers to `try` and `race` add "ratio", the median over turns of the ratio to the base;
- * those for a GPU "graph":true if several launches were one graph of the driver (series.c). */
+ * those for a GPU "graph":true if several launches were one graph of the driver. */
 #pragma once
 #include "include/neo/neo_rt.h"
 #include "tools/measure/words.h"
@@ -157,8 +157,6 @@ bool measure_job_ready(measure_job *j);
  * parent would become small when they are written to. */
 void measure_job_own(const measure_job *j);
 void measure_job_clear(measure_job *j); /* resets all except `sandbox` and the device */
-/* Makes all answers those of a kernel that writes nothing. */
-void measure_answers_reset(measure_job *j);
 
 /* ---- contents.c */
 /* Fills the k-th buffer. False: its file cannot be read, or has another length. */
@@ -167,15 +165,6 @@ bool measure_fill(measure_job *j, int k);
 void measure_forget(const measure_buf *b, char *to);
 /* Are n elements of a copy, from `at` on, what they were before a run? */
 bool measure_unwritten(const measure_buf *b, const char *p, int64_t at, int64_t n);
-
-/* ---- answer.c: the parent compares the shared answers, by mode. WRONG: *why says which element is
- * wrong. `whole`: all units ran; else *share gets the share of all elements that these units have
- * written. */
-measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whole, double *share,
-                                    char why[256]);
-/* Stores the answers as the reference or as the expected ones; returns the share of finite
- * elements. */
-double measure_answer_store(measure_job *j, measure_mode mode);
 
 /* ---- expected.c: a sample of the answer of `plain` in a file. Null, or what is wrong. */
 const char *measure_answer_save(const measure_job *j, const char *path);
@@ -220,8 +209,8 @@ typedef struct {
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
-/* ---- library.c: maps a candidate's library; nothing of it runs. *out: the address of the symbol.
- * Null, or what is wrong. */
+/* ---- library.c, for child.c: maps a candidate's library; nothing of it runs. *out: the address of
+ * the symbol. Null, or what is wrong. */
 const char *measure_library_open(const char *path, const char *symbol, void **out);
 
 /* ---- inside.c: for children of both kinds */
@@ -236,7 +225,7 @@ double measure_child_permission(void);
 /* Whether descriptors besides the pipes are open in this child. */
 bool measure_child_leaks(void);
 
-/* ---- gpu.c */
+/* ---- gpu.c, for trial.c */
 typedef struct {
   measure_mode mode;
   measure_kernel kernel, base;
@@ -248,8 +237,8 @@ void measure_gpu_child(const measure_job *j, int in, int out) __attribute__((nor
  * not available. */
 bool measure_device_choose(measure_job *j, const char *line, char text[256]);
 
-/* ---- limits.c: the sandbox of a child. After `measure_limits_calls`, any system call is fatal
- * except for computing and for messages to the parent. */
+/* ---- limits.c, for child.c: the sandbox of a child. After `measure_limits_calls`, any system call
+ * is fatal except for computing and for messages to the parent. */
 void measure_limits_set(const measure_job *j, size_t scratch_bytes);
 void measure_limits_calls(void);
 

@@ -90,7 +90,7 @@ TAKEBACKS = [
       (FACTOR, "(«!p->r.as_written» || is_scale(p, p->factor[k]))", "true"),
       (FACTOR, "«p->r.as_written» ? without(p, p->term, out)", "false")),
     T("states in somebody's memory are not looked at",
-      ("runtime/core/bind.c", "  c->viewed[tensor] = true;\n  «neo_rti_expose(c, tensor, true);»", None), drawn=False),
+      ("runtime/core/bind.c", "  c->viewed[tensor] = true;\n  «expose(c, tensor, true);»", None), drawn=False),
     T("inputs lie in memory that is written",
       ("runtime/core/sharing.c", "i < e->n_inputs ? «check_input(c, e, i)»", "NEO_OK"), drawn=False),
     T("circular buffers are read after they are overwritten",

@@ -139,10 +139,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
 /* Applies --emit and --runtime, for `compile`. */
 neoc_exit neoc_emit_options(neoc_cli *cli, neo_compile_options *out);
 
-/* ---- cli/progress.c */
-/* Shows the progress of a compilation in one line of a terminal, after some seconds. */
-void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
-/* Erases that line, before anything else is printed. (fail.c) */
+/* ---- cli/fail.c */
+/* Erases the line of progress, before anything else is printed. */
 void neoc_progress_clear(const neoc_cli *cli);
 
 /* ---- cli/report.c */

@@ -36,11 +36,9 @@ struct neo_code_use {
   uint64_t kernels[2]; /* the common part of all kernels' keys */
 };
 
-/* ---- compiler_id.c */
+/* ---- compiler_id.c, code_key.c, for code_find.c */
 /* A text that identifies this build of the compiler; null: it cannot be found. */
 const char *neo_compiler_id(neo_arena *a);
-
-/* ---- code_key.c */
 /* The text of the first key, without records. Call it after the target was chosen. False: such a
  * build is not cached. */
 bool neo_code_key_text(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
@@ -48,7 +46,7 @@ void neo_code_add_target(neo_str *s, const neo_target *t);
 /* Hashes the present contents of the records' files. */
 void neo_code_records(neo_compilation *c, uint64_t hash[2]);
 
-/* ---- code_find.c: opens the cache, looks for a build, adds one */
+/* ---- code_find.c, for compile.c and emit.c: opens the cache, looks for a build, adds one */
 /* Opens the cache that the options name. A failure to open does not fail the compilation. */
 void neo_code_begin(neo_compilation *c);
 /* Looks for the build. If it is there, c->found is set, and outputs, objects, diagnostics and
@@ -59,29 +57,3 @@ void neo_code_keep(neo_compilation *c);
 void neo_code_end(neo_compilation *c);
 /* Notes a path at which the frontend looks for a module. (neo_frontend_options.looked) */
 void neo_code_looked(void *compilation, const char *path, const char *text, size_t n);
-
-/* ---- code_pack.c: a build as bytes */
-/* Packs a build. False: a source is neither the model, nor a module in memory, nor one of the
- * probes. */
-bool neo_code_pack(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
-/* Unpacks a build. False: the bytes are no build of this model, these modules and probes. */
-bool neo_code_unpack(neo_compilation *c, const char *data, size_t n) NEO_MUST_CHECK;
-
-/* ---- code_kernel.c: threads call these, with arenas of their own */
-
-/* Code that is a part of a library: a kernel, or a function that kernels share. */
-typedef struct {
-  neo_object object;
-  NEO_VEC(const char *) calls; /* names of the shared functions that it needs */
-} neo_code_part;
-
-/* Call this first, once prefix and target are known. */
-void neo_code_kernels_begin(neo_compilation *c);
-neo_code_key neo_code_kernel_key(const neo_compilation *c, const neo_plan_kernel *k,
-                                 neo_arena *scratch);
-neo_code_key neo_code_shared_key(const neo_compilation *c, const char *name, neo_arena *scratch);
-/* Finds a part; it is in the arena. False: the cache lacks it. */
-bool neo_code_part_find(const neo_compilation *c, neo_code_key key, neo_arena *a,
-                        neo_code_part *out);
-void neo_code_part_keep(const neo_compilation *c, neo_code_key key, neo_arena *scratch,
-                        const neo_code_part *made);

@@ -319,9 +319,6 @@ typedef struct {
   uint32_t rank;
   int64_t first, extent[16], stride[16];
 } neo_cells_at;
-neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes);
-/* The position of an element, by its number in row-major order; the element has to exist. */
-int64_t neo_cell_of_element(const neo_cells_at *c, int64_t element);
 /* The number of elements in the memory that holds a tensor, at these sizes; the extents of the
  * tensor with that memory go to `extent` (may be null). */
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,

@@ -41,10 +41,6 @@ const char *neo_emit_staged(neo_compilation *c, const char *before, const char *
 neo_status neo_emit_publish(neo_compilation *c) NEO_MUST_CHECK;
 /* Removes the temporary folder, if there is one. (publish.c) */
 void neo_emit_discard(neo_compilation *c);
-/* The text of the depfile; in the compilation's arena. (depfile.c) */
-void neo_emit_depfile(neo_compilation *c, neo_str *out);
-/* The source, record or result that the depfile would be written over; null: there is none. */
-const char *neo_emit_depfile_replaces(neo_compilation *c);
 /* For a GPU: fills in c->images, and makes the text files asked for. (device.c) */
 neo_status neo_emit_device(neo_compilation *c) NEO_MUST_CHECK;
 /* Makes shared library and archive, as asked for. (link.c) */

@@ -55,7 +55,7 @@ void neo_fact_count(neo_fact_check *f, neo_fact_kind kind, neo_fact_outcome k, i
 /* The number of entries that are evaluated. */
 int64_t neo_fact_entries(const neo_module *m);
 
-/* ---- facts.c */
+/* ---- facts.c, for facts_plan.c */
 /* Whether the values are equal up to this error. */
 bool neo_fact_same(neo_type t, neo_value a, neo_value b, double error);
 /* Appends a value of type t, for messages. */

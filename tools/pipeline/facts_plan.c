@@ -1,5 +1,7 @@
 /* Holds the kernels of a plan against the module that they were made of. */
+#include "ir/store.h"
 #include "ir/trip_count.h"
+#include "tools/pipeline/compile.h"
 #include "tools/pipeline/facts_parts.h"
 #include "tools/pipeline/plan_run.h"
 #include <string.h>
@@ -135,6 +137,33 @@ static bool is_right(plan_check *x, neo_tensor t, int64_t at, neo_value got) {
   return neo_fact_same(type, neo_interp_tensor(x->interp, t)->at[at], got, error ? error[at] : 0);
 }
 
+static neo_cells_at tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes) {
+  neo_cells_at c = {.rank = neo_tensor_rank(m, t)};
+  int64_t all[16], stride = 1;
+  uint32_t n_outer;
+  neo_expr in_row = neo_store_in_row(m, t, &n_outer);
+  neo_tensor_elements_at(m, t, sizes, all);
+  for (uint32_t d = c.rank; d-- > 0;) {
+    c.extent[d] = neo_size_value(m, neo_tensor_extent(m, t, d), sizes);
+    if (in_row.i && d + 1 == n_outer)
+      stride = all[n_outer];
+    c.stride[d] = stride;
+    for (neo_tensor in = t; neo_tensor_at(m, in)->within.i; in = neo_tensor_at(m, in)->within)
+      c.first += stride * neo_size_value(m, neo_list_expr(m, neo_tensor_at(m, in)->at, d), sizes);
+    stride *= d < n_outer ? all[d] : c.extent[d];
+  }
+  c.first += in_row.i ? neo_size_value(m, in_row, sizes) : 0;
+  return c;
+}
+
+/* The position of an element, by its number in row-major order; the element has to exist. */
+static int64_t cell_of_element(const neo_cells_at *c, int64_t element) {
+  int64_t at = c->first;
+  for (uint32_t d = c->rank; d-- > 0; element /= c->extent[d])
+    at += c->stride[d] * (element % c->extent[d]);
+  return at;
+}
+
 /* Is it false in the condition of a loop that ends early? All of it is false before the loop runs,
  * and stays so where a `case` takes another branch (fusion/recurrence/early_exit/ends.c); the
  * interpreter computes all branches. A loop that ends too early has other results. */
@@ -151,9 +180,9 @@ static bool is_fill(plan_check *x, neo_tensor t, neo_value got) {
 static int64_t first_wrong(plan_check *x, const neo_plan_region *r, neo_tensor t, uint64_t since,
                            int64_t *at) {
   int64_t first = -1, n = neo_interp_tensor(x->interp, t)->n;
-  neo_cells_at cells = neo_tensor_cells_at(x->c->module, t, x->sizes);
+  neo_cells_at cells = tensor_cells_at(x->c->module, t, x->sizes);
   for (int64_t k = 0; k < n; k++) {
-    int64_t cell = neo_cell_of_element(&cells, k);
+    int64_t cell = cell_of_element(&cells, k);
     if (cell < r->n && r->cell[cell].time > since && r->cell[cell].tensor.i == t.i &&
         (first < 0 || r->cell[cell].time < r->cell[*at].time) && !is_right(x, t, k, r->at[cell]) &&
         !is_fill(x, t, r->at[cell])) {

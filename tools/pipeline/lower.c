@@ -1,7 +1,6 @@
 /* The kernels of groups: one for each group, unless another group computes the same. */
 #include "tools/pipeline/lower.h"
 #include "base/hash.h"
-#include "codegen/align.h"
 #include "codegen/lower/levels/levels.h"
 #include "codegen/make.h"
 #include "codegen/recurrence.h"

@@ -1,4 +1,4 @@
-/* Kernels of groups, for the stage of kernels. */
+/* For compile.c: kernels of groups, the stage of kernels. */
 #pragma once
 #include "tools/pipeline/compile.h"
 

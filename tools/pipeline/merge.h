@@ -1,5 +1,5 @@
-/* Merges several relocatable objects into one, in memory, as `ld -r` does for objects that LLVM
- * made. Private to tools/pipeline and its tests. */
+/* For emit.c: merges several relocatable objects into one, in memory, as `ld -r` does for objects
+ * that LLVM made. Private to tools/pipeline and its tests. */
 #pragma once
 #include "tools/pipeline/compile.h"
 

@@ -13,6 +13,8 @@
  *
  * A thread allocates in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
+#include "base/hash.h"
+#include "base/pack.h"
 #include "tools/pipeline/code.h"
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +23,12 @@
 #include <string.h>
 
 enum { MOST_THREADS = 64, RECORD_WEIGHT = 100 };
+
+/* Code that is a part of a library: a kernel, or a function that kernels share. */
+typedef struct {
+  neo_object object;
+  NEO_VEC(const char *) calls; /* names of the shared functions that it needs */
+} neo_code_part;
 
 typedef struct shared shared;
 struct shared {
@@ -130,6 +138,72 @@ static void claim_all(neo_parts *w, part *p, shareds *own) {
   }
 }
 
+/* ---- Objects of kernels in the cache. The object with the record is not cached: it differs
+ * between builds. */
+
+/* Prepares the keys of kernels. The prefix is part of a key, because functions that kernels share
+ * have it in their names. */
+static void kernels_begin(neo_compilation *c) {
+  neo_code_begin(c);
+  if (!c->code)
+    return;
+  neo_str s = neo_str_in(&c->arena);
+  neo_pack_text(&s, "neo kernel 1");
+  neo_pack_text(&s, c->code->compiler);
+  neo_pack_text(&s, c->prefix);
+  neo_code_add_target(&s, &c->host);
+  neo_hash128(neo_str_text(&s), s.n, c->code->kernels);
+}
+
+static void add(neo_str *s, const neo_kernel *k, const char *symbol) {
+  uint64_t key[2];
+  neo_kernel_code_key(k, s->arena, key);
+  neo_pack_text(s, symbol);
+  neo_str_addn(s, (const char *)key, sizeof key);
+}
+
+static neo_code_key kernel_key(const neo_compilation *c, const neo_plan_kernel *k,
+                               neo_arena *scratch) {
+  neo_str s = neo_str_in(scratch);
+  neo_str_addn(&s, (const char *)c->code->kernels, sizeof c->code->kernels);
+  neo_pack_text(&s, "kernel");
+  add(&s, k->kernel, k->symbol);
+  if (k->fast)
+    add(&s, k->fast, k->fast_symbol);
+  return neo_code_key_of(NEO_CODE_KERNEL, neo_str_text(&s), s.n);
+}
+
+static neo_code_key shared_key(const neo_compilation *c, const char *name, neo_arena *scratch) {
+  neo_str s = neo_str_in(scratch);
+  neo_str_addn(&s, (const char *)c->code->kernels, sizeof c->code->kernels);
+  neo_pack_text(&s, "shared");
+  neo_pack_text(&s, name);
+  return neo_code_key_of(NEO_CODE_KERNEL, neo_str_text(&s), s.n);
+}
+
+/* Finds a part; it is in the arena. False: the cache lacks it. */
+static bool find_part(const neo_compilation *c, neo_code_key key, neo_arena *a,
+                      neo_code_part *out) {
+  neo_unpack r = {0};
+  *out = (neo_code_part){0};
+  if (!neo_code_get(c->code->cache, key, a, &r.at, &r.n))
+    return false;
+  for (uint64_t k = 0, n = neo_unpack_number(&r); k < n && !r.bad; k++)
+    NEO_PUSH(a, &out->calls, neo_unpack_text(&r));
+  out->object.data = neo_unpack_bytes(&r, &out->object.size_bytes);
+  return !r.bad && r.n == 0;
+}
+
+static void keep_part(const neo_compilation *c, neo_code_key key, neo_arena *scratch,
+                      const neo_code_part *made) {
+  neo_str s = neo_str_in(scratch);
+  neo_pack_number(&s, made->calls.n);
+  for (size_t k = 0; k < made->calls.n; k++)
+    neo_pack_text(&s, made->calls.at[k]);
+  neo_pack_bytes(&s, made->object.data, made->object.size_bytes);
+  neo_code_put(c->code->cache, key, neo_str_text(&s), s.n, false);
+}
+
 /* Takes the object of a shared function that this part has claimed and the cache lacks: LLVM has
  * outlined it. */
 static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
@@ -141,10 +215,10 @@ static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
   if (k == n)
     return NEO_INTERNAL;
   neo_status s = neo_llvm_take_outlined(p->llvm, k, &p->kept, &made.object.data,
-                                     &made.object.size_bytes, &p->why);
+                                        &made.object.size_bytes, &p->why);
   x->object = made.object;
   if (!s && c->code)
-    neo_code_part_keep(c, neo_code_shared_key(c, x->name, &p->arena), &p->arena, &made);
+    keep_part(c, shared_key(c, x->name, &p->arena), &p->arena, &made);
   return s;
 }
 
@@ -177,13 +251,13 @@ static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
 /* Whether the cache has the kernel and all shared functions that it is the first to call. `own`
  * gets these functions, as this part has claimed them in either case. */
 static bool find(const neo_compilation *c, part *p, neo_code_key key, shareds *own) {
-  if (!neo_code_part_find(c, key, &p->kept, &p->made))
+  if (!find_part(c, key, &p->kept, &p->made))
     return false;
   bool all = true;
   claim_all(c->parts, p, own);
   for (size_t k = 0; k < own->n; k++) {
     neo_code_part x;
-    if (neo_code_part_find(c, neo_code_shared_key(c, own->at[k]->name, &p->arena), &p->kept, &x))
+    if (find_part(c, shared_key(c, own->at[k]->name, &p->arena), &p->kept, &x))
       own->at[k]->object = x.object;
     else
       all = false;
@@ -195,12 +269,12 @@ static neo_status make_kernel(const neo_compilation *c, part *p) {
   shareds own = {0};
   neo_code_key key = {0};
   if (c->code)
-    key = neo_code_kernel_key(c, &p->kernel, &p->arena);
+    key = kernel_key(c, &p->kernel, &p->arena);
   if (c->code && find(c, p, key, &own))
     return NEO_OK;
   neo_status s = compile(c, p, &own);
   if (!s && c->code)
-    neo_code_part_keep(c, key, &p->arena, &p->made);
+    keep_part(c, key, &p->arena, &p->made);
   return s;
 }
 
@@ -333,7 +407,7 @@ void neo_parts_begin(neo_compilation *c) {
   pthread_mutex_init(&w->mutex, NULL);
   pthread_cond_init(&w->more, NULL);
   c->parts = w;
-  neo_code_kernels_begin(c);
+  kernels_begin(c);
   w->most_threads = cores() - 1 < MOST_THREADS ? cores() - 1 : MOST_THREADS;
 }
 

@@ -1,6 +1,7 @@
-/* The memory of one run of an entry, for the interpreter of plans (plan_run.h): the values of each
- * buffer's elements, and when which kernel wrote them for which tensor. Buffers that the plan puts
- * at the same addresses share bytes: a write to one destroys elements of the other. */
+/* For plan_run.c: the memory of one run of an entry, for the interpreter of plans (plan_run.h): the
+ * values of each buffer's elements, and when which kernel wrote them for which tensor. Buffers that
+ * the plan puts at the same addresses share bytes: a write to one destroys elements of the
+ * other. */
 #pragma once
 #include "runtime/model.h"
 #include "tools/pipeline/compile.h"

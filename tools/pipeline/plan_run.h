@@ -1,7 +1,8 @@
-/* The interpreter of plans: runs the steps of an entry in the order of the runtime
- * (runtime/cpu/run.c), each kernel in the loop IR's interpreter, in the memory that the plan laid
- * out (plan_memory.h). Slow, and checked: a run ends at an access outside of a tensor, a read of an
- * element that was not written or was overwritten, and a conflict between units of a kernel. */
+/* For facts_plan.c: the interpreter of plans: runs the steps of an entry in the order of the
+ * runtime (runtime/cpu/run.c), each kernel in the loop IR's interpreter, in the memory that the
+ * plan laid out (plan_memory.h). Slow, and checked: a run ends at an access outside of a tensor, a
+ * read of an element that was not written or was overwritten, and a conflict between units of a
+ * kernel. */
 #pragma once
 #include "tools/pipeline/plan_memory.h"
 

@@ -50,32 +50,6 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
   return n;
 }
 
-neo_cells_at neo_tensor_cells_at(const neo_module *m, neo_tensor t, const int64_t *sizes) {
-  neo_cells_at c = {.rank = neo_tensor_rank(m, t)};
-  int64_t all[16], stride = 1;
-  uint32_t n_outer;
-  neo_expr in_row = neo_store_in_row(m, t, &n_outer);
-  neo_tensor_elements_at(m, t, sizes, all);
-  for (uint32_t d = c.rank; d-- > 0;) {
-    c.extent[d] = neo_size_value(m, neo_tensor_extent(m, t, d), sizes);
-    if (in_row.i && d + 1 == n_outer)
-      stride = all[n_outer];
-    c.stride[d] = stride;
-    for (neo_tensor in = t; neo_tensor_at(m, in)->within.i; in = neo_tensor_at(m, in)->within)
-      c.first += stride * neo_size_value(m, neo_list_expr(m, neo_tensor_at(m, in)->at, d), sizes);
-    stride *= d < n_outer ? all[d] : c.extent[d];
-  }
-  c.first += in_row.i ? neo_size_value(m, in_row, sizes) : 0;
-  return c;
-}
-
-int64_t neo_cell_of_element(const neo_cells_at *c, int64_t element) {
-  int64_t at = c->first;
-  for (uint32_t d = c->rank; d-- > 0; element /= c->extent[d])
-    at += c->stride[d] * (element % c->extent[d]);
-  return at;
-}
-
 static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t rank, int64_t *first,
                    int64_t *by) {
   neo_element_end end;

@@ -16,10 +16,10 @@ neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) N
 
 /* ---- compile.c */
 
-/* ---- pure.c */
+/* ---- pure.c, for compile.c */
 void neo_module_make_pure(neo_module *m);
 
-/* ---- passes.c */
+/* ---- passes.c, for compile.c */
 /* Runs the table of passes. A failure that is not the input's has a text in c->why that names the
  * pass; after NEO_MEMORY only c->failed_pass is set. */
 neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;

@@ -1,6 +1,6 @@
-/* An allocator that knows its live blocks, so that memory of a stage that was left by longjmp,
- * because memory ended, can be freed. Threads may use it at the same time; it calls the allocator
- * below one thread at a time. */
+/* For compile.c: an allocator that knows its live blocks, so that memory of a stage that was left
+ * by longjmp, because memory ended, can be freed. Threads may use it at the same time; it calls the
+ * allocator below one thread at a time. */
 #pragma once
 #include "base/alloc.h"
 #include <pthread.h>

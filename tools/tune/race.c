@@ -1,4 +1,5 @@
 /* Races a candidate against the base, with all units and alternating, and records a winner. */
+#include "tools/tune/search.h"
 #include "tools/tune/task.h"
 #include <time.h>
 
@@ -86,13 +87,25 @@ neo_status neo_task_confirm(neo_tune *t, neo_task *x) {
   return s;
 }
 
+/* The quickest trial that was not raced; the number of trials if there is none. */
+static size_t search_unraced(const neo_search *s) {
+  size_t best = s->trials.n;
+  for (size_t k = 0; k < s->trials.n; k++) {
+    const neo_trial *t = &s->trials.at[k];
+    if (t->time_ns > 0 && !t->raced &&
+        (best == s->trials.n || t->time_ns < s->trials.at[best].time_ns))
+      best = k;
+  }
+  return best;
+}
+
 neo_status neo_task_finals(neo_tune *t, neo_task *x) {
   static const double near = 1.03;
   neo_status s = neo_task_confirm(t, x);
   for (int k = 0;
        k < FINALS && x->begun && !x->failed && !s && !neo_tune_late(t) && !neo_tune_stopped(t);
        k++) {
-    size_t next = neo_search_unraced(&x->search);
+    size_t next = search_unraced(&x->search);
     double time = next < x->search.trials.n ? x->search.trials.at[next].time_ns : 0;
     if (time <= 0 || time > near * x->best_ns)
       break;

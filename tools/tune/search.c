@@ -303,17 +303,6 @@ void neo_search_tell(neo_search *s, size_t trial, double time_ns) {
   }
 }
 
-size_t neo_search_unraced(const neo_search *s) {
-  size_t best = s->trials.n;
-  for (size_t k = 0; k < s->trials.n; k++) {
-    const neo_trial *t = &s->trials.at[k];
-    if (t->time_ns > 0 && !t->raced &&
-        (best == s->trials.n || t->time_ns < s->trials.at[best].time_ns))
-      best = k;
-  }
-  return best;
-}
-
 void neo_search_correct(neo_search *s, size_t trial, double time_ns) {
   s->trials.at[trial].time_ns = time_ns;
   s->trials.at[trial].raced = true;
@@ -323,10 +312,4 @@ void neo_search_correct(neo_search *s, size_t trial, double time_ns) {
     if (t > 0 && (!has_best(s) || t < s->trials.at[s->best].time_ns))
       s->best = k;
   }
-}
-
-double neo_search_gain(const neo_search *s) {
-  static const double usual[] = {0.15, 0.05, 0.01, 0};
-  double gain = usual[s->phase];
-  return s->phase != NEO_SEARCH_OVER && s->step > gain ? (s->step + gain) / 2 : gain;
 }

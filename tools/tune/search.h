@@ -73,14 +73,9 @@ void neo_search_first(neo_search *s, const neo_schedule *x);
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most);
 /* Tells the time of a trial of the batch in nanoseconds; below 0: it was refused. */
 void neo_search_tell(neo_search *s, size_t trial, double time_ns);
-/* The quickest trial that was not raced; the number of trials if there is none. */
-size_t neo_search_unraced(const neo_search *s);
 /* Replaces the time of a trial by that of a race. */
 void neo_search_correct(neo_search *s, size_t trial, double time_ns);
 /* Adds a logged time: the schedule will not be proposed. */
 void neo_search_add_logged(neo_search *s, const neo_schedule *x, double time_ns);
 /* The best time so far, 0: none. */
 double neo_search_best(const neo_search *s);
-/* The share of the best time that another batch is expected to save; the tuner gives the next batch
- * to the task with most to gain. */
-double neo_search_gain(const neo_search *s);

@@ -1,5 +1,5 @@
-/* The surrogate model of the search. It predicts the time of a schedule as the cost model's
- * estimate, corrected by the errors of that model at similar schedules.
+/* For search.c: the surrogate model of the search. It predicts the time of a schedule as the cost
+ * model's estimate, corrected by the errors of that model at similar schedules.
  *
  * The logarithms of (time / model's cost) are modelled as a Gaussian process. A schedule's features
  * are in four groups: tiles, blocks, packs, and the rest. Its error is the sum of a term that

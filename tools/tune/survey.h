@@ -1,5 +1,5 @@
-/* Rates the search: all schedules of a small space are measured, and the search is replayed on
- * these times. */
+/* For quality.c: rates the search: all schedules of a small space are measured, and the search is
+ * replayed on these times. */
 #pragma once
 #include "tools/tune/search.h"
 

@@ -1,8 +1,6 @@
 /* One kernel: its job for the measurer, and its batches of candidates. */
 #include "tools/tune/task.h"
 
-enum { BATCH = 8 };
-
 /* ---- the measurer */
 
 neo_status neo_task_lost(neo_tune *t) {
@@ -78,20 +76,5 @@ neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, siz
     status = measure_one(t, x, &k[i], &ratio[i]);
   }
   neo_unbuild(k, n);
-  return status;
-}
-
-neo_status neo_task_batch(neo_tune *t, neo_task *x) {
-  neo_schedule s[BATCH];
-  double ratio[BATCH];
-  size_t trial[BATCH];
-  size_t n = neo_search_ask(&x->search, trial, BATCH);
-  x->over = n == 0;
-  for (size_t i = 0; i < n; i++)
-    s[i] = x->search.trials.at[trial[i]].schedule;
-  neo_status status = neo_task_measure(t, x, s, n, ratio);
-  for (size_t i = 0; i < n && !status; i++)
-    if (ratio[i] != 0)
-      neo_search_tell(&x->search, trial[i], ratio[i] > 0 ? ratio[i] * x->default_ns : -1);
   return status;
 }

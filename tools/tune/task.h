@@ -84,8 +84,6 @@ neo_schedule neo_task_plain(const neo_task *x);
  * if it was refused, 0 if time did not suffice. */
 neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
                             double *ratio) NEO_MUST_CHECK;
-/* Runs a batch of candidates. */
-neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 
 /* ---- base.c */
 /* Sets the sizes to measure at, the search and the base's schedule. False: the task failed. */

@@ -1,5 +1,5 @@
-/* Tunes a model: searches a better schedule for each of its kernels, measures and checks it, and
- * records it.
+/* For tools/neoc: tunes a model: searches a better schedule for each of its kernels, measures and
+ * checks it, and records it.
  *
  * A task is a group with its own kernel. Tasks alternate, one batch of candidates at a time: the
  * next one has the largest (time in the step) x (share that its search is expected to save). Before

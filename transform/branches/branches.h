@@ -1,4 +1,4 @@
-/* Private to transform: the parts of the pass `branches`. */
+/* For branches.c: the parts of the pass `branches`. Private to transform. */
 #pragma once
 #include "ir/needed.h"
 #include "ir/prove/prove.h"

@@ -11,7 +11,6 @@
  *     a[p, j] = select(kind[p] == 1, .., 0)           partial
  *
  * A block of rows of one kind computes only what that kind needs (fusion/recurrence/rows.c). */
-#include "ir/define.h"
 #include "ir/limits.h"
 #include "transform/levels/needs.h"
 
@@ -95,38 +94,6 @@ void levels_find_keys(levels *s) {
 }
 
 /* ---- tables */
-
-/* The number of the kind of vertex `at`. */
-static neo_expr kind_of(const levels *s, const levels_graph *g, neo_expr at) {
-  neo_module *m = s->m;
-  neo_expr all = {0};
-  for (uint32_t k = 0; k < g->n_is; k++) {
-    neo_expr is = neo_cast(m, NEO_I32_T, neo_expr_subst_axes(m, g->is[k], &at, 1));
-    is = neo_op2(m, NEO_OP_MUL, is, neo_const_int(m, NEO_I32_T, (int64_t)1 << k));
-    all = all.i ? neo_op2(m, NEO_OP_ADD, all, is) : is;
-  }
-  return all;
-}
-
-static neo_tensor define(const levels *s, const levels_graph *g, const char *prefix, neo_expr bound,
-                         neo_expr value) {
-  neo_module *m = s->m;
-  neo_tensor child = g->index[0].child;
-  neo_span span = neo_tensor_at(m, child)->span;
-  neo_axis_rec axis = {
-      .name = neo_name_of(m->names, "p"), .lo = levels_int(s, 0), .hi = g->n, .span = span};
-  neo_def_rec d = {.n_out = 1, .span = span};
-  d.axes = neo_list_one(m, neo_axis_add(m, axis).i);
-  d.finish = neo_list_one(m, value.i);
-  neo_temp t = {.prefix = prefix, .like = child, .type = NEO_I32_T, .bound = bound};
-  return neo_temp_define(m, &t, d);
-}
-
-neo_tensor levels_define_kinds(levels *s, levels_graph *g) {
-  neo_expr at = neo_axis_ref(s->m, 0);
-  return g->n_is ? define(s, g, "level.kinds", levels_int(s, levels_kinds_of(g)), kind_of(s, g, at))
-                 : (neo_tensor){0};
-}
 
 /* order[x] */
 static neo_expr vertex_at(const levels *s, const levels_graph *g, neo_expr x) {

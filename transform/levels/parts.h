@@ -158,8 +158,6 @@ static inline int64_t levels_kinds_of(const levels_graph *g) {
 }
 /* Finds the conditions that make a kind. */
 void levels_find_keys(levels *s);
-/* Defines the kind of each vertex, which orders those of a level; 0: one kind. */
-neo_tensor levels_define_kinds(levels *s, levels_graph *g);
 /* After definitions are in the order: makes conditions tests of kinds, and tensors of one kind
  * partial. */
 void levels_write_kinds(levels *s);

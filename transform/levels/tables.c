@@ -1,6 +1,7 @@
 /* The order of a graph as one definition of the kind LEVELS (neo_rows_rec), and its tables as their
  * readers see them. */
 #include "ir/clone.h"
+#include "ir/define.h"
 #include "transform/levels/parts.h"
 
 typedef struct {
@@ -112,6 +113,39 @@ static void read_table(equation *e, neo_tensor of) {
   e->body[e->n_body++] = neo_load(m, of, at, rank, span_of(e->t)).i;
 }
 
+/* The number of the kind of vertex `at`. */
+static neo_expr kind_of(const levels *s, const levels_graph *g, neo_expr at) {
+  neo_module *m = s->m;
+  neo_expr all = {0};
+  for (uint32_t k = 0; k < g->n_is; k++) {
+    neo_expr is = neo_cast(m, NEO_I32_T, neo_expr_subst_axes(m, g->is[k], &at, 1));
+    is = neo_op2(m, NEO_OP_MUL, is, neo_const_int(m, NEO_I32_T, (int64_t)1 << k));
+    all = all.i ? neo_op2(m, NEO_OP_ADD, all, is) : is;
+  }
+  return all;
+}
+
+static neo_tensor define(const levels *s, const levels_graph *g, const char *prefix, neo_expr bound,
+                         neo_expr value) {
+  neo_module *m = s->m;
+  neo_tensor child = g->index[0].child;
+  neo_span span = neo_tensor_at(m, child)->span;
+  neo_axis_rec axis = {
+      .name = neo_name_of(m->names, "p"), .lo = levels_int(s, 0), .hi = g->n, .span = span};
+  neo_def_rec d = {.n_out = 1, .span = span};
+  d.axes = neo_list_one(m, neo_axis_add(m, axis).i);
+  d.finish = neo_list_one(m, value.i);
+  neo_temp t = {.prefix = prefix, .like = child, .type = NEO_I32_T, .bound = bound};
+  return neo_temp_define(m, &t, d);
+}
+
+/* Defines the kind of each vertex, which orders those of a level; 0: one kind. */
+static neo_tensor define_kinds(levels *s, levels_graph *g) {
+  neo_expr at = neo_axis_ref(s->m, 0);
+  return g->n_is ? define(s, g, "level.kinds", levels_int(s, levels_kinds_of(g)), kind_of(s, g, at))
+                 : (neo_tensor){0};
+}
+
 void levels_define(levels *s, levels_graph *g) {
   neo_module *m = s->m;
   tables t = {s, g, g->index[0].child};
@@ -119,7 +153,7 @@ void levels_define(levels *s, levels_graph *g) {
   neo_expr blocks = times(&t, g->n, kinds);
   neo_rows_rec r = {.kinds = kinds, .n_lists = g->n_indices};
   equation e = {.t = &t};
-  neo_tensor kind = levels_define_kinds(s, g);
+  neo_tensor kind = define_kinds(s, g);
   r.level = table(&t, "level", g->n, blocks);
   r.first = g->first = table(&t, "level.first", plus(&t, blocks, 1), plus(&t, g->n, 1));
   r.place = g->place = table(&t, "level.place", g->n, g->n);

@@ -1,4 +1,5 @@
-/* Private to the pass recompute; its head is in recompute.c.
+/* For recompute.c: the parts of the pass recompute, whose head is in recompute.c. Private to
+ * transform.
  *
  *   chain.c    the forward pass of an entry, in order, with prices
  *   cuts.c     its cuts

@@ -28,14 +28,6 @@ uint32_t neo_winograd_rank(const neo_winograd_sum *x, neo_expr load) {
   return neo_tensor_rank(x->m, neo_winograd_tensor(x, load));
 }
 
-bool neo_winograd_is_unit(const neo_winograd_sum *x, neo_expr load, uint32_t k) {
-  int64_t n, at;
-  return neo_expr_is_int(x->m, neo_tensor_extent(x->m, neo_winograd_tensor(x, load), k), &n) &&
-         n == 1 &&
-         (neo_expr_node(x->m, load)->op == NEO_OP_LOAD ||
-          (neo_expr_is_int(x->m, neo_expr_arg(x->m, load, k), &at) && at == 0));
-}
-
 int64_t neo_winograd_groups(const neo_winograd_direction *w) {
   return (w->outs + w->toom.m - 1) / w->toom.m;
 }

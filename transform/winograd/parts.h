@@ -43,8 +43,5 @@ bool neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like) 
 neo_tensor neo_winograd_tensor(const neo_winograd_sum *x, neo_expr load);
 uint32_t neo_winograd_rank(const neo_winograd_sum *x, neo_expr load);
 
-/* Has dimension k of the read's tensor one element, which every read is of? */
-bool neo_winograd_is_unit(const neo_winograd_sum *x, neo_expr load, uint32_t k);
-
 /* The number of groups of outputs along this direction. */
 int64_t neo_winograd_groups(const neo_winograd_direction *w);

@@ -1,4 +1,5 @@
-/* Matrices of minimal filtering: m outputs of a filter of k taps with n = m + k - 1 products.
+/* For choose.c: matrices of minimal filtering: m outputs of a filter of k taps with n = m + k - 1
+ * products.
  *
  *     y[i] = sum[r] g[r] * d[i + r]    =    sum[t] sums[i, t] * (sum[r] taps[t, r] * g[r])
  *                                                            * (sum[u] data[t, u] * d[u])

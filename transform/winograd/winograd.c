@@ -210,10 +210,19 @@ static neo_expr read_else_zero(const neo_winograd_sum *x, neo_expr like, const n
                        neo_const_int(x->m, x->type, 0), x->r.span);
 }
 
+/* Has dimension k of the read's tensor one element, which every read is of? */
+static bool winograd_is_unit(const neo_winograd_sum *x, neo_expr load, uint32_t k) {
+  int64_t n, at;
+  return neo_expr_is_int(x->m, neo_tensor_extent(x->m, neo_winograd_tensor(x, load), k), &n) &&
+         n == 1 &&
+         (neo_expr_node(x->m, load)->op == NEO_OP_LOAD ||
+          (neo_expr_is_int(x->m, neo_expr_arg(x->m, load, k), &at) && at == 0));
+}
+
 /* Adds an axis over dimension k of the read tensor, unless it has one element. */
 static neo_expr dimension_axis(writing *y, neo_expr load, uint32_t k) {
   neo_expr extent = neo_tensor_extent(y->x->m, neo_winograd_tensor(y->x, load), k);
-  return neo_winograd_is_unit(y->x, load, k) ? int_of(y->x, 0) : new_axis(y, "i", extent);
+  return winograd_is_unit(y->x, load, k) ? int_of(y->x, 0) : new_axis(y, "i", extent);
 }
 
 /* Adds the axis of groups after t, so that dimensions stay neighbours; 0 if there is one group. */
@@ -274,7 +283,7 @@ static neo_expr read_of(const neo_winograd_sum *x, neo_expr load, neo_tensor to,
     if (first[k].i)
       index[n++] = first[k];
   for (uint32_t k = 0; k < rank; k++)
-    if (k != dim && !neo_winograd_is_unit(x, load, k))
+    if (k != dim && !winograd_is_unit(x, load, k))
       index[n++] = neo_expr_subst_axes(m, neo_expr_arg(m, load, k), by, x->r.axes.n);
   if (neo_expr_node(m, load)->op == NEO_OP_LOAD)
     return neo_load(m, to, index, n, x->r.span);

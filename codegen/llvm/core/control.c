@@ -5,12 +5,6 @@ LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name) {
   return LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, name);
 }
 
-void neo_ll_loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after) {
-  LLVMBasicBlockRef on = neo_ll_new_block(g, "on");
-  LLVMBuildCondBr(g->l->b, more, on, after);
-  LLVMPositionBuilderAtEnd(g->l->b, on);
-}
-
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
                      LLVMBasicBlockRef body, LLVMBasicBlockRef after) {
   LLVMBuilderRef b = g->l->b;

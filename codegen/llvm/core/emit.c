@@ -61,6 +61,14 @@ static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef by, b
   return hide ? neo_ll_call(g->l, "llvm.expect", neo_ll_i64(g->l), arg, 2) : next;
 }
 
+/* An early exit in a loop's body: the loop ends unless `more` holds; the builder is then at the
+ * rest of the iteration. llvm/core/control.c */
+static void loop_goes_on(neo_ll_gen *g, LLVMValueRef more, LLVMBasicBlockRef after) {
+  LLVMBasicBlockRef on = neo_ll_new_block(g, "on");
+  LLVMBuildCondBr(g->l->b, more, on, after);
+  LLVMPositionBuilderAtEnd(g->l->b, on);
+}
+
 /* body for x = lo, lo + step, ... < hi. `nonneg` and `multiple` are facts about lo. */
 static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRef hi,
                     LLVMValueRef step, bool nonneg, int64_t multiple) {
@@ -79,7 +87,7 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
                                      .multiple = multiple,
                                      .most = nonneg ? last_of(s) : 0};
   if (s->loop.more)
-    neo_ll_loop_goes_on(g, neo_ll_expr(g, s->loop.more).v, after);
+    loop_goes_on(g, neo_ll_expr(g, s->loop.more).v, after);
   uint32_t accesses = g->n_accesses;
   uint8_t *open = g->threads && !g->in_threads ? neo_ll_gpu_open(g) : NULL;
   if (s->loop.kind == NEO_LOOP_UNIT)

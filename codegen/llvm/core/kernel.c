@@ -22,6 +22,41 @@ static void note_facts(neo_ll_gen *g) {
   }
 }
 
+static bool is_alone(const neo_kbuf *b) {
+  return b->no_alias || (b->use & NEO_BUF_SCRATCH);
+}
+
+static LLVMMetadataRef node(neo_llvm *l, LLVMMetadataRef *part, size_t n) {
+  return LLVMMDNodeInContext2(l->ctx, part, n);
+}
+
+/* Arguments of the kernel (llvm/core/args.c), loaded in its entry block at first use: a field of
+ * neo_rt_args; a size; a part of the key; the address of a buffer. And the alias scopes of its
+ * buffers. */
+static void scopes(neo_ll_gen *g, const char *symbol) {
+  neo_llvm *l = g->l;
+  size_t n = g->k->bufs.n;
+  LLVMMetadataRef *scope = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
+  LLVMMetadataRef *others = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
+  LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, symbol, strlen(symbol));
+  LLVMMetadataRef domain = node(l, &text, 1);
+  for (size_t k = 0; k < n; k++) {
+    const char *name = neo_arena_printf(l->arena, "%s.%zu", symbol, k);
+    LLVMMetadataRef part[] = {LLVMMDStringInContext2(l->ctx, name, strlen(name)), domain};
+    scope[k] = is_alone(&g->k->bufs.at[k]) ? node(l, part, 2) : NULL;
+  }
+  for (size_t k = 0; k < n; k++) {
+    size_t m = 0;
+    for (size_t j = 0; j < n; j++)
+      if (j != k && scope[j])
+        others[m++] = scope[j];
+    if (scope[k])
+      g->buf[k].scope = LLVMMetadataAsValue(l->ctx, node(l, &scope[k], 1));
+    if (m)
+      g->buf[k].noalias = LLVMMetadataAsValue(l->ctx, node(l, others, m));
+  }
+}
+
 void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   neo_arena *a = g->l->arena;
   const neo_kernel *k = g->k;
@@ -36,7 +71,7 @@ void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   g->matrix = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   g->by_mbarriers = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   note_facts(g);
-  neo_ll_scopes(g, symbol);
+  scopes(g, symbol);
   neo_ll_note_wgmma(g);
   neo_ll_note_stages(g);
   neo_ll_registers(g);

@@ -1,6 +1,7 @@
 /* Loads and stores of a buffer at an offset: the analysis of the offset as an access
  * (core/access.h). */
 #include "codegen/llvm/core/access.h"
+#include "codegen/llvm/gen.h"
 #include <assert.h>
 
 /* Alignment that the address of the offset is known to have. */
@@ -50,6 +51,55 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
   return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth, false};
 }
 
+enum { MOST_PARTS = 32 };
+
+typedef struct {
+  const neo_lx *at[MOST_PARTS];
+  uint32_t n;
+} parts;
+
+static bool add_parts(const neo_lx *e, parts *p) {
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_ADD)
+    return add_parts(e->arg[0], p) && add_parts(e->arg[1], p);
+  if (p->n == MOST_PARTS)
+    return false;
+  p->at[p->n++] = e;
+  return true;
+}
+
+/* Takes one that both have from both. */
+static bool cancel(parts *a, parts *b) {
+  for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t k = 0; k < b->n; k++)
+      if (a->at[i] == b->at[k]) {
+        a->at[i] = a->at[--a->n];
+        b->at[k] = b->at[--b->n];
+        return true;
+      }
+  return false;
+}
+
+static bool add_all(neo_ll_gen *g, const parts *p, int64_t sign, neo_ll_lin *sum) {
+  for (uint32_t k = 0; k < p->n; k++) {
+    neo_ll_lin x, before = *sum;
+    if (!neo_ll_linear(g, p->at[k], &x) || !neo_ll_lin_add_scaled(g, &before, sign, &x, sum))
+      return false;
+  }
+  return true;
+}
+
+/* Is b always a + 1? */
+static bool is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
+  parts x = {.n = 0}, y = {.n = 0};
+  neo_ll_lin difference = {0};
+  if (!add_parts(a, &x) || !add_parts(b, &y))
+    return false;
+  while (cancel(&x, &y))
+    continue;
+  return add_all(g, &y, 1, &difference) && add_all(g, &x, -1, &difference) &&
+         neo_ll_lin_is_constant(&difference) && difference.c == 1;
+}
+
 /* Are these two loads of bf16 elements side by side, with the same guard? */
 static bool are_pairs(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
   bool guarded = a->kind == NEO_LX_LOADIF;
@@ -59,7 +109,7 @@ static bool are_pairs(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
   if (guarded && (a->arg[1] != b->arg[1] || a->arg[2] != b->arg[2] ||
                   a->arg[2]->kind != NEO_LX_CONST || a->arg[2]->bits))
     return false;
-  return neo_ll_is_next(g, a->arg[0], b->arg[0]);
+  return is_next(g, a->arg[0], b->arg[0]);
 }
 
 bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out) {

@@ -32,6 +32,7 @@
  * threads of a block meet at the end of a block that has shared memory, because the next block uses
  * that memory again. */
 #include "codegen/llvm/nvptx/nvptx.h"
+#include "neo/neo_rt.h"
 #include <assert.h>
 
 typedef struct {
@@ -121,14 +122,57 @@ static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
   return LLVMBuildSDiv(b, more, neo_ll_int64(x->l, x->threads), "");
 }
 
+/* ---- Code for size programs (neo_rt.h). The host evaluates them before a launch; a persistent
+ * kernel evaluates them in each iteration of its loops. */
+
+enum { STACK = 32 }; /* as deep as the runtime's */
+
+static neo_op op_of(int64_t code) {
+  switch (code) {
+  case NEO_RT_OP_ADD:
+    return NEO_OP_ADD;
+  case NEO_RT_OP_SUB:
+    return NEO_OP_SUB;
+  case NEO_RT_OP_MUL:
+    return NEO_OP_MUL;
+  case NEO_RT_OP_DIV:
+    return NEO_OP_DIV;
+  case NEO_RT_OP_MOD:
+    return NEO_OP_MOD;
+  case NEO_RT_OP_MIN:
+    return NEO_OP_MIN;
+  default:
+    assert(code == NEO_RT_OP_MAX && "a size program");
+    return NEO_OP_MAX;
+  }
+}
+
+/* The value of a size program at these sizes. */
+static LLVMValueRef gpu_program(neo_llvm *l, const int64_t *code, const LLVMValueRef *size) {
+  LLVMValueRef stack[STACK + 1];
+  int n = 0;
+  while (*code != NEO_RT_OP_END) {
+    assert(n < STACK && "programs are shallow");
+    int64_t op = *code++;
+    if (op == NEO_RT_OP_CONST) {
+      stack[n++] = neo_ll_int64(l, *code++);
+    } else if (op == NEO_RT_OP_SIZE) {
+      stack[n++] = size[*code++];
+    } else {
+      n--;
+      stack[n - 1] = neo_ll_op(l, op_of(op), NEO_I64_T, NEO_I64_T, &stack[n - 1]);
+    }
+  }
+  return stack[0];
+}
+
 /* Sets the sizes, units and addresses of part i for the current iteration. */
 static void begin_kernel(grid *x, size_t i) {
   neo_ll_gen *g = &x->gen[i];
   for (size_t k = 0; k < g->k->sizes.n; k++)
     g->size[k] = x->size[k];
   if (x->part[i].units) {
-    LLVMValueRef units[] = {neo_ll_gpu_program(x->l, x->part[i].units, x->size),
-                            neo_ll_int64(x->l, 0)};
+    LLVMValueRef units[] = {gpu_program(x->l, x->part[i].units, x->size), neo_ll_int64(x->l, 0)};
     g->units = neo_ll_op(x->l, NEO_OP_MAX, NEO_I64_T, NEO_I64_T, units);
   }
   x->blocks[i] = blocks_of(x, g);
@@ -316,6 +360,50 @@ static void run_range(grid *x, range of) {
   }
 }
 
+/* ---- Loops over blocks of rows (neo_rt_loop) in a persistent kernel: iteration b has the rows
+ * t[b] .. t[b + 1] - 1, and t never decreases. There may be as many empty blocks after the last
+ * row as there are rows, so one binary search finds the first of them, and the loop ends there. */
+
+/* The first row of block `at`. */
+static LLVMValueRef gpu_row(neo_llvm *l, LLVMValueRef rows, LLVMValueRef at) {
+  LLVMTypeRef i32 = neo_ll_i32(l);
+  LLVMValueRef place = LLVMBuildInBoundsGEP2(l->b, i32, rows, &at, 1, "");
+  return LLVMBuildSExt(l->b, LLVMBuildLoad2(l->b, i32, place, ""), neo_ll_i64(l), "");
+}
+
+/* A new block of the function. */
+static LLVMBasicBlockRef append(const neo_llvm *l, LLVMValueRef fn, const char *name) {
+  return LLVMAppendBasicBlockInContext(l->ctx, fn, name);
+}
+
+/* The first block in [lo, hi) from which on no block has a row, or hi. */
+static LLVMValueRef gpu_blocks_end(neo_llvm *l, LLVMValueRef fn, LLVMValueRef rows, LLVMValueRef lo,
+                                   LLVMValueRef hi) {
+  LLVMBuilderRef b = l->b;
+  LLVMTypeRef i64 = neo_ll_i64(l);
+  LLVMValueRef one = neo_ll_int64(l, 1);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), search = append(l, fn, "search");
+  LLVMBasicBlockRef look = append(l, fn, "look"), found = append(l, fn, "found");
+  LLVMValueRef all = gpu_row(l, rows, hi);
+  LLVMBuildBr(b, search);
+  LLVMPositionBuilderAtEnd(b, search);
+  LLVMValueRef first = LLVMBuildPhi(b, i64, ""), last = LLVMBuildPhi(b, i64, "");
+  LLVMAddIncoming(first, &lo, &from, 1);
+  LLVMAddIncoming(last, &hi, &from, 1);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, first, last, ""), look, found);
+  LLVMPositionBuilderAtEnd(b, look);
+  LLVMValueRef middle = LLVMBuildAShr(b, LLVMBuildNSWAdd(b, first, last, ""), one, "");
+  LLVMValueRef before = LLVMBuildICmp(b, LLVMIntSLT, gpu_row(l, rows, middle), all, "");
+  LLVMValueRef after = LLVMBuildNSWAdd(b, middle, one, "");
+  LLVMValueRef next = LLVMBuildSelect(b, before, after, first, "");
+  LLVMValueRef end = LLVMBuildSelect(b, before, last, middle, "");
+  LLVMAddIncoming(first, &next, &look, 1);
+  LLVMAddIncoming(last, &end, &look, 1);
+  LLVMBuildBr(b, search);
+  LLVMPositionBuilderAtEnd(b, found);
+  return first;
+}
+
 /* Runs the parts of a loop in one iteration; of blocks of rows, in those before `next`. */
 static void run_iteration(grid *x, size_t i, LLVMValueRef iteration, LLVMValueRef next) {
   const neo_grid_part *loop = &x->part[i];
@@ -325,8 +413,8 @@ static void run_iteration(grid *x, size_t i, LLVMValueRef iteration, LLVMValueRe
   if (has_blocks(loop)) {
     LLVMBuilderRef b = x->l->b;
     next = next ? next : LLVMBuildNSWAdd(b, iteration, neo_ll_int64(x->l, 1), "");
-    now[1] = neo_ll_gpu_row(x->l, x->rows[i], iteration);
-    now[2] = neo_ll_gpu_row(x->l, x->rows[i], next);
+    now[1] = gpu_row(x->l, x->rows[i], iteration);
+    now[2] = gpu_row(x->l, x->rows[i], next);
     body = new_block(x, "rows"), after = new_block(x, "none");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now[1], now[2], ""), body, after);
     LLVMPositionBuilderAtEnd(b, body);
@@ -352,14 +440,14 @@ static void run_loop(grid *x, size_t i) {
   LLVMBuilderRef b = x->l->b;
   const neo_grid_part *loop = &x->part[i];
   LLVMValueRef one = neo_ll_int64(x->l, 1);
-  LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
-  LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
+  LLVMValueRef lo = gpu_program(x->l, loop->lo, x->size);
+  LLVMValueRef hi = gpu_program(x->l, loop->hi, x->size);
   if (loop->whole) {
     run_iteration(x, i, lo, hi);
     return;
   }
   if (has_blocks(loop))
-    hi = neo_ll_gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
+    hi = gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), iteration = new_block(x, "iteration");
   LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "iterations");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), iteration, after);

@@ -24,13 +24,6 @@ void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads);
 unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at);
 LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
 void neo_ll_gpu_wait(neo_ll_gen *g);
-/* The value of a size program at these sizes (llvm/nvptx/program.c). */
-LLVMValueRef neo_ll_gpu_program(neo_llvm *l, const int64_t *code, const LLVMValueRef *size);
-/* The first row of block `at`; the first block in [lo, hi) from which on no block has a row, or hi
- * (llvm/nvptx/rows.c). */
-LLVMValueRef neo_ll_gpu_row(neo_llvm *l, LLVMValueRef rows, LLVMValueRef at);
-LLVMValueRef neo_ll_gpu_blocks_end(neo_llvm *l, LLVMValueRef fn, LLVMValueRef rows, LLVMValueRef lo,
-                                   LLVMValueRef hi);
 typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
 LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
 /* The number of this thread in the grid; of this thread in its block; of its block. */

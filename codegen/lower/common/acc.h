@@ -20,9 +20,3 @@ const neo_lx *neo_acc_wins(lowering *l, neo_reducer kind, const neo_lx *x, const
 const neo_lx *neo_acc_combined(lowering *l, neo_reducer kind, const neo_lx *a, const neo_lx *x);
 /* yes where cond (null: always) holds, else no. */
 const neo_lx *neo_acc_where(lowering *l, const neo_lx *cond, const neo_lx *yes, const neo_lx *no);
-
-/* ---- lower/common/product.c */
-/* The operands of an FMA that adds this product to an accumulator, in the order that multiplies
- * least for a register tile. False: it has less than three factors, too many, or all vary alike;
- * the order is then the written one. */
-bool neo_acc_operands(lowering *l, neo_expr product, const neo_lx *out[2]);

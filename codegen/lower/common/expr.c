@@ -7,12 +7,28 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- facts at this point */
-
 /* ---- sums */
 
 static const neo_lx *lower(lowering *l, neo_expr e);
 static const neo_lx *lower_node(lowering *l, neo_expr e);
+
+static uint32_t axis_depth(const lowering *l, uint32_t axis) {
+  uint32_t depth = 0;
+  for (uint32_t k = 0; k < l->axis[axis].n; k++)
+    if (l->axis[axis].at[k].depth > depth)
+      depth = l->axis[axis].at[k].depth;
+  return depth;
+}
+
+/* Depth of the innermost loop in which the expression varies. */
+static uint32_t expr_depth(lowering *l, neo_expr e) {
+  uint64_t axes = neo_form_axes(l->m, l->f, e);
+  uint32_t depth = 0;
+  for (uint32_t k = 0; k < NEO_FORM_MAX_AXES; k++)
+    if (axes >> k & 1 && axis_depth(l, k) > depth)
+      depth = axis_depth(l, k);
+  return depth;
+}
 
 static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) {
   lower_terms t = {.n = 0};
@@ -23,7 +39,7 @@ static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) 
       neo_lower_add_axis(l, &t, n->attr, x->term[k].coef);
     else
       neo_lower_add_term(&t, lower_node(l, x->term[k].atom), x->term[k].coef,
-                         neo_lower_expr_depth(l, x->term[k].atom));
+                         expr_depth(l, x->term[k].atom));
   }
   return neo_lower_sum(l, &t, x->constant);
 }

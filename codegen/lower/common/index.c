@@ -58,23 +58,6 @@ bool neo_lower_lanes_shared(const lowering *l) {
   return v >= 0 && v < (int64_t)l->f->axes.n;
 }
 
-static uint32_t axis_depth(const lowering *l, uint32_t axis) {
-  uint32_t depth = 0;
-  for (uint32_t k = 0; k < l->axis[axis].n; k++)
-    if (l->axis[axis].at[k].depth > depth)
-      depth = l->axis[axis].at[k].depth;
-  return depth;
-}
-
-uint32_t neo_lower_expr_depth(lowering *l, neo_expr e) {
-  uint64_t axes = neo_form_axes(l->m, l->f, e);
-  uint32_t depth = 0;
-  for (uint32_t k = 0; k < NEO_FORM_MAX_AXES; k++)
-    if (axes >> k & 1 && axis_depth(l, k) > depth)
-      depth = axis_depth(l, k);
-  return depth;
-}
-
 /* Stable insertion by depth. */
 void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth) {
   uint32_t k = t->n++;

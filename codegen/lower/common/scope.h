@@ -18,7 +18,7 @@
  *   gpu_scatter/  segmented integer sums whose threads take terms
  *   levels/      the order of a graph by levels, which has no schedule
  *
- * Files of common/ call downwards: store.c, lanes.c, acc.c, product.c, bounds.c, units.c, tile.c,
+ * Files of common/ call downwards: store.c, lanes.c, acc.c, bounds.c, units.c, tile.c,
  * prefetch.c, expr.c, row_stash.c, index.c.
  *
  * Private to codegen/lower. */
@@ -224,8 +224,6 @@ void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s);
 void neo_lower_forget(lowering *l);
 /* The axis' value at the current point. */
 const neo_lx *neo_lower_axis(lowering *l, uint32_t axis);
-/* Depth of the innermost loop in which the expression varies. */
-uint32_t neo_lower_expr_depth(lowering *l, neo_expr e);
 /* Sums of terms, ordered from the outermost loop inwards. */
 void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth);
 void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef);

@@ -36,10 +36,6 @@ void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_l
   neo_ln_set_lanes(l, s, axes, at, NULL);
 }
 
-uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to) {
-  return ((1ULL << to) - (1ULL << from)) << l->f->axes.n;
-}
-
 void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]) {
   if (x->kinds.on)
     out[0] = out[1] = x->thread;
@@ -110,11 +106,4 @@ const neo_lx *neo_ln_takes(nested_kernel *x, const neo_lx *row, const neo_lx *st
   const neo_lx *y = lx_and(l, exists, neo_lower_expr(l, s->where));
   neo_gpu_end_guard(l);
   return y;
-}
-
-bool neo_ln_safe_alone(nested_kernel *x, const neo_nested_factors *f) {
-  bool safe = true;
-  for (uint32_t k = 0; k < f->n; k++)
-    safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});
-  return safe;
 }

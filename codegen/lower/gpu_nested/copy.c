@@ -68,10 +68,19 @@ static const neo_lx *place_in(const way *c, const neo_lx *const *at) {
   return o->start ? lx_add(l, o->start, to) : to;
 }
 
+/* Are the factors' loads safe without a condition? product_of: their product at the current
+ * axes. */
+static bool safe_alone(nested_kernel *x, const neo_nested_factors *f) {
+  bool safe = true;
+  for (uint32_t k = 0; k < f->n; k++)
+    safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});
+  return safe;
+}
+
 static way way_of(nested_kernel *x, const copied *o) {
   way c = {.x = x, .o = o, .along = neo_ln_along_steps(x, o), .width = 1};
   neo_lower_facts(x->l, x->l->f, o->s);
-  c.bounded = !neo_ln_safe_alone(x, o->factors);
+  c.bounded = !safe_alone(x, o->factors);
   c.fast = c.along ? o->depth : o->points->block;
   c.width = widest(&c);
   return c;

@@ -87,9 +87,7 @@ neo_block *neo_ln_open_dim(lowering *l, neo_block *in, const tile_dim *s, const 
 /* The thread's number among those that have the same rows. */
 const neo_lx *neo_ln_part(const nested_kernel *x);
 int64_t neo_ln_pitch(const tile_dim *s);
-/* Are the factors' loads safe without a condition? product_of: their product at the current
- * axes. */
-bool neo_ln_safe_alone(nested_kernel *x, const neo_nested_factors *f);
+/* The product of the factors at the current axes. */
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f);
 bool neo_ln_along_steps(const nested_kernel *x, const copied *o);
 /* Does the condition of the product's stage hold at a row and a step of the block? */
@@ -108,16 +106,11 @@ neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *
                               const neo_lx **cond);
 void neo_ln_end_points(nested_kernel *x);
 
-/* Own axes [from, to) of a stage, as bits. */
-uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to);
 /* The division of a dimension's points among threads. */
 neo_gpu_tile_dim neo_ln_dim_of(const tile_dim *s);
 
 /* ---- lower/gpu_nested/fma.c: acc += a * b over n steps of the block */
 void neo_ln_multiply(nested_kernel *x, neo_block *in, const nested_product *p, int64_t n);
-
-/* ---- lower/gpu_nested/product.c: the kernel if the outer sum is a product */
-void neo_ln_product(nested_kernel *x, neo_block *in);
 
 /* ---- lower/gpu_nested/operands.c: axes of an inner sum's steps, as bits; the copy of its operand
  * k */
@@ -144,7 +137,6 @@ void neo_ln_close_stages(nested_kernel *x);
 
 /* ---- lower/gpu_nested/warp.c: products by warps */
 void neo_ln_make_warps(nested_kernel *x);
-void neo_ln_begin_warps(nested_kernel *x, neo_block *in);
 /* copy_rows copies the operands of rows that are invariant in the loop over steps; warp_sum
  * computes an inner sum for a block of steps. */
 void neo_ln_copy_rows(nested_kernel *x, neo_block *in, const neo_stage *host);
@@ -157,9 +149,6 @@ copied neo_ln_columns(nested_kernel *x, const neo_lx *from);
  * not need all of these. */
 uint32_t neo_ln_warp_acc(nested_kernel *x, neo_block *in);
 void neo_ln_warp_product(nested_kernel *x, neo_block *in, uint32_t acc, bool tested);
-
-/* ---- lower/gpu_nested/range.c: sets x->some and x->all of the current stage */
-void neo_ln_set_ranges(nested_kernel *x, const neo_stage *host);
 
 /* ---- lower/gpu_nested/rows.c: the kernel if rows are reduced */
 void neo_ln_rows(nested_kernel *x, neo_block *in);

@@ -90,18 +90,6 @@ void neo_ln_make_warps(nested_kernel *x) {
     make_product(x);
 }
 
-/* Declares and sets the registers that all loads of fragments use. */
-void neo_ln_begin_warps(nested_kernel *x, neo_block *in) {
-  uint32_t n = x->n.n_sums + (x->n.columns != 0);
-  for (uint32_t k = 0; k < n; k++)
-    neo_mma_declare(&x->warp[k], in);
-  in = neo_ln_open_threads(x, in);
-  for (uint32_t k = 0; k < n; k++) {
-    x->warp[k].thread = x->thread;
-    neo_mma_set_rows(&x->warp[k], in);
-  }
-}
-
 void neo_ln_copy_operand(nested_kernel *x, neo_block *in, uint32_t which, int k,
                          const neo_lx *from) {
   lowering *l = x->l;

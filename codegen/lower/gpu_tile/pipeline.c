@@ -36,46 +36,6 @@
  * the same order in shared memory as in memory, and a single element if it is transposed. */
 #include "codegen/lower/gpu_tile/tile.h"
 
-/* Finds the operands that asynchronous copies can bring: those that are read without computing. */
-static void find_sources(block_tile *x) {
-  lowering *l = x->p.l;
-  bool rounded = false, rounds = x->p.warps && !x->warpgroups;
-  for (int k = 0; k < 2; k++) {
-    operand *o = &x->p.o[k];
-    neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
-    uint32_t buf = from.i ? neo_gpu_source_buffer(l, from) : 0;
-    if (!from.i || l->k->bufs.at[buf].use != NEO_BUF_READ)
-      continue;
-    o->from = from;
-    o->rounded = rounded;
-    o->from_buf = buf;
-  }
-}
-
-/* An asynchronous copy has at least 4 bytes; other operands go through registers. */
-static void plan_copies(block_tile *x, operand *o) {
-  int64_t bytes = neo_type_bytes((neo_type)x->p.l->k->bufs.at[o->buf].type);
-  int64_t width = neo_btile_lane_pitch(o) == 1 ? o->width : 1;
-  if (width * bytes < 4) {
-    o->from = (neo_expr){0};
-    o->rounded = false;
-    return;
-  }
-  o->width = width;
-  neo_btile_count_copies(x, o);
-}
-
-void neo_btile_plan_stages(block_tile *x) {
-  if (!x->stages)
-    return;
-  find_sources(x);
-  if (neo_btile_plan_tma(x))
-    return;
-  for (int k = 0; k < 2; k++)
-    if (x->p.o[k].from.i)
-      plan_copies(x, &x->p.o[k]);
-}
-
 /* ---- copies */
 
 /* Starts the thread's copies of the block of steps from `from` on, to `start` in the buffer. */

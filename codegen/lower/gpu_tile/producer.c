@@ -53,74 +53,10 @@ void neo_btile_plan_producer(block_tile *x) {
     x->empty = neo_btile_phases(x, "empty");
 }
 
-static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
-  return neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, least), k);
-}
-
 neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   neo_producer_registers count = neo_producer_share(l->machine, l->s);
   x->specialized = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
   x->produced = neo_btile_first_stage(x, &x->specialized->specialize.arm[NEO_PRODUCER]);
   return &x->specialized->specialize.arm[NEO_PRODUCER];
-}
-
-void neo_btile_produce(block_tile *x, neo_block *in) {
-  lowering *l = x->p.l;
-  const neo_lx *k;
-  const neo_btile_pipeline_state *r = &x->produced;
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
-  if (x->persistent) {
-    neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->parity);
-  } else {
-    const neo_lx *before = lx_add(l, lx_mul(l, r->parity, -1), lx_int(l, 1));
-    neo_block *later =
-        &neo_ls_if(l->k, body, not_before(l, x->stages * x->p.block_k, k))->branch.then;
-    neo_ls_mbarrier_wait(l->k, later, x->empty, r->stage, before);
-  }
-  neo_btile_start_boxes(x, body, k, r->stage);
-  neo_btile_next_stage(x, body, r);
-  neo_lower_close(l);
-}
-
-neo_block *neo_btile_open_consumers(block_tile *x) {
-  neo_block *in = &x->specialized->specialize.arm[NEO_CONSUMER];
-  if (!x->persistent)
-    return in;
-  x->consumed = neo_btile_first_stage(x, in);
-  for (int64_t s = 0; s < x->stages; s++)
-    neo_ls_mbarrier_arrive(x->p.l->k, in, x->empty, lx_int(x->p.l, s));
-  neo_lower_close(x->p.l); /* closes the producer's loop over units */
-  return neo_btile_open_units(x, in);
-}
-
-/* Arrives for the stage before the current one, if least <= steps. */
-static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo_lx *steps) {
-  lowering *l = x->p.l;
-  const neo_lx *stage = x->consumed.stage, *is_any = not_before(l, least, steps);
-  const neo_lx *is_first = neo_lx_op2(l->k, NEO_OP_EQ, stage, lx_int(l, 0));
-  int64_t always;
-  if (!neo_lx_is_int(is_any, &always) || !always)
-    in = &neo_ls_if(l->k, in, is_any)->branch.then;
-  neo_ls_mbarrier_arrive(l->k, in, x->empty,
-                         neo_lx_op3(l->k, NEO_OP_SELECT, is_first, lx_int(l, x->stages - 1),
-                                    lx_add(l, stage, lx_int(l, -1))));
-}
-
-void neo_btile_consume(block_tile *x, neo_block *in) {
-  lowering *l = x->p.l;
-  const neo_lx *k;
-  if (!x->persistent)
-    x->consumed = neo_btile_first_stage(x, in);
-  const neo_btile_pipeline_state *r = &x->consumed;
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
-  neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->parity);
-  neo_btile_multiply_stage(x, body, r->stage);
-  neo_ls_wgmma_wait(l->k, body, x->p.acc, 1);
-  arrive_before(x, body, x->p.block_k, k);
-  neo_btile_next_stage(x, body, r);
-  neo_lower_close(l);
-  neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);
-  if (x->persistent)
-    arrive_before(x, in, 1, x->steps);
 }

@@ -70,6 +70,13 @@ static void store(block_tile *x, neo_block *in) {
 
 /* ---- the kernel */
 
+static int64_t warpgroup_operand(block_tile *x, operand *o) {
+  o->swizzled = true;
+  o->transposed = x->p.warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
+  o->pitch = x->p.block_k;
+  return o->block * o->pitch;
+}
+
 static void make_operand(block_tile *x, operand *o, neo_type t) {
   lowering *l = x->p.l;
   const char *name = o->side == NEO_SIDE_ROWS ? "rows" : "columns";
@@ -77,7 +84,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   o->pitch = o->block + NEO_THREADS_PAD;
   o->total = neo_gpu_points(l, NULL, o->axes);
   neo_btile_choose_fast(x, o);
-  o->elements = x->warpgroups ? neo_btile_warpgroup_operand(x, o)
+  o->elements = x->warpgroups ? warpgroup_operand(x, o)
                 : x->p.warps  ? neo_mma_operand(&x->p, o, t)
                               : x->p.block_k * o->pitch;
   bool separate = !x->stages && x->p.warps;
@@ -111,6 +118,46 @@ static void take_conditions(block_tile *x) {
   assert(!(x->p.warps && x->left.i) && "a condition at each product is legal for threads alone");
 }
 
+/* Finds the operands that asynchronous copies can bring: those that are read without computing. */
+static void find_sources(block_tile *x) {
+  lowering *l = x->p.l;
+  bool rounded = false, rounds = x->p.warps && !x->warpgroups;
+  for (int k = 0; k < 2; k++) {
+    operand *o = &x->p.o[k];
+    neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
+    uint32_t buf = from.i ? neo_gpu_source_buffer(l, from) : 0;
+    if (!from.i || l->k->bufs.at[buf].use != NEO_BUF_READ)
+      continue;
+    o->from = from;
+    o->rounded = rounded;
+    o->from_buf = buf;
+  }
+}
+
+/* An asynchronous copy has at least 4 bytes; other operands go through registers. */
+static void plan_copies(block_tile *x, operand *o) {
+  int64_t bytes = neo_type_bytes((neo_type)x->p.l->k->bufs.at[o->buf].type);
+  int64_t width = neo_btile_lane_pitch(o) == 1 ? o->width : 1;
+  if (width * bytes < 4) {
+    o->from = (neo_expr){0};
+    o->rounded = false;
+    return;
+  }
+  o->width = width;
+  neo_btile_count_copies(x, o);
+}
+
+static void plan_stages(block_tile *x) {
+  if (!x->stages)
+    return;
+  find_sources(x);
+  if (neo_btile_plan_tma(x))
+    return;
+  for (int k = 0; k < 2; k++)
+    if (x->p.o[k].from.i)
+      plan_copies(x, &x->p.o[k]);
+}
+
 void neo_lower_gpu_tile(lowering *l) {
   const neo_block_params *s = &l->s->block;
   block_tile x = {.p = {.l = l, .threads = s->threads, .block_k = s->block_k}};
@@ -141,7 +188,7 @@ void neo_lower_gpu_tile(lowering *l) {
       neo_btile_open_units(&x, x.persistent ? neo_btile_open_specialized(&x, in) : in);
   for (int k = 0; k < 2; k++)
     neo_btile_vectorize_copies(&x, &x.p.o[k]);
-  neo_btile_plan_stages(&x);
+  plan_stages(&x);
   if (x.tma)
     neo_btile_plan_producer(&x);
   l->depth++; /* threads */

@@ -70,8 +70,7 @@ void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const ne
 void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
                         const neo_lx *start);
 
-/* ---- lower/gpu_tile/pipeline.c: plans asynchronous copies and their width; lowers the sum */
-void neo_btile_plan_stages(block_tile *x);
+/* ---- lower/gpu_tile/pipeline.c: lowers the sum in stages */
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
 
 /* ---- lower/gpu_tile/tma.c */
@@ -95,9 +94,6 @@ void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage)
  * lowers their sum. */
 void neo_btile_plan_producer(block_tile *x);
 neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in);
-void neo_btile_produce(block_tile *x, neo_block *in);
-neo_block *neo_btile_open_consumers(block_tile *x);
-void neo_btile_consume(block_tile *x, neo_block *in);
 
 /* ---- lower/gpu_tile/fma.c */
 /* Opens loops over the thread's rows and columns. at: their numbers in the block; number: in the
@@ -119,7 +115,6 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
 void neo_btile_warps(block_tile *x, neo_block *in);
 
 /* ---- lower/gpu_tile/warpgroup.c: the sum by warpgroups and its stores */
-int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o);
 /* The place of a row's step in the swizzled layout, in elements. */
 const neo_lx *neo_btile_swizzled_at(block_tile *x, const operand *o, const neo_lx *row,
                                     const neo_lx *step);

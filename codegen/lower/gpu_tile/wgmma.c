@@ -8,13 +8,6 @@
 
 enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };
 
-int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
-  o->swizzled = true;
-  o->transposed = x->p.warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
-  o->pitch = x->p.block_k;
-  return o->block * o->pitch;
-}
-
 /* a ^ b of numbers below PIECES, bit by bit: the loop IR has no exclusive or. */
 static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
   const neo_lx *y = lx_int(l, 0), *two = lx_int(l, 2);

@@ -1,5 +1,5 @@
-/* The kernels of a definition of the kind LEVELS (neo_rows_rec), which orders the vertices of a
- * graph by levels.
+/* For tools/pipeline: the kernels of a definition of the kind LEVELS (neo_rows_rec), which orders
+ * the vertices of a graph by levels.
  *
  * On a processor one kernel makes two passes over the vertices: a stable counting sort by level (D.
  * Knuth, The art of computer programming, volume 3, section 5.2, algorithm D). The lists of parents

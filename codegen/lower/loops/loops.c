@@ -12,6 +12,8 @@
 #include "codegen/lower/scan/scan.h"
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/tile/pack.h"
+#include "schedule/contract.h"
+#include "schedule/extent.h"
 #include "schedule/loops/nontemporal.h"
 #include <assert.h>
 
@@ -42,6 +44,73 @@ static neo_expr asked_outside(lowering *l, const outer_loops *c, neo_expr e) {
   return e.i && !(neo_form_axes(l->m, l->original, e) & ~axes) ? e : (neo_expr){0};
 }
 
+/* ---- Blocks of rows without work. A tensor of bools, the flags, says which rows of a shared axis
+ * change, or are needed. Most rows of a large table do not, and a test of each row would cost more
+ * than the rows that do. So a vector of flags is tested first:
+ *
+ *     for n in 0..N: if flag[n]: row(n)
+ *     ->
+ *     for b in 0..N step 64
+ *       some = true
+ *       if b + 64 <= N: some = any[l] flag[b + l]
+ *       if some: for n in b..min(b + 64, N): if flag[n]: row(n) */
+
+enum { LEAST_BLOCKS = 4 };
+
+/* The flags (bools) that outer loops test a block at a time; load 0: there are none. */
+static neo_form_flags lower_flags(lowering *l) {
+  neo_form_flags flags, none = {0};
+  if (l->n_fused > 1 || neo_form_row_block(l->original) ||
+      !neo_form_flags_of(l->m, l->original, &flags))
+    return none;
+  int64_t rows = neo_axis_most(l->m, &l->original->axes.at[flags.axis]);
+  return rows >= LEAST_BLOCKS * NEO_FLAGS_BLOCK ? flags : none;
+}
+
+/* Any of the lanes first, first + step, ... of a register. */
+static const neo_lx *any_of(lowering *l, uint32_t reg, int64_t first, int64_t step) {
+  if (step == NEO_FLAGS_BLOCK) {
+    const neo_lx *index[] = {lx_int(l, 0), lx_int(l, 0), lx_int(l, first)};
+    return neo_lx_reg(l->k, reg, index, 3);
+  }
+  return neo_lx_op2(l->k, NEO_OP_OR, any_of(l, reg, first, 2 * step),
+                    any_of(l, reg, first + step, 2 * step));
+}
+
+static const neo_lx *any_flag(lowering *l, neo_block *in, const neo_form_flags *flags,
+                              const neo_lx *from) {
+  uint32_t reg = neo_lower_reg(l, in, "flag", NEO_BOOL_T, 1, 1, NEO_FLAGS_BLOCK);
+  uint32_t lane = neo_kernel_var(l->k, "l");
+  const neo_lx *zero = lx_int(l, 0), *at = neo_lx_var(l->k, lane);
+  neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_VECTOR, lane, zero, lx_int(l, NEO_FLAGS_BLOCK), 1);
+  neo_lower_set_axis(l, flags->axis, lx_add(l, from, at), ++l->depth);
+  const neo_lx *index[] = {zero, zero, at}, *flag = neo_lower_expr(l, flags->load);
+  neo_ls_set(l->k, &loop->loop.body, reg, index, 3, flag);
+  l->depth--;
+  neo_lower_forget(l);
+  return any_of(l, reg, 0, 1);
+}
+
+/* Opens the loops over blocks of [lo, hi), and over the elements of a block that has a flag set;
+ * *v: the variable. */
+static neo_block *open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
+                               const neo_lx *lo, const neo_lx *hi, const neo_lx **v) {
+  const neo_lx *from, *zero = lx_int(l, 0), *index[] = {zero, zero};
+  in = neo_lower_open(l, in, "b", lo, hi, NEO_FLAGS_BLOCK, &from);
+  const neo_lx *to = lx_add(l, from, lx_int(l, NEO_FLAGS_BLOCK));
+  uint32_t some = neo_lower_reg(l, in, "some", NEO_BOOL_T, 1, 1, 1);
+  neo_ls_set(l->k, in, some, index, 2, neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 1}));
+  neo_block *whole = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LE, to, hi))->branch.then;
+  neo_ls_set(l->k, whole, some, index, 2, any_flag(l, whole, flags, from));
+  in = &neo_ls_if(l->k, in, neo_lx_reg(l->k, some, index, 2))->branch.then;
+  return neo_lower_open(l, in, "i", from, lx_min(l, to, hi), 1, v);
+}
+
+static void close_flagged(lowering *l) {
+  neo_lower_close(l);
+  neo_lower_close(l);
+}
+
 static outer_loops outer_loops_of(lowering *l) {
   const neo_loop_params *s = &l->s->loops;
   int64_t v = s->vector_axis;
@@ -63,7 +132,7 @@ static outer_loops outer_loops_of(lowering *l) {
   c.asked[0] = asked_outside(l, &c, changes);
   c.asked[1] = asked_outside(l, &c, c.needed.where);
   if (c.asked[0].i || c.asked[1].i)
-    c.flags = neo_lower_flags(l);
+    c.flags = lower_flags(l);
   l->leaves_out = c.needed.on || c.asked[0].i || c.asked[1].i;
   return c;
 }
@@ -100,8 +169,89 @@ static void enter(lowering *l, outer_loops *c, const outer_loop *o, const neo_lx
   }
 }
 
+/* ---- Blocks of the reduction, and packing of operands around them. */
+
+/* Scratch begins at the least value of each own axis; at the block's start of the first one. */
+static void set_origins(lowering *l, const neo_stage *s) {
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    int64_t lo = 0, hi = 0;
+    neo_axis_range(l->m, l->original, s, k, &lo, &hi);
+    l->k_origin[k] = k == 0 && l->block.on ? l->block.lo : lx_int(l, lo);
+  }
+  l->k_origin_depth = l->depth;
+}
+
+static const neo_stage *summing_stage(lowering *l, const stage_bounds **b) {
+  neo_contraction c;
+  bool wanted = l->n_packs || l->s->loops.block_k;
+  if (!wanted || !neo_contraction_of(l->m, l->original, &c))
+    return NULL;
+  *b = &l->bounds[c.stage];
+  return &l->original->stages.at[c.stage];
+}
+
+/* Packs the operands of a level, for rows [range[0], range[1]) and columns [range[2], range[3]). */
+static void pack_level(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  const stage_bounds *b = NULL;
+  const neo_stage *s = summing_stage(l, &b);
+  if (!s)
+    return;
+  set_origins(l, s);
+  neo_lower_facts(l, l->original, s);
+  for (uint32_t k = 0; k < l->n_packs; k++)
+    if (l->packs[k].level == level && l->matrix.on)
+      neo_lower_matrix_copy(l, in, &l->packs[k], range);
+    else if (l->packs[k].level == level)
+      neo_lower_copy(l, in, &l->packs[k], s, b, range);
+  neo_lower_facts(l, l->f, NULL);
+}
+
+/* Opens the loop over blocks of the reduction. Until close_steps, code is for one block. */
+static neo_block *open_steps(lowering *l, neo_block *in) {
+  const neo_lx *v;
+  const stage_bounds *b = NULL;
+  int64_t size = l->s->loops.block_k, from, to;
+  summing_stage(l, &b);
+  /* at least one block, so that an empty sum is stored too */
+  const neo_lx *lo = neo_lower_expr(l, b->lo[0]), *hi = neo_lower_expr(l, b->hi[0]);
+  const neo_lx *end = lx_max(l, hi, lx_add(l, lo, lx_int(l, 1)));
+  neo_block *body = neo_lower_open(l, in, "kb", lo, end, size, &v);
+  const neo_lx *next = lx_add(l, v, lx_int(l, size));
+  bool known = neo_lx_is_int(lo, &from) && neo_lx_is_int(hi, &to);
+  bool even = known && from < to && (to - from) % size == 0;
+  l->block.on = true;
+  l->block.lo = v;
+  l->block.hi = even ? next : lx_min(l, next, hi);
+  l->block.is_first = neo_lx_op2(l->k, NEO_OP_EQ, v, lo);
+  l->block.is_last = neo_lx_op2(l->k, NEO_OP_LE, end, next);
+  return body;
+}
+
+static void close_steps(lowering *l) {
+  l->block.on = false;
+  neo_lower_close(l);
+}
+
+static void one_block(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  l->block.m_lo = range[0];
+  l->block.n_lo = range[2];
+  pack_level(l, in, level, range);
+  neo_lower_block(l, in, range);
+}
+
+/* For each block of the reduction: packs the innermost level's operands, then lowers the tiles. */
+static void lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  const stage_bounds *b = NULL;
+  if (l->block.on || !summing_stage(l, &b) || !l->s->loops.block_k) {
+    one_block(l, in, level, range);
+    return;
+  }
+  one_block(l, open_steps(l, in), level, range);
+  close_steps(l);
+}
+
 static void make_packs(lowering *l, neo_block *in, outer_loops *c, int32_t level) {
-  neo_lower_make_packs(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
+  pack_level(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
 }
 
 /* Counts the current block among those that have partial sums at the same time: each has its
@@ -136,20 +286,20 @@ static bool tests_flags(const lowering *l, const outer_loops *c, const outer_loo
 /* Opens the iterations [lo, hi) of a leading loop. */
 static neo_block *open_loop(lowering *l, neo_block *in, const outer_loops *c, const outer_loop *o,
                             const neo_lx *lo, const neo_lx *hi, const neo_lx **v) {
-  return tests_flags(l, c, o) ? neo_lower_open_flagged(l, in, &c->flags, lo, hi, v)
+  return tests_flags(l, c, o) ? open_flagged(l, in, &c->flags, lo, hi, v)
                               : neo_lower_open(l, in, "i", lo, hi, 1, v);
 }
 
 static void close_loop(lowering *l, const outer_loops *c, const outer_loop *o) {
   if (tests_flags(l, c, o))
-    neo_lower_close_flagged(l);
+    close_flagged(l);
   else
     neo_lower_close(l);
 }
 
 /* The code inside of all leading loops, by strategy. */
-#define OF_TILES(name) neo_lower_blocks
-#define OF_PAIRS(name) neo_lower_blocks
+#define OF_TILES(name) lower_blocks
+#define OF_PAIRS(name) lower_blocks
 #define OF_PASS(name) neo_lower_##name
 #define OF_THREADS(name) NULL
 static neo_lower_inside *const inside[] = {
@@ -161,8 +311,8 @@ static neo_lower_inside *const inside[] = {
 static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) {
   k_block around = l->block;
   if (neo_schedule_steps_first(l->s) && !around.on) {
-    inner_loops(l, neo_lower_open_steps(l, in), c, k);
-    neo_lower_close_steps(l);
+    inner_loops(l, open_steps(l, in), c, k);
+    close_steps(l);
     return;
   }
   if (k == c->n) {

@@ -1,13 +1,12 @@
 /* Loops over the shared axes with lanes and a register tile: the strategies loops, tile, pairs,
  * segment and scan, which share schedule->loops.
  *
- *   loops.c          outer loops, units of work, blocks of rows and columns
- *   steps.c          blocks of the reduction, and packing around them
+ *   loops.c          outer loops, units of work, blocks of rows and columns and of the reduction,
+ *                    rows that flags rule out
  *   block.c          a block as register tiles: full ones, remainders
- *   stages.c         the stages of a form at one tile
- *   partial.c        sums with several accumulators for each element
+ *   stages.c         the stages of a form at one tile; sums with several accumulators for each
+ *                    element
  *   needed.c         the elements of results that are needed
- *   flags.c          blocks of rows that flags rule out
  *   prefetch_tile.c  prefetches of lines for the next tile
  *   prefetch_rows.c  prefetches of elements of the next row
  *   prefetch_gathered.c  prefetches of rows that data name
@@ -19,33 +18,12 @@
 /* The whole kernel. */
 void neo_lower_loops(lowering *l);
 
-/* ---- lower/loops/steps.c */
-/* Packs the operands of a level, for rows [range[0], range[1]) and columns [range[2], range[3]). */
-void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
-/* Opens the loop over blocks of the reduction. Until close_steps, code is for one block. */
-neo_block *neo_lower_open_steps(lowering *l, neo_block *in);
-void neo_lower_close_steps(lowering *l);
-/* For each block of the reduction: packs the innermost level's operands, then lowers the tiles. */
-neo_lower_inside neo_lower_blocks;
-
 /* ---- lower/loops/block.c: tiles of the block of rows [range[0], range[1]) and columns
  * [range[2], range[3]) */
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range);
 
 /* ---- lower/loops/stages.c: everything at one tile, the stages in order */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);
-
-/* ---- lower/loops/partial.c */
-/* Accumulators of each element of the tile; 1: the stage's steps are added one after the other. */
-int64_t neo_lower_partial_sums(const lowering *l, const neo_stage *s);
-/* Declares and clears n accumulators of each element. */
-void neo_lower_partial_begin(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                             int64_t n);
-/* Makes the accumulators of step `step` of n the current ones. */
-void neo_lower_partial_step(lowering *l, const neo_stage *s, const tile *t, int64_t step);
-/* Adds up the accumulators of each element in its first one. */
-void neo_lower_partial_join(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                            int64_t n);
 
 /* ---- lower/loops/prefetch_tile.c */
 void neo_lower_plan_tile_prefetch(lowering *l);
@@ -86,12 +64,3 @@ needed_range neo_lower_needed(lowering *l);
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t);
 /* Narrows [*lo, *hi) to the needed elements. */
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
-
-/* ---- lower/loops/flags.c */
-/* The flags (bools) that outer loops test a block at a time; load 0: there are none. */
-neo_form_flags neo_lower_flags(lowering *l);
-/* Opens the loops over blocks of [lo, hi), and over the elements of a block that has a flag set;
- * *v: the variable. */
-neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
-                                  const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
-void neo_lower_close_flagged(lowering *l);

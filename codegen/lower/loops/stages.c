@@ -26,10 +26,64 @@ static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
   return false;
 }
 
+/* ---- Sums whose lanes are results, with several accumulators for each result, which take the
+ * steps cyclically and are added up at the end. So a sum with few results is not bound by the
+ * latency of a chain of additions.
+ *
+ *     reg acc[n, cols, w]; acc = 0
+ *     for k step n: for col unrolled: for lane: acc[0, col, lane] += body(k)
+ *                   for col unrolled: for lane: acc[1, col, lane] += body(k + 1)
+ *     for col unrolled: for lane: acc[0, col, lane] = acc[0, col, lane] + acc[1, col, lane]
+ *
+ * Accumulator i of an element in row r of the tile is row i*rows + r of the register. */
+
+/* Accumulators of each element of the tile; 1: the stage's steps are added one after the other. */
+static int64_t partial_sums(const lowering *l, const neo_stage *s) {
+  bool one_after_the_other = !neo_lower_lanes_shared(l) || !s->axes.n || s->over || l->matrix.on ||
+                             neo_lower_has_payload(s);
+  return one_after_the_other || l->lanes.partial_sums < 1 ? 1 : l->lanes.partial_sums;
+}
+
+/* Declares and clears n accumulators of each element. */
+static void partial_begin(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                          int64_t n) {
+  tile all = *t;
+  all.rows *= n;
+  neo_acc_begin(l, in, s, &all, true);
+}
+
+/* Makes the accumulators of step `step` of n the current ones. */
+static void partial_step(lowering *l, const neo_stage *s, const tile *t, int64_t step) {
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    l->acc[s->first_acc + k].first_row = step * t->rows;
+}
+
+/* The sum of the accumulators first, first + step, ... of the current element. */
+static const neo_lx *sum_of(lowering *l, const neo_stage *s, uint32_t k, int64_t rows,
+                            int64_t first, int64_t step, int64_t n) {
+  if (n == 1) {
+    l->acc[s->first_acc + k].first_row = first * rows;
+    const neo_lx *acc = neo_lower_acc(l, s->first_acc + k);
+    l->acc[s->first_acc + k].first_row = 0;
+    return acc;
+  }
+  const neo_lx *a = sum_of(l, s, k, rows, first, 2 * step, (n + 1) / 2);
+  const neo_lx *b = sum_of(l, s, k, rows, first + step, 2 * step, n / 2);
+  return neo_acc_combined(l, (neo_reducer)s->accs.at[k].kind, a, b);
+}
+
+/* Adds up the accumulators of each element in its first one. */
+static void partial_join(lowering *l, neo_block *in, const neo_stage *s, const tile *t, int64_t n) {
+  neo_block *b = neo_lower_open_tile(l, in, t, true);
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    neo_acc_set(l, b, &l->acc[s->first_acc + k], sum_of(l, s, k, t->rows, 0, 1, n));
+  neo_lower_close_tile(l);
+}
+
 static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const tile *t,
                     const neo_lx *lo, const neo_lx *hi) {
   int64_t a, b;
-  if (shares_rows(l, k, t) || neo_lower_partial_sums(l, s) > 1)
+  if (shares_rows(l, k, t) || partial_sums(l, s) > 1)
     return false;
   if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
     return false;
@@ -83,10 +137,10 @@ static void partial_loop(lowering *l, neo_block *in, const neo_stage *s, const t
     neo_lower_push_part(&at, v, 1, l->depth);
     neo_lower_push_part(&at, j ? lx_int(l, j) : NULL, 1, 0);
     neo_lower_set_parts(l, (uint32_t)l->f->axes.n + k, at);
-    neo_lower_partial_step(l, s, t, j);
+    partial_step(l, s, t, j);
     reduce_loops(l, body, s, t, b, k + 1);
   }
-  neo_lower_partial_step(l, s, t, 0);
+  partial_step(l, s, t, 0);
   neo_lower_close(l);
   if (mid != hi)
     step_loop(l, in, s, t, b, k, mid, hi);
@@ -112,7 +166,7 @@ static void divided_loop(lowering *l, neo_block *in, const neo_stage *s, const t
 
 static void last_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                       const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
-  int64_t n = k + 1 == s->axes.n ? neo_lower_partial_sums(l, s) : 1;
+  int64_t n = k + 1 == s->axes.n ? partial_sums(l, s) : 1;
   if (n > 1)
     partial_loop(l, in, s, t, b, lo, hi, n);
   else
@@ -199,11 +253,11 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
 /* The sum of a stage, element by element. */
 static void sum_stage(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                       const stage_bounds *b, bool lanes) {
-  int64_t n = neo_lower_partial_sums(l, s);
+  int64_t n = partial_sums(l, s);
   if (n > 1) {
-    neo_lower_partial_begin(l, in, s, t, n);
+    partial_begin(l, in, s, t, n);
     reduce_loops(l, neo_lower_where_summed(l, in, t), s, t, b, 0);
-    neo_lower_partial_join(l, in, s, t, n);
+    partial_join(l, in, s, t, n);
     return;
   }
   neo_acc_begin(l, in, s, t, lanes);

@@ -1,10 +1,8 @@
 /* Copies of operands into scratch (packing), in these files:
  *
- *   lower/tile/copy.c         operands: their rows, columns, runs
+ *   lower/tile/copy.c         operands: their rows, columns, runs; columns of several fused axes
  *   lower/tile/copy_order.c   which loop of a copy is where
- *   lower/tile/copy_loops.c    the loops
- *   lower/tile/copy_prefetch.c rows that are gathered
- *   lower/tile/copy_fused.c   columns of several fused axes
+ *   lower/tile/copy_loops.c   the loops, prefetches of rows that are gathered
  *
  * Private to codegen/lower/tile. */
 #pragma once
@@ -55,17 +53,3 @@ void neo_copy_source_order(copier *c, uint32_t n);
 void neo_copy_add(copier *c, copy_loop x);
 copy_loop neo_copy_own_loop(copier *c, uint32_t k);
 void neo_copy_loops(copier *c, neo_block *in, uint32_t k);
-
-/* ---- lower/tile/copy_prefetch.c */
-/* Prefetches a later row within loop k, if it is the innermost loop around a row's elements and the
- * row is gathered. */
-void neo_copy_prefetch(copier *c, neo_block *in, uint32_t k);
-
-/* ---- lower/tile/copy_fused.c */
-typedef struct { /* columns [lo, hi) */
-  const neo_lx *lo, *hi;
-  uint32_t first; /* the first own axis that the temporary holds */
-} fused_columns;
-/* Opens loops over own axes from k on that the temporary does not hold; inside, fills it and cuts
- * it into tiles. */
-void neo_copy_fused(copier *c, neo_block *in, const fused_columns *w, uint32_t k);

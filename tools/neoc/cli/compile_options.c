@@ -1,4 +1,5 @@
 /* The command line's options as the pipeline takes them. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/machine_text.h"
 #include "codegen/llvm/target.h"
@@ -6,6 +7,7 @@
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
 #include <string.h>
+#include <unistd.h>
 
 static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
   const neoc_texts *given = &cli->value[NEOC_O_DEFINE];
@@ -162,9 +164,41 @@ static void read_cache(neoc_cli *cli, neo_compile_options *o) {
     o->cache = NULL;
 }
 
+/* ---- The progress of a long compilation, in one line of a terminal:
+ *
+ *   12 s  schedules and kernels 120 of 340
+ *
+ * The line is erased before anything else is printed. */
+
+static const double patience = 3, interval = 0.2; /* seconds */
+
+static void show(void *ctx, const char *what, size_t done, size_t of) {
+  neoc_progress *p = ctx;
+  double at = neo_now_s();
+  if (at - p->begun < patience || at - p->shown < interval)
+    return;
+  p->shown = at;
+  fprintf(stderr, "\r%.0f s  %s", at - p->begun, what);
+  if (of)
+    fprintf(stderr, " %zu of %zu", done, of);
+  else
+    fputs(" done", stderr);
+  fputs("\033[K", stderr);
+}
+
+/* Shows the progress of a compilation in one line of a terminal, after some seconds. */
+static void progress_begin(neoc_cli *cli, neo_compile_options *o) {
+  if (cli->told || !isatty(2) || neoc_has(cli, NEOC_O_QUIET))
+    return;
+  cli->progress = NEO_NEW(cli->arena, neoc_progress);
+  cli->progress->begun = neo_now_s();
+  o->progress = show;
+  o->progress_ctx = cli->progress;
+}
+
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
-  neoc_progress_begin(cli, &o);
+  progress_begin(cli, &o);
   o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
   o.unseen = !neo_streq(cli->command->name, "compile");
   o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);

@@ -1,10 +1,9 @@
 /* Tables as text: `iris.csv:1..4`, `iris.csv:species`, `prices.tsv:close:fill=0`.
  *
  *   split.c     text -> records of fields: separators, quotes, line ends
- *   columns.c   COLUMNS -> numbers of columns, by the names of the first line
  *   options.c   the options after the file's name
- *   classes.c   names -> integers
- *   read.c      fields -> an array
+ *   read.c      COLUMNS -> numbers of columns, by the names of the first line; names -> integers;
+ *               fields -> an array
  *
  * Fields are numbers, or names of classes. Everything else is an error with line and column: a file
  * is never silently read in another way than it is meant. */

@@ -2,7 +2,7 @@
 #pragma once
 #include "tools/neoc/csv/csv.h"
 
-/* ---- options.c: data.csv:COLUMNS:OPTION:OPTION */
+/* ---- options.c, for read.c: data.csv:COLUMNS:OPTION:OPTION */
 
 typedef enum { NEOC_CSV_GUESS, NEOC_CSV_HEADER, NEOC_CSV_NO_HEADER } neoc_csv_head;
 
@@ -17,7 +17,7 @@ typedef struct {
 neoc_exit neoc_csv_options_read(neoc_cli *cli, const char *tensor, const char *path,
                                 neoc_csv_options *out) NEO_MUST_CHECK;
 
-/* ---- split.c */
+/* ---- split.c, for read.c */
 
 typedef struct {
   const char *at; /* without quotes; without spaces around, unless it is quoted */
@@ -48,31 +48,3 @@ bool neoc_csv_is_missing(neoc_csv_field f);
 bool neoc_csv_number(neoc_csv_field f, neoc_number *out);
 /* "'12 m'", shortened. */
 const char *neoc_csv_quote(neo_arena *a, neoc_csv_field f);
-
-/* ---- columns.c */
-
-typedef NEO_VEC(uint32_t) neoc_csv_columns; /* numbers from 0 */
-typedef struct {
-  const neoc_csv_options *o;
-  const char *tensor;
-  const neoc_csv_record *names; /* null: the file has none */
-  size_t width;                 /* columns of the file */
-} neoc_csv_table;
-neoc_exit neoc_csv_choose(neoc_cli *cli, const neoc_csv_table *t,
-                          neoc_csv_columns *out) NEO_MUST_CHECK;
-/* "column 3 (age)" */
-const char *neoc_csv_column_text(neo_arena *a, const neoc_csv_table *t, uint32_t column);
-
-/* ---- classes.c */
-
-typedef struct { /* a field whose text is a class */
-  neoc_csv_field field;
-  int64_t line;
-  uint32_t column;
-} neoc_csv_cell;
-typedef NEO_VEC(neoc_csv_cell) neoc_csv_cells;
-
-/* The distinct texts, sorted by bytes. */
-neoc_texts neoc_csv_classes(neo_arena *a, const neoc_csv_cells *cells);
-/* The number of a class; -1: there is no such class. */
-int64_t neoc_csv_class_of(const neoc_texts *classes, neoc_csv_field f);

@@ -4,7 +4,23 @@
 #include "tools/neoc/csv/parts.h"
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+typedef NEO_VEC(uint32_t) neoc_csv_columns; /* numbers from 0 */
+typedef struct {
+  const neoc_csv_options *o;
+  const char *tensor;
+  const neoc_csv_record *names; /* null: the file has none */
+  size_t width;                 /* columns of the file */
+} neoc_csv_table;
+
+typedef struct { /* a field whose text is a class */
+  neoc_csv_field field;
+  int64_t line;
+  uint32_t column;
+} neoc_csv_cell;
+typedef NEO_VEC(neoc_csv_cell) neoc_csv_cells;
 
 typedef struct {
   neoc_cli *cli;
@@ -28,10 +44,123 @@ static neoc_exit wrong(const reading *r, int64_t line, const char *what) {
                    (long long)line, what);
 }
 
+/* ---- COLUMNS: `age+height`, `1..4`, `a..d+f`, and `-species+id` for all other columns. An item
+ * is a name of the first line, else a number from 1; a range includes both ends. */
+
+static bool is_name(const neoc_csv_table *t, uint32_t k, const char *text, size_t n) {
+  const neoc_csv_field *f = &t->names->fields.at[k];
+  return f->n == n && memcmp(f->at, text, n) == 0;
+}
+
+static bool is_any_name(const neoc_csv_table *t, const char *text, size_t n) {
+  for (uint32_t k = 0; t->names && k < t->width; k++)
+    if (is_name(t, k, text, n))
+      return true;
+  return false;
+}
+
+static neoc_exit unknown(neoc_cli *cli, const neoc_csv_table *t, const char *name) {
+  enum { MOST = 20 };
+  neo_str s = neo_str_in(cli->arena);
+  for (size_t k = 0; t->names && k < t->width && k < MOST; k++)
+    neo_str_addf(&s, "%s%.*s", k ? ", " : "; it has: ", (int)t->names->fields.at[k].n,
+                 t->names->fields.at[k].at);
+  neo_str_add(&s, t->names && t->width > MOST ? ", ..." : "");
+  neo_str_addf(&s, t->names ? "" : ", whose first line has no names (:header says that it has)");
+  return neoc_fail(cli, NEOC_FAILED, "%s: there is no column '%s' in %s, which has %zu%s",
+                   t->tensor, name, t->o->file, t->width, neo_str_text(&s));
+}
+
+/* Finds the column of one item, from 0. */
+static neoc_exit find(neoc_cli *cli, const neoc_csv_table *t, const char *text, size_t n,
+                      uint32_t *out) {
+  const char *name = neo_arena_strndup(cli->arena, text, n);
+  int64_t number = 0, found = -1;
+  for (uint32_t k = 0; t->names && k < t->width; k++) {
+    if (!is_name(t, k, text, n))
+      continue;
+    if (found >= 0)
+      return neoc_fail(cli, NEOC_FAILED,
+                       "%s: columns %lld and %u of %s are both called '%s': use the number",
+                       t->tensor, (long long)found + 1, k + 1, t->o->file, name);
+    found = k;
+  }
+  if (found < 0 && neoc_parse_int(name, &number) && number >= 1 && number <= (int64_t)t->width)
+    found = number - 1;
+  if (found < 0)
+    return unknown(cli, t, name);
+  *out = (uint32_t)found;
+  return NEOC_OK;
+}
+
+static neoc_exit add_item(neoc_cli *cli, const neoc_csv_table *t, const char *text, size_t n,
+                          neoc_csv_columns *out) {
+  uint32_t from, to;
+  const char *dots = is_any_name(t, text, n) ? NULL : strstr(text, "..");
+  size_t first = dots && dots < text + n ? (size_t)(dots - text) : n;
+  neoc_exit e = find(cli, t, text, first, &from);
+  to = from;
+  if (!e && first < n)
+    e = find(cli, t, dots + 2, n - first - 2, &to);
+  if (!e && to < from)
+    return neoc_fail(cli, NEOC_FAILED, "%s: %.*s: column %u stands after column %u", t->tensor,
+                     (int)n, text, from + 1, to + 1);
+  for (; !e && from <= to; from++)
+    NEO_PUSH(cli->arena, out, from);
+  return e;
+}
+
+static neoc_exit add_items(neoc_cli *cli, const neoc_csv_table *t, const char *text,
+                           neoc_csv_columns *out) {
+  neoc_exit e = NEOC_OK;
+  if (is_any_name(t, text, strlen(text)))
+    return add_item(cli, t, text, strlen(text), out);
+  for (const char *p = text; !e; p++) {
+    size_t n = strcspn(p, "+");
+    e = add_item(cli, t, p, n, out);
+    p += n;
+    if (!*p)
+      break;
+  }
+  return e;
+}
+
+static bool has(const neoc_csv_columns *c, uint32_t k) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->at[i] == k)
+      return true;
+  return false;
+}
+
+static neoc_exit choose(neoc_cli *cli, const neoc_csv_table *t, neoc_csv_columns *out) {
+  const char *text = t->o->columns;
+  neoc_csv_columns named = {0};
+  bool others = text && text[0] == '-';
+  neoc_exit e = text ? add_items(cli, t, text + others, &named) : NEOC_OK;
+  *out = named;
+  if (e || (text && !others))
+    return e;
+  *out = (neoc_csv_columns){0};
+  for (uint32_t k = 0; k < t->width; k++)
+    if (!has(&named, k))
+      NEO_PUSH(cli->arena, out, k);
+  return out->n ? NEOC_OK
+                : neoc_fail(cli, NEOC_FAILED, "%s: %s leaves no column of %s", t->tensor, text,
+                            t->o->file);
+}
+
+/* "column 3 (age)" */
+static const char *column_text(neo_arena *a, const neoc_csv_table *t, uint32_t column) {
+  if (!t->names)
+    return neo_arena_printf(a, "column %u", column + 1);
+  const neoc_csv_field *f = &t->names->fields.at[column];
+  return neo_arena_printf(a, "column %u (%.*s)", column + 1, (int)f->n, f->at);
+}
+
 static neoc_exit wrong_field(const reading *r, uint32_t column, const char *what) {
   neo_arena *a = r->cli->arena;
   return wrong(r, r->record.line,
-               neo_arena_printf(a, "%s: %s", neoc_csv_column_text(a, &r->table, column), what));
+               neo_arena_printf(a, "%s: %s", column_text(a, &r->table, column), what));
 }
 
 static neoc_exit no_number(const reading *r, uint32_t column, neoc_csv_field f) {
@@ -171,15 +300,55 @@ static neoc_exit put_records(reading *r, const char *text, size_t n) {
   return e;
 }
 
-/* ---- classes */
+/* ---- Names of classes as integers: the different names of a table in the order of their bytes,
+ * so that the numbers do not depend on the order of rows. */
+
+static int compare(const char *a, size_t n, const char *b, size_t m) {
+  int c = memcmp(a, b, n < m ? n : m);
+  return c ? c : (n > m) - (n < m);
+}
+
+static int by_text(const void *a, const void *b) {
+  const neoc_csv_field *x = a, *y = b;
+  return compare(x->at, x->n, y->at, y->n);
+}
+
+/* The distinct texts, sorted by bytes. */
+static neoc_texts classes_of(neo_arena *a, const neoc_csv_cells *cells) {
+  neoc_texts out = {0};
+  neoc_csv_field *all = NEO_NEW_ARRAY(a, neoc_csv_field, cells->n + 1);
+  for (size_t k = 0; k < cells->n; k++)
+    all[k] = cells->at[k].field;
+  qsort(all, cells->n, sizeof *all, by_text);
+  for (size_t k = 0; k < cells->n; k++)
+    if (k == 0 || by_text(&all[k - 1], &all[k]) != 0)
+      NEO_PUSH(a, &out, neo_arena_strndup(a, all[k].at, all[k].n));
+  return out;
+}
+
+/* The number of a class; -1: there is no such class. */
+static int64_t class_of(const neoc_texts *classes, neoc_csv_field f) {
+  size_t lo = 0, hi = classes->n;
+  while (lo < hi) {
+    size_t mid = (lo + hi) / 2;
+    int c = compare(f.at, f.n, classes->at[mid], strlen(classes->at[mid]));
+    if (c == 0)
+      return (int64_t)mid;
+    if (c < 0)
+      hi = mid;
+    else
+      lo = mid + 1;
+  }
+  return -1;
+}
 
 static neoc_exit number_names(reading *r, neoc_texts *classes) {
   if (!r->cells.n)
     return NEOC_OK;
-  *classes = r->wish->known ? *r->wish->known : neoc_csv_classes(r->cli->arena, &r->cells);
+  *classes = r->wish->known ? *r->wish->known : classes_of(r->cli->arena, &r->cells);
   for (size_t k = 0; k < r->cells.n; k++) {
     const neoc_csv_cell *c = &r->cells.at[k];
-    int64_t number = neoc_csv_class_of(classes, c->field);
+    int64_t number = class_of(classes, c->field);
     if (number < 0) {
       r->record.line = c->line;
       return wrong_field(r, c->column,
@@ -221,7 +390,7 @@ static neoc_exit begin(reading *r, const char *text, size_t n) {
   r->table.tensor = r->wish->tensor;
   r->table.width = r->first.fields.n;
   if (!e)
-    e = neoc_csv_choose(r->cli, &r->table, &r->columns);
+    e = choose(r->cli, &r->table, &r->columns);
   if (r->o.fill)
     r->fill = (neoc_csv_field){r->o.fill, strlen(r->o.fill), false};
   bool one = r->columns.n == 1;

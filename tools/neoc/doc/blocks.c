@@ -38,14 +38,6 @@ doc_block doc_title(doc_block b) {
   return (doc_block){line.at + 5, line.n - 5};
 }
 
-bool doc_says(doc_block b, const char *words) {
-  const size_t n = strlen(words);
-  for (size_t k = 0; k + n <= b.n; k++)
-    if (memcmp(b.at + k, words, n) == 0)
-      return true;
-  return false;
-}
-
 static bool has_code(doc_block b) {
   while (b.n)
     if (doc_is_code(doc_line(&b)))

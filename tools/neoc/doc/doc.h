@@ -42,13 +42,9 @@ doc_block doc_title(doc_block b);
 /* The next line, without its `#` and one space; *rest becomes the lines after it. */
 doc_block doc_line(doc_block *rest);
 bool doc_is_code(doc_block line);
-bool doc_says(doc_block b, const char *words);
 
 /* ---- text.c: Markdown */
 /* Adds a block. An example also gets the imports of the modules whose functions it calls. */
 void doc_add_block(doc_page *p, doc_block b, bool example);
 /* Adds a space and the word or, if the word does not fit, a line end and the word. */
 void doc_add_word(doc_page *p, const char *word);
-
-/* ---- function.c: descriptions from the syntax tree */
-void doc_add_function(doc_page *p, const doc_entry *e);

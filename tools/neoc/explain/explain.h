@@ -19,10 +19,6 @@ void neoc_explain_gradients(neoc_cli *cli, neo_compilation *c, neo_str *out);
 /* Writes the times of stages and proofs. (costs.c) */
 void neoc_explain_costs(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
-/* The schedule tree of each entry (ir/tree/tree.h), and of each recurrence after fusion; as text
- * only. (trees.c) */
-void neoc_explain_trees(neoc_cli *cli, neo_compilation *c, neo_str *out);
-
 /* As text only. (kernels.c) */
 void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out);

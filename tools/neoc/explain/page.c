@@ -86,6 +86,17 @@ static void put_step_name(page *p, const neo_rt_entry *e, int32_t k, uint32_t g)
   neo_str_add(p->out, x->cached ? " <span class=\"tag\">cached</span></td><td>" : "</td><td>");
 }
 
+/* Links to the lines of a group, at most `most` of them. */
+static void put_lines(page *p, uint32_t g, size_t most) {
+  const page_group *x = &p->group[g];
+  for (size_t k = 0; k < x->lines.n && k < most; k++) {
+    neo_str_add(p->out, k ? ", " : "");
+    page_put_line(p, x->lines.at[k]);
+  }
+  if (x->lines.n > most)
+    neo_str_addf(p->out, " and %zu more", x->lines.n - most);
+}
+
 static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
   uint32_t g = (uint32_t)page_step_group(p, e, k);
   const neo_group *x = &p->c->grouping.groups.at[g];
@@ -94,7 +105,7 @@ static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
   put_cell(p, neo_arena_printf(p->a, "%d", k));
   put_step_name(p, e, k, g);
   if (first)
-    page_put_lines(p, g, 3);
+    put_lines(p, g, 3);
   neo_str_add(p->out, "</td>");
   put_names(p, x->roots.at, first ? x->roots.n : 0);
   if (p->group[g].init)

@@ -64,28 +64,23 @@ bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k);
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
 /* The seconds of an entry, the sum over its steps. */
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
-/* The module's entry for an entry of the plan; null for that of initial values. */
-const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
 /* The name of a tensor, valid as long as the module. */
 const char *page_tensor_name(const page *p, neo_tensor t);
 
-/* ---- page_measured.c */
+/* ---- page_measured.c, for page.c */
 /* Reads the trace; call it before page_find_facts. A failure has its text in *why. */
 neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
 /* ---- texts, in the arena (page_text.c) */
-const char *page_anchor(const page *p, const char *prefix, uint32_t n); /* "g12" */
-const char *page_href(const page *p, const char *prefix, uint32_t n);   /* "#g12" */
-const char *page_seconds(const page *p, double s);                      /* "3.12 us" */
-const char *page_count(const page *p, double n);                        /* "1.2 M" */
+const char *page_href(const page *p, const char *prefix, uint32_t n); /* "#g12" */
+const char *page_seconds(const page *p, double s);                    /* "3.12 us" */
+const char *page_count(const page *p, double n);                      /* "1.2 M" */
 /* The share, 1 for all, as text: "12 %". */
 const char *page_percent(const page *p, double share);
 /* Writes a link to a line: "12", or "nn:26" in the library. */
 void page_put_line(page *p, page_line l);
-/* Links to the lines of a group, at most `most` of them. */
-void page_put_lines(page *p, uint32_t g, size_t most);
 
-/* ---- parts */
+/* ---- parts, for page.c */
 /* Appends the model's text, and the files of the library that it uses. */
 void page_put_source(page *p);
 /* Appends the section of all groups. */

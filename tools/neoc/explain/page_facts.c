@@ -126,14 +126,6 @@ double page_entry_seconds(const page *p, const neo_rt_entry *e) {
   return t;
 }
 
-const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e) {
-  const neo_module *m = p->c->module;
-  for (size_t k = 0; k < m->entries.n && e->kind != NEO_RT_ENTRY_INIT; k++)
-    if (neo_streq(neo_name_text(m->names, m->entries.at[k].name), e->name))
-      return &m->entries.at[k];
-  return NULL;
-}
-
 static void find_shares(page *p) {
   const neo_plan *plan = p->c->plan;
   p->entry = plan->entries.at;

@@ -108,9 +108,14 @@ static void put_facts(page *p, uint32_t g) {
   neo_str_add(p->out, "</dl>\n");
 }
 
+/* "g12". */
+static const char *anchor(const page *p, const char *prefix, uint32_t n) {
+  return neo_arena_printf(p->a, "%s%u", prefix, n);
+}
+
 static void put_group(page *p, uint32_t g) {
   const neo_group *x = group_at(p, g);
-  neoc_html_open(p->out, "section", "class", "group", "id", page_anchor(p, "g", g), "data-g",
+  neoc_html_open(p->out, "section", "class", "group", "id", anchor(p, "g", g), "data-g",
                  neo_arena_printf(p->a, "%u", g), NULL);
   neo_str_add(p->out, "<details>");
   put_summary(p, g);
@@ -192,7 +197,7 @@ static size_t first_group_of(const page *p, uint32_t kernel) {
 
 static void put_kernel(page *p, uint32_t k) {
   const neo_plan_kernel *x = &p->c->kernels.at[k];
-  neoc_html_open(p->out, "section", "class", "kernel", "id", page_anchor(p, "k", k), NULL);
+  neoc_html_open(p->out, "section", "class", "kernel", "id", anchor(p, "k", k), NULL);
   neo_str_add(p->out, "<details>");
   neoc_html_open(p->out, "summary", NULL);
   neoc_html_leaf(p->out, "b", x->symbol, NULL);

@@ -227,9 +227,18 @@ static void put_legend(const picture *f) {
   neo_str_add(out, "</figcaption>\n");
 }
 
+/* The module's entry for an entry of the plan; null for that of initial values. */
+static const neo_entry_rec *entry_of(const page *p, const neo_rt_entry *e) {
+  const neo_module *m = p->c->module;
+  for (size_t k = 0; k < m->entries.n && e->kind != NEO_RT_ENTRY_INIT; k++)
+    if (neo_streq(neo_name_text(m->names, m->entries.at[k].name), e->name))
+      return &m->entries.at[k];
+  return NULL;
+}
+
 void page_put_memory(page *p, const neo_rt_entry *e) {
   picture f = {.p = p, .e = e, .number = (int32_t)(e - p->c->plan->entries.at)};
-  const neo_entry_rec *rec = page_entry_of(p, e);
+  const neo_entry_rec *rec = entry_of(p, e);
   if (!e->n_steps)
     return;
   if (e->kind == NEO_RT_ENTRY_TRAIN && rec && rec->outputs.n)

@@ -2,10 +2,6 @@
 #include "base/file.h"
 #include "tools/neoc/explain/page.h"
 
-const char *page_anchor(const page *p, const char *prefix, uint32_t n) {
-  return neo_arena_printf(p->a, "%s%u", prefix, n);
-}
-
 const char *page_href(const page *p, const char *prefix, uint32_t n) {
   return neo_arena_printf(p->a, "#%s%u", prefix, n);
 }
@@ -39,14 +35,4 @@ void page_put_line(page *p, page_line l) {
   neoc_html_link(p->out, neo_arena_printf(p->a, "#f%u-%u", l.file, l.line),
                  of ? neo_arena_printf(p->a, "%s:%u", of, l.line)
                     : neo_arena_printf(p->a, "%u", l.line));
-}
-
-void page_put_lines(page *p, uint32_t g, size_t most) {
-  const page_group *x = &p->group[g];
-  for (size_t k = 0; k < x->lines.n && k < most; k++) {
-    neo_str_add(p->out, k ? ", " : "");
-    page_put_line(p, x->lines.at[k]);
-  }
-  if (x->lines.n > most)
-    neo_str_addf(p->out, " and %zu more", x->lines.n - most);
 }

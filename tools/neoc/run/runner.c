@@ -1,5 +1,6 @@
 /* See runner.h. */
 #include "tools/neoc/run/runner.h"
+#include "ir/print.h"
 
 /* ---- making */
 
@@ -108,10 +109,47 @@ static neoc_exit run_compiled(neoc_runner *r, int entry, neoc_output *out, size_
   return s ? neoc_runner_failed(r, s) : NEOC_OK;
 }
 
+typedef struct {
+  const neo_module *m;
+  const bool *used;
+  bool inside; /* all sizes found are used */
+} size_look;
+
+static void look_size(void *ctx, neo_expr e) {
+  size_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  if (n->op == NEO_OP_SIZE)
+    l->inside = l->inside && (!l->used || l->used[n->attr]);
+}
+
+/* The first violated assertion, among those over used sizes alone (used null: all); null: none. */
+static const neo_assert_rec *sizes_broken(const neo_module *m, const bool *used,
+                                          const int64_t *sizes) {
+  for (size_t k = 0; k < m->asserts.n; k++) {
+    size_look l = {.m = m, .used = used, .inside = true};
+    neo_expr_visit(m, m->asserts.at[k].holds, look_size, &l);
+    if (l.inside && !neo_size_value(m, m->asserts.at[k].holds, sizes))
+      return &m->asserts.at[k];
+  }
+  return NULL;
+}
+
+/* Reports a violated assertion, as libneort does. */
+static neoc_exit sizes_check(const neoc_runner *r, const bool *used) {
+  const neo_module *m = r->c.module;
+  const neo_assert_rec *broken = sizes_broken(m, used, neoc_runner_sizes(r));
+  if (!broken)
+    return NEOC_OK;
+  neo_str text = neo_str_in(r->cli->arena);
+  neo_expr_print(m, NULL, broken->holds, &text);
+  return neoc_fail(r->cli, neoc_exit_of(NEO_SHAPE), "the sizes do not obey: %s (%s)",
+                   neo_str_text(&text), neo_span_text(neo_diags_sources(m->diags), broken->span));
+}
+
 static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs, neoc_output *out,
                                  size_t n_out) {
   neo_str why = neo_str_in(r->cli->arena);
-  neoc_exit e = neoc_sizes_check(r, neoc_entry_sizes(r, entry));
+  neoc_exit e = sizes_check(r, neoc_entry_sizes(r, entry));
   if (e)
     return e;
   neo_interp_resize(r->interp, neoc_runner_sizes(r));

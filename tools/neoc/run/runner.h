@@ -79,8 +79,6 @@ neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out);
 /* ---- sizes that satisfy the model's assertions (sizes.c) */
 /* Moves sizes to near ones that satisfy the assertions; those with fixed[id] >= 0 stay. */
 void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes);
-/* Reports a violated assertion, as libneort does. */
-neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
 
 /* ---- arrays (array.c) */
 /* An array of zeros, whose data are in the arena. */
@@ -121,10 +119,3 @@ neo_rt_array neoc_array_of_values(neo_arena *a, neo_type type, const neo_values 
 neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
                           const neo_rt_array *like, int64_t bound, const neo_ends_at *ends,
                           neo_rt_array *out);
-/* Parses a list of numbers; its brackets are the shape. */
-neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
-                         neo_rt_array *out);
-/* Prints an array as NumPy does, long ones shortened. */
-void neoc_array_print(const neo_rt_array *x, neo_str *out);
-/* Appends an array as JSON: type, shape and all elements. */
-void neoc_array_json(const neo_rt_array *x, neo_str *out);

@@ -4,9 +4,12 @@
 #define _GNU_SOURCE /* sigandset */
 #include "tools/neoc/tune/tune.h"
 #include "runtime/processor.h"
+#include "runtime/watch.h"
 #include "tools/neoc/run/runner.h"
 #include "tools/neoc/tune/tuner.h"
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- signals: blocked, and checked between candidates; the measurer inherits the mask */
@@ -36,14 +39,47 @@ static bool interrupted(void *ctx) {
   return !sigisemptyset(&pending);
 }
 
-/* ---- the command */
+/* ---- Runs the tuned model, so that the tuner sees the buffers that its kernels read. */
+
+/* Makes the library, and a context whose parameters have their initial values. */
+static neoc_exit open_model(tuner *x, const int64_t *sizes) {
+  neoc_runner *r = &x->runner;
+  neo_arena *a = x->cli->arena;
+  neo_status s = neo_library_make(&r->c, &r->lib);
+  if (s)
+    return neoc_fail(x->cli, neoc_exit_of(s), "%s", r->c.why ? r->c.why : neo_status_text(s));
+  r->cli = x->cli;
+  r->aside = true;
+  r->sizes = neo_arena_copy(a, sizes, r->c.module->sizes.n * sizeof *sizes);
+  r->input = NEO_NEW_ARRAY(a, neo_rt_array, r->c.module->tensors.n + 1);
+  r->needs = NEO_NEW_ARRAY(a, neoc_tensors, r->c.module->entries.n + 1);
+  return neoc_runner_begin(r, x->tune.o.threads, x->tune.o.seed);
+}
+
+/* A neo_tune_options.run, `tuner` is one: with inputs as `neoc run` draws them. False: it has said
+ * on stderr why not. */
+static bool tune_run_entry(void *ctx, const char *entry, const int64_t *sizes,
+                           const struct neo_rti_watch *watch) {
+  tuner *x = ctx;
+  neoc_runner *r = &x->runner;
+  uint64_t seed = x->tune.o.seed;
+  neoc_output *out;
+  size_t n;
+  if (!r->ctx && open_model(x, sizes))
+    return false;
+  int number = neoc_entry_find(r, entry);
+  if (number < 0 || neoc_runner_randomize(r, number, &seed))
+    return false;
+  neo_rti_watch_set(r->ctx, watch);
+  return neoc_runner_run(r, number, &out, &n) == NEOC_OK;
+}
 
 static neo_tune_options options_of(tuner *x) {
   return (neo_tune_options){.ctx = x,
                             .threads = 1,
                             .workers = neo_rti_cores(),
                             .stop = interrupted,
-                            .run = neoc_tune_run_entry,
+                            .run = tune_run_entry,
                             .progress = neoc_tune_progress};
 }
 
@@ -192,6 +228,104 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
   return e;
 }
 
+/* ---- The command line of `neoc tune`. */
+
+/* "90s", "5m", "1h"; false: the text is none. */
+static bool tune_duration(const char *text, double *seconds) {
+  size_t n = strlen(text);
+  double unit = 1;
+  char *number = strdup(text);
+  if (number && n && strchr("smh", text[n - 1])) {
+    unit = text[n - 1] == 's' ? 1 : text[n - 1] == 'm' ? 60 : 3600;
+    number[n - 1] = 0;
+  }
+  bool ok = number && neoc_parse_real(number, seconds) && *seconds >= 0;
+  *seconds *= unit;
+  free(number);
+  return ok;
+}
+
+/* The value of --records without a leading `none,`, which switches off the shipped records. */
+static const char *records_file(neoc_cli *cli, neo_compile_options *co) {
+  static const char none[] = "none,";
+  const char *text = neoc_text(cli, NEOC_O_TUNE_RECORDS, NULL);
+  if (!text || strncmp(text, none, sizeof none - 1) != 0)
+    return text;
+  co->records_dir = NULL;
+  return text + sizeof none - 1;
+}
+
+/* The files of records. The file that is written is read too, so that its schedules are not
+ * searched for again. */
+static neoc_exit tune_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
+  const char *place = neo_records_place(cli->arena);
+  const char *log = neoc_text(cli, NEOC_O_LOG, NULL);
+  o->records = records_file(cli, co);
+  if (!o->records && !place)
+    return neoc_usage(
+        cli, "neither XDG_CACHE_HOME nor HOME names a folder: say where with --records=FILE");
+  if (o->records && strchr(o->records, ','))
+    return neoc_usage(cli, "--records=%s: tune writes one file, FILE or none,FILE", o->records);
+  if (!o->records)
+    o->records_flags = NEO_RECORDS_PRIVATE;
+  if (!log)
+    log = neo_arena_printf(cli->arena, "%s%s", o->records ? o->records : place,
+                           o->records ? ".trials" : "");
+  if (!o->records)
+    log = neoc_has(cli, NEOC_O_LOG)
+              ? log
+              : neo_path_join(cli->arena, neo_path_folder(cli->arena, place), "trials");
+  o->log = neo_streq(log, "none") ? NULL : log;
+  o->records = o->records ? o->records : place;
+  neo_records_source *sources = NEO_NEW_ARRAY(cli->arena, neo_records_source, 2);
+  sources[0] = (neo_records_source){o->records, o->records_flags, true};
+  co->records = sources;
+  return NEOC_OK;
+}
+
+/* The option's folder without trailing slashes. */
+static const char *folder_of(neoc_cli *cli, neoc_option option) {
+  const char *text = neoc_text(cli, option, NULL);
+  size_t n = text ? strlen(text) : 0;
+  while (n > 1 && text[n - 1] == '/')
+    n--;
+  return text ? neo_arena_strndup(cli->arena, text, n) : NULL;
+}
+
+static neoc_exit read_folders(neoc_cli *cli, neo_tune_options *o) {
+  neoc_exit e = NEOC_OK;
+  int modes = neoc_has(cli, NEOC_O_TUNE_EMIT) + neoc_has(cli, NEOC_O_TUNE_IMPORT) +
+              neoc_has(cli, NEOC_O_SURVEY);
+  o->emit = folder_of(cli, NEOC_O_TUNE_EMIT);
+  o->import = folder_of(cli, NEOC_O_TUNE_IMPORT);
+  o->candidates = neoc_count(cli, NEOC_O_CANDIDATES, 32, 1, &e);
+  if (e)
+    return e;
+  if (modes > 1)
+    return neoc_usage(cli, "of --emit, --import and --survey only one can be done");
+  if (neoc_has(cli, NEOC_O_CANDIDATES) && !o->emit)
+    return neoc_usage(cli, "--candidates is for --emit");
+  if (o->candidates > 1000)
+    return neoc_usage(cli, "--candidates: at most 1000");
+  if (o->emit && !neoc_has(cli, NEOC_O_TIME))
+    o->seconds = 1e9;
+  return NEOC_OK;
+}
+
+/* The options of the tuner; the files of records go to *co too. */
+static neoc_exit tune_options(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
+  neoc_exit e = NEOC_OK;
+  const char *time_text = neoc_text(cli, NEOC_O_TIME, "60s");
+  if (!tune_duration(time_text, &o->seconds))
+    return neoc_usage(cli, "--time takes a duration as 90s, 5m or 1h, not '%s'", time_text);
+  o->threads = neoc_count(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
+  o->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
+  o->only = neoc_text(cli, NEOC_O_KERNEL, NULL);
+  if (!e)
+    e = read_folders(cli, o);
+  return e ? e : tune_files(cli, o, co);
+}
+
 neoc_exit neoc_tune(neoc_cli *cli) {
   tuner x = {.cli = cli, .terminal = isatty(2) == 1};
   neo_tune_options o = options_of(&x);
@@ -201,7 +335,7 @@ neoc_exit neoc_tune(neoc_cli *cli) {
   if (!e)
     e = neoc_compile_options(cli, path, &co);
   if (!e)
-    e = neoc_tune_options(cli, &o, &co);
+    e = tune_options(cli, &o, &co);
   return e ? e : run(&x, &o, &co, neoc_has(cli, NEOC_O_SURVEY));
 }
 
@@ -223,9 +357,9 @@ neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_optio
   neo_tune_options o = options_of(&x);
   const neo_records_source *given = co->records;
   neo_compile_options first = *co;
-  if (!neoc_tune_duration(seconds, &o.seconds))
+  if (!tune_duration(seconds, &o.seconds))
     return neoc_usage(cli, "--tune takes a duration as 90s, 5m or 1h, not '%s'", seconds);
-  neoc_exit e = neoc_tune_files(cli, &o, &first);
+  neoc_exit e = tune_files(cli, &o, &first);
   if (e)
     return e;
   neo_records *in_memory = NEO_NEW(cli->arena, neo_records);

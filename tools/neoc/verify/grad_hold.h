@@ -1,4 +1,4 @@
-/* The values that are held fixed while differences are taken.
+/* For grad_functions.c: the values that are held fixed while differences are taken.
  *
  * A gradient flows neither through stop(x) nor, as the body says it, through a function with its
  * own gradient; a difference sees both. So differences are taken of a copy of the graph in which
