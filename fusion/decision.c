@@ -10,18 +10,26 @@ static void print_with(const neo_module *m, const neo_decision *d, neo_str *out)
     neo_str_addf(out, "%s%s", k ? ", " : "", tensor_text(m, d->with[k]));
 }
 
+static void print_saving(const neo_decision *d, neo_str *out) {
+  neo_str_addf(out, "saves %.3g us", 1e6 * d->saves_s);
+  if (d->byte_s > 0)
+    neo_str_addf(out, " at %.3g us a saved byte", 1e6 * d->byte_s);
+}
+
 static void print_copy(const neo_module *m, const neo_decision *d, neo_str *out) {
   static const char *const readers[] = {"all readers", "the backward pass", "the forward pass", ""};
   neo_str_addf(out, "%s %s into %s", neo_fuse_kind_text(d->kind), tensor_text(m, d->of),
                readers[d->readers]);
   print_with(m, d, out);
-  neo_str_addf(out, ": saves %.3g us", 1e6 * d->saves_s);
+  neo_str_add(out, ": ");
+  print_saving(d, out);
 }
 
 static void print_join(const neo_module *m, const neo_decision *d, neo_str *out) {
   neo_str_addf(out, "join %s to ", tensor_text(m, d->of));
   print_with(m, d, out);
-  neo_str_addf(out, ": %s, saves %.3g us", neo_fuse_kind_text(d->kind), 1e6 * d->saves_s);
+  neo_str_addf(out, ": %s, ", neo_fuse_kind_text(d->kind));
+  print_saving(d, out);
 }
 
 static void print_reject(const neo_module *m, const neo_decision *d, neo_str *out) {

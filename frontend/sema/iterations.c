@@ -129,6 +129,7 @@ neo_inst *neo_iteration_enter(neo_inst *in, struct neo_iterations *r, const char
                             .span = g->from.at[k].var.name.span,
                             .prefix = r->prefix[k]});
   x->scope = neo_scope_new(in->fe, x->scope); /* the block may hide them */
+  neo_scope_note_block(in->fe, x->scope);
   return x;
 }
 

@@ -162,6 +162,7 @@ bool neo_loop_enter(neo_loop *l) {
     if (!declare_carry(l, k))
       return false;
   l->body->scope = neo_scope_new(l->in->fe, l->body->scope); /* the block may hide them */
+  neo_scope_note_block(l->in->fe, l->body->scope);
   return true;
 }
 

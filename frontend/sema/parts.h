@@ -54,6 +54,8 @@ void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at);
 neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix);
 /* An empty scope inside of `parent` (null: none). */
 neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent);
+/* Keeps the scope of a block of a loop for help with names that are unknown after it. */
+void neo_scope_note_block(neo_fe *fe, const neo_scope *block);
 neo_sym *neo_scope_find(const neo_scope *s, const char *name); /* here or in a parent; NULL */
 /* The symbol of a name in this scope itself; null: it has none, whatever outer scopes have. */
 neo_sym *neo_scope_own(const neo_scope *s, const char *name);

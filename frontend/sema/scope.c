@@ -188,10 +188,38 @@ static bool help_known(neo_inst *in, int h, const char *name) {
   return module || help;
 }
 
+void neo_scope_note_block(neo_fe *fe, const neo_scope *block) {
+  NEO_PUSH(fe->arena, &fe->blocks, block);
+}
+
+static bool is_within(const neo_scope *block, const neo_scope *s) {
+  while (block && block != s)
+    block = block->parent;
+  return block;
+}
+
+/* Help for a name that ended with the block of a loop. */
+static bool help_block(neo_inst *in, int h, const char *name) {
+  for (size_t k = in->fe->blocks.n; k-- > 0;) {
+    const neo_scope *block = in->fe->blocks.at[k];
+    const neo_sym *s = neo_scope_own(block, name);
+    if (!s || s->kind != NEO_SYM_VALUE || !is_within(block, in->scope))
+      continue;
+    neo_fe_note_place(
+        in->fe, h, neo_arena_printf(in->fe->arena, "a loop has '%s' in its block", name), s->span);
+    neo_diag_help(in->fe->diags, h,
+                  "names of a block end with it: 'collect %s' makes the values of all iterations "
+                  "a result, 'next' carries one on",
+                  name);
+    return true;
+  }
+  return false;
+}
+
 int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
-  if (help_known(in, h, name))
+  if (help_known(in, h, name) || help_block(in, h, name))
     return h;
   for (uint32_t k = 0; f && k < f->n_axes; k++)
     if (f->axis_name[k])

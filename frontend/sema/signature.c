@@ -136,6 +136,11 @@ bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) {
                     var->span);
   if (rank + packs < var->axes.n)
     help_whole(b, h, b->actual->span[param]);
+  if (b->in->fn && b->in->fn->kind == NEO_AST_VERTEX && rank + 1 == var->axes.n)
+    neo_diag_help(b->in->fe->diags, h,
+                  "a vertex function takes the row of one vertex: the dimension of the vertices is "
+                  "left out of '%s[...]'",
+                  var->name.text);
   return false;
 }
 

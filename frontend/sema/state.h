@@ -142,6 +142,7 @@ struct neo_fe {
   neo_map declared;    /* as `owned`, by the name that the tensor would have had, and the
                           statement */
   NEO_VEC(neo_owned) owned_at;
+  NEO_VEC(const neo_scope *) blocks; /* scopes of the blocks of loops, for help with their names */
   NEO_VEC(neo_expr) asserts;
   NEO_VEC(neo_update_rec) updates;
   NEO_VEC(neo_file_rec) files;

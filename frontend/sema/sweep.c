@@ -87,7 +87,12 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
     return true;
   bool pack = is_of_pack(w);
   int h = NEO_ERR(f->in, w->span, NO_EXTENT, pack ? ".." : w->name);
-  if (!pack)
+  const neo_sym *size = pack ? NULL : neo_scope_find(f->in->scope, w->name);
+  if (size)
+    neo_diag_help(f->fe->diags, h,
+                  "'%s' has a value: as an extent it follows an index, as in 'i < %s'", w->name,
+                  w->name);
+  else if (!pack)
     neo_diag_help(f->fe->diags, h,
                   "write a bound, as in '%s < N', or subscript a dimension with '%s' alone",
                   w->name, w->name);

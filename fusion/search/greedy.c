@@ -100,6 +100,7 @@ static void record_refusals(fuser *q, uint32_t g) {
     neo_decision d = fuse_rules_of(&x)->describe_refusal(q, g, &x);
     d.why = why;
     d.saves_s = x.reward;
+    d.byte_s = q->price;
     fuse_record(q, &d);
   }
 }

@@ -82,6 +82,7 @@ bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed) {
   if (!fuse_rules_of(x)->apply(q, x, changed))
     return false;
   d.saves_s = x->reward;
+  d.byte_s = q->price;
   fuse_record(q, &d);
   return true;
 }

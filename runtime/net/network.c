@@ -7,6 +7,7 @@
 #include "runtime/net/trace.h"
 #include "runtime/net/workers.h"
 #include "runtime/pool.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,8 +119,10 @@ const char *neo_rt_net_error(const neo_rt_network *n) {
 }
 
 void neo_rt_net_stop(neo_rt_network *n) {
+  int error = errno; /* a signal handler leaves it as it was */
   atomic_store(&n->stopped, 1);
   neo_rti_net_event_signal(n->news, 1);
+  errno = error;
 }
 
 /* ---- workers */

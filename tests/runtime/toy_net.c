@@ -252,7 +252,8 @@ static const char *add_entry(toy_actor *x, uint8_t kind, const char *name, neo_r
                                  .n_writes = writes};
   x->kernels[e] = (neo_rt_kernel){.name = name, .fn = fn, .units = P_ONE};
   x->steps[e] = (neo_rt_step){.op = NEO_RT_STEP_RUN, .arg = e, .first = x->n_args, .n = n_bufs};
-  memcpy(x->entry_args + x->n_entry_args, io, (size_t)n_io * sizeof *io);
+  if (n_io)
+    memcpy(x->entry_args + x->n_entry_args, io, (size_t)n_io * sizeof *io);
   memcpy(x->args + x->n_args, bufs, (size_t)n_bufs * sizeof *bufs);
   x->n_entry_args += n_io;
   x->n_args += n_bufs;
