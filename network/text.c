@@ -3,8 +3,8 @@
  *   neo-net 1
  *   network mlp step
  *   node 0 controller
- *   node 1 PPT actor 0 forward forward backward backward first first apply apply test test additions 1.2e+09
- *   node 2 Loss actor 1 forward forward first first apply apply test test loss loss additions 2.4e+06
+ *   node 1 PPT actor 0 forward forward backward backward .. test test additions 1.2e+09
+ *   node 2 Loss actor 1 forward forward .. loss loss additions 2.4e+06
  *   edge 0 -> 1 X as X
  *   edge 1 -> 2 h1 from h1, seed.h1 to h1, grad.h1 gradient
  *   actor 0 weight weight update update

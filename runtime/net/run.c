@@ -38,8 +38,8 @@ static void *address(neo_rt_network *n, const neo_rti_net_slot *s, int32_t actor
   return NULL;
 }
 
-/* rand() draws by `number`, that of the instance (draw), in both passes; `step` in an update is that of
- * the actor's updates. */
+/* rand() draws by `number`, that of the instance (draw), in both passes; `step` in an update is
+ * that of the actor's updates. */
 static neo_rt_status call_entry(neo_rt_network *n, neo_rt_ctx *ctx, int32_t entry,
                                 const neo_rti_net_frame *f, uint64_t number, bool trusted) {
   const uint64_t key[3] = {n->seed, number, 0};
