@@ -39,7 +39,8 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   neo_type wide = narrow ? NEO_F32_T : t;
   neo_expr count = count_of(s, def);
   int64_t known;
-  if (!neo_expr_is_int(s->m, count, &known) || known < 1) /* 0 gives nothing, not NaN */
+  /* the mean of no elements has the adjoint 0, not NaN */
+  if (!neo_expr_is_int(s->m, count, &known) || known < 1)
     count = neo_op2(s->m, NEO_OP_MAX, count, neo_const_i64(s->m, 1));
   neo_expr n = neo_cast(s->m, wide, count);
   return ad_convert(s->m, t, ad_quotient(s->m, ad_convert(s->m, wide, g), n));

@@ -30,7 +30,7 @@ enum { ALIGN = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20 };
 
 struct neo_arena_block {
   neo_arena_block *next;
-  size_t size_bytes; /* with this head */
+  size_t size_bytes; /* size of the block, with this head */
 };
 
 void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail) {

@@ -23,7 +23,7 @@ typedef struct {
   NEO_VEC(neo_tree_kernel)
   made;                  /* groups' kernels; leaves have their numbers until kernels are joined */
   uint32_t n_blocks;     /* loops over blocks of rows around the current segment */
-  neo_block_range range; /* the innermost one's */
+  neo_block_range range; /* range of the innermost band */
   neo_sum_order order[NEO_BLOCKS_RANGES]; /* [range] the order in which kernels add up */
   NEO_VEC(neo_expr) asked;                /* conditions that the current kernel tests, on a GPU */
   int64_t *sizes; /* [size] its largest value; for a loop's index, one in the middle */
@@ -263,7 +263,7 @@ static double saved_by(const maker *x, const neo_tree_kernel *k) {
 
 static bool is_separate(const maker *x, const neo_tree *t);
 
-/* Does a band, or a kernel, below belong in the plan? */
+/* Is one of the parts a loop of the plan, or does it contain one? */
 static bool has_separate(const maker *x, const neo_trees *parts) {
   for (size_t k = 0; k < parts->n; k++)
     if (parts->at[k]->kind != NEO_TREE_LEAF && is_separate(x, parts->at[k]))
@@ -664,14 +664,15 @@ static bool is_kernel_of_its_own(const maker *x, const neo_trees *parts, size_t 
 
 static const neo_tree *divided(maker *x, const neo_trees *parts);
 
-/* A band or guard that belongs in the plan. */
+/* The band or guard as a loop of the plan, with its body divided into kernels. */
 static const neo_tree *divided_below(maker *x, const neo_tree *t) {
   neo_trees parts = parts_of(x, t);
   const neo_tree *child = divided(x, &parts);
   return is_band(t) ? band_around(x, t, child) : neo_tree_guard(x->a, t->condition, child);
 }
 
-/* The tree of the plan: bands that belong there; runs of others become a kernel each. */
+/* The tree of the plan: bands that are loops of the plan, and a kernel for each run of other
+ * parts. */
 static const neo_tree *divided(maker *x, const neo_trees *parts) {
   neo_trees out = {0};
   for (size_t k = 0, end; k < parts->n && !x->status; k = end) {

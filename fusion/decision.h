@@ -35,7 +35,7 @@ typedef struct {
   const neo_tensor *with;
   uint32_t n_with;
   double saves_s;  /* by the target's profile; negative: a loss, hence refused */
-  double byte_s;   /* of saves_s, for each byte that backward no longer reads; 0: none */
+  double byte_s;   /* part of saves_s for each byte that backward no longer reads; 0: none */
   const char *why; /* reason of a REJECT, a constant text */
 } neo_decision;
 

@@ -189,7 +189,7 @@ static void find_anchors(cutter *c) {
   bool *recurs = NEO_NEW_ARRAY(c->a, bool, c->n);
   for (size_t k = 0; k < c->reads.n; k++) {
     neo_dependence d = c->reads.at[k];
-    bool back = d.producer >= d.reader; /* not so between definitions in their order */
+    bool back = d.producer >= d.reader; /* never between definitions in their order */
     recurs[c->unit[d.reader]] = recurs[c->unit[d.reader]] || back;
   }
   for (uint32_t k = 0; k < c->s->n_defs; k++) {

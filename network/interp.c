@@ -329,7 +329,37 @@ static neo_status answer(const run *r) {
   return count(r);
 }
 
+static const neo_net_instance *instance_of(const run *r) {
+  return &r->p->instances.at[r->instance].of;
+}
+
+static void answer_nothing(const run *r) {
+  for (size_t k = 0; k < r->node->in.n; k++)
+    post(r->p, r->node->in.at[k].edge, r->instance, true, NULL);
+}
+
+/* An instance that is evaluated: its answers are empty. The entry returns the loss, then the out
+ * ports. */
+static neo_status evaluate(const run *r) {
+  neo_interp *by = r->p->actors[r->node->actor].interp;
+  uint32_t next = 0;
+  neo_status status = r->node->test == NEO_NET_NONE ? NEO_OK : set_inputs(r, false);
+  if (!status && r->node->test != NEO_NET_NONE)
+    status = neo_interp_run(by, r->node->test, r->why);
+  if (status)
+    return status;
+  if (r->node->loss.i)
+    r->p->instances.at[r->instance].loss = copy_of(r->p, neo_interp_output(by, next++));
+  for (size_t k = 0; k < r->node->out.n; k++)
+    post(r->p, r->node->out.at[k].edge, r->instance, false, neo_interp_output(by, next++));
+  if (!r->node->out.n)
+    answer_nothing(r);
+  return NEO_OK;
+}
+
 static neo_status forward(const run *r) {
+  if (instance_of(r)->test)
+    return evaluate(r);
   uint32_t entry = r->node->out.n ? r->node->forward : last_entry(r, r->node->forward);
   neo_status status = run_entry(r, entry, false);
   for (size_t k = 0; k < r->node->out.n && !status; k++)
@@ -340,6 +370,10 @@ static neo_status forward(const run *r) {
 }
 
 static neo_status backward(const run *r) {
+  if (instance_of(r)->test) {
+    answer_nothing(r);
+    return NEO_OK;
+  }
   neo_status status = run_entry(r, last_entry(r, r->node->backward), true);
   return status ? status : answer(r);
 }

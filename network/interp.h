@@ -16,6 +16,7 @@
 typedef struct {
   uint64_t number;      /* rand() draws by it */
   double weight;        /* weight of the instance in means of gradients */
+  bool test;            /* it is evaluated, and changes nothing */
   const int64_t *sizes; /* by id of a size, as neo_interp_new */
   /* The elements of the input with this name; until the instance is back. */
   const neo_values *(*input)(void *ctx, uint32_t name);

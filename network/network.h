@@ -22,6 +22,7 @@
  *               gradient
  *     first     `backward` for the first message after an update: stores the gradients in the sums
  *     apply     `backward` and `update` in one, for an update after each message
+ *     test      `forward` where `training` is false, for an instance that is only evaluated
  *
  * A node without readers has `forward` alone, which does both, as do its `first` and `apply`.
  * Actors of one node that trains have `first`; in others, `update` clears the sums. The stash is
@@ -74,6 +75,9 @@ typedef struct {
    * none. A node with `first` always takes it, or `apply`, for the first message after an update:
    * no other entry clears the sums. */
   uint32_t first, apply;
+  /* `forward` with `training` false and without a stash, for instances that change nothing;
+   * NEO_NET_NONE: nothing to compute. */
+  uint32_t test;
   neo_net_ports in, out;
   NEO_VEC(neo_net_stash) stash;
   neo_tensor loss;  /* LOSS: what `forward` returns, of the actor's module */

@@ -9,6 +9,7 @@
  *     entry first:    grad.X; updates acc.W = grad.W, acc.weight = weight
  *     entry apply:    grad.X; updates W = W - lr*grad.W/weight
  *     entry update:           updates W = W - lr*acc.W/acc.weight
+ *     entry test:     H, where `training` is false
  *
  * With several out ports, the gradient is that of the sum of their products with their seeds. The
  * gradient of the loss has the weight as its seed, so that sums over instances weigh them. */
@@ -346,15 +347,22 @@ static void add_variants(const neo_net_part *p, neo_list outputs) {
     node->apply = add_backward(p, "apply", outputs, &optimizer);
 }
 
-static void add_forward(const neo_net_part *p) {
+/* The loss, if it is here, and the out ports. */
+static neo_list forward_outputs(const neo_net_part *p) {
   neo_net_node *node = neo_net_node_of(p);
   neo_tensors outputs = {0};
   if (node->loss.i)
     NEO_PUSH(p->k->s->a, &outputs, node->loss);
   for (size_t k = 0; k < node->out.n; k++)
     NEO_PUSH(p->k->s->a, &outputs, node->out.at[k].value);
-  node->forward = neo_net_add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "forward"),
-                                    neo_net_list(p->k, &outputs), (neo_list){0});
+  return neo_net_list(p->k, &outputs);
+}
+
+static void add_test(const neo_net_part *p) {
+  neo_list outputs = forward_outputs(p);
+  if (outputs.n)
+    neo_net_node_of(p)->test =
+        neo_net_add_entry(p->k, NEO_ENTRY_FORWARD, numbered(p, "test"), outputs, (neo_list){0});
 }
 
 /* Without readers there is nothing to wait for: `forward` does both. */
@@ -367,12 +375,14 @@ static void add_entries(const neo_net_part *p) {
   append(p, &outputs, &p->results);
   neo_list results = neo_net_list(p->k, &outputs);
   if (!both)
-    add_forward(p);
+    node->forward = neo_net_add_entry(p->k, NEO_ENTRY_GRAD, numbered(p, "forward"),
+                                      forward_outputs(p), (neo_list){0});
   if (both)
     node->forward = add_backward(p, "forward", results, &p->sums);
   else if (results.n || p->updates.n || p->sums.n)
     node->backward = add_backward(p, "backward", results, &p->sums);
   add_variants(p, results);
+  add_test(p);
   p->k->nodes++;
 }
 

@@ -192,6 +192,7 @@ static void read_node(reader *r) {
   node.backward = optional_entry(r, m, "backward");
   node.first = optional_entry(r, m, "first");
   node.apply = optional_entry(r, m, "apply");
+  node.test = optional_entry(r, m, "test");
   if (m && accept(r, "loss"))
     node.loss = tensor(r, m);
   if (accept(r, "additions"))

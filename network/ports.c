@@ -94,7 +94,7 @@ static void find_passes(connector *x) {
 
 static uint32_t add_node(connector *x, neo_net_kind kind, uint32_t actor) {
   neo_net_node node = {.kind = (uint8_t)kind, .actor = actor};
-  node.forward = node.backward = node.first = node.apply = NEO_NET_NONE;
+  node.forward = node.backward = node.first = node.apply = node.test = NEO_NET_NONE;
   NEO_PUSH(x->n->arena, &x->n->nodes, node);
   return (uint32_t)x->n->nodes.n - 1;
 }

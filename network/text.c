@@ -3,8 +3,8 @@
  *   neo-net 1
  *   network mlp step
  *   node 0 controller
- *   node 1 PPT actor 0 forward forward backward backward first first apply apply additions 1.2e+09
- *   node 2 Loss actor 1 forward forward first first apply apply loss loss additions 2.4e+06
+ *   node 1 PPT actor 0 forward forward backward backward .. test test additions 1.2e+09
+ *   node 2 Loss actor 1 forward forward .. loss loss additions 2.4e+06
  *   edge 0 -> 1 X as X
  *   edge 1 -> 2 h1 from h1, seed.h1 to h1, grad.h1 gradient
  *   actor 0 weight weight update update
@@ -62,6 +62,7 @@ static void add_node(const writer *w, uint32_t k) {
   add_entry(w, " backward ", m, node->backward);
   add_entry(w, " first ", m, node->first);
   add_entry(w, " apply ", m, node->apply);
+  add_entry(w, " test ", m, node->test);
   if (node->loss.i)
     add_tensor(w, " loss ", m, node->loss);
   if (m)

@@ -137,6 +137,9 @@ static bool check_entries(const verifier *v, uint32_t k) {
     return fail(v, "node", k, "has a backward entry that nothing starts");
   if (!check_variants(v, k))
     return false;
+  if (node->test != NEO_NET_NONE &&
+      (node->test >= m->entries.n || m->entries.at[node->test].kind != NEO_ENTRY_FORWARD))
+    return fail(v, "node", k, "its entry `test` does not exist, or trains");
   return (node->kind == NEO_NET_LOSS) == (node->loss.i != 0) ||
          fail(v, "node", k, "is the node of the loss, and gives none, or the reverse");
 }

@@ -139,7 +139,7 @@ if [ -z "${NEO_SANITIZE:-}" ]; then
     is_of new here || fail "the compile after kill $killed leaves $(ls -A here)"
     killed=$((killed + 1))
   done
-  # Under the guard nothing is left even before the next one.
+  # If the child that compiles is killed, its parent removes its files at once.
   again
   code=0
   LD_PRELOAD=$work/rename.so RENAME_KILLS=1 "$NEOC" compile -q new/pair.expr -o here $all --depfile=here/pair.d 2>err || code=$?

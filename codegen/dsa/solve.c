@@ -33,6 +33,7 @@
  * share an address (a loop's carried values) are one item with the union of their lives. Buffers of
  * exclusive branches have steps of their own for each branch, so that they never live at the same
  * time. */
+#include "base/whole.h"
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 
@@ -51,15 +52,6 @@ typedef struct { /* buffers that no moment separates */
   int64_t lower; /* no plan is smaller */
 } part;
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 static int64_t align_of(const neo_dsa_item *it) {
   return it->align_bytes > 1 ? it->align_bytes : 1;
 }
@@ -68,16 +60,16 @@ static int64_t align_of(const neo_dsa_item *it) {
 static void find_units(work *w) {
   for (size_t k = 0; k < w->n; k++) {
     const neo_dsa_item *it = &w->items[w->item_of[k]];
-    w->grain = gcd(w->grain, align_of(it));
+    w->grain = neo_gcd(w->grain, align_of(it));
     if (it->fixed > 0)
-      w->grain = gcd(w->grain, it->fixed);
+      w->grain = neo_gcd(w->grain, it->fixed);
   }
   for (size_t k = 0; k < w->n; k++) {
     const neo_dsa_item *it = &w->items[w->item_of[k]];
-    w->unit = gcd(w->unit, dsa_align_up(it->size_bytes, w->grain));
-    w->unit = gcd(w->unit, align_of(it));
+    w->unit = neo_gcd(w->unit, dsa_align_up(it->size_bytes, w->grain));
+    w->unit = neo_gcd(w->unit, align_of(it));
     if (it->fixed > 0)
-      w->unit = gcd(w->unit, it->fixed);
+      w->unit = neo_gcd(w->unit, it->fixed);
   }
 }
 

@@ -106,7 +106,7 @@ typedef struct {
   const row *by_offset;
   rank_vec alive; /* sorted */
   rank_vec *below;
-  size_t *under; /* the last one found there, + 1 */
+  size_t *under; /* by buffer: number of the last buffer found below it, + 1 */
   neo_arena *a;
 } sweep;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 typedef struct {
-  NEO_VEC(size_t) items; /* the first one's memory is shared */
+  NEO_VEC(size_t) items; /* items that share the memory of the first */
   int64_t size_bytes, first, last;
 } place;
 

@@ -463,7 +463,7 @@ static neo_val check_select(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_arg *arg = e->u.ref.args.at;
   int64_t known;
   neo_expr c = neo_check_condition(f, arg[0].value);
-  if (!c.i) { /* still look at the arms for their own mistakes */
+  if (!c.i) { /* the arms are checked for their own mistakes */
     neo_check_expr(f, arg[1].value);
     neo_check_expr(f, arg[2].value);
     return neo_val_poison();

@@ -326,7 +326,7 @@ void neo_reduction_close(neo_frame *f, const neo_reduction *r) {
                           r->e->u.reduce.word});
   f->n_axes = r->base;
   f->assume.n = r->n_assume;
-  if (!neo_reduction_is_scalar(r)) /* else the body stays */
+  if (!neo_reduction_is_scalar(r)) /* a scalar reduction keeps its body */
     f->reads.n = r->n_reads;
 }
 

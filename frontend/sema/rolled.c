@@ -68,7 +68,7 @@ static void look_value(void *ctx, const neo_ast_expr *e) {
       look_called(l, fn);
   } else if (e->kind == NEO_AST_REF && e->u.ref.has_args && !fn && e->u.ref.path.n == 1 &&
              neo_streq(e->u.ref.path.at[0].text, "rand")) {
-    l->differs = true; /* one site per iteration */
+    l->differs = true; /* each iteration would have a site of its own */
   }
   for (uint32_t k = 0; e->kind == NEO_AST_REF && k < e->u.ref.args.n; k++)
     look_size(l, e->u.ref.args.at[k].value);

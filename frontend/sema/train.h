@@ -37,7 +37,7 @@ struct neo_trainer {
 };
 typedef struct neo_trainer trainer;
 
-/* ---- frontend/check/every.c */
+/* ---- every.c, for frontend/check/train.c */
 /* Reads `every`, and makes what its optimizers share; false after a report. True without it. */
 bool neo_every_open(trainer *t, trained_part *p) NEO_MUST_CHECK;
 /* The gradient that the optimizer of `param` gets: `grad`, or the mean over the rows. */

@@ -42,7 +42,7 @@ static void close_bracket(neo_f *f, const char *text) {
   neo_f_text(f, text);
 }
 
-static void comma(neo_f *f, uint32_t i) {
+void neo_f_comma(neo_f *f, uint32_t i) {
   if (i == 0)
     return;
   neo_f_text(f, ",");
@@ -52,7 +52,7 @@ static void comma(neo_f *f, uint32_t i) {
 void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close) {
   open_bracket(f, "(");
   for (uint32_t i = 0; i < args.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     if (args.at[i].name.text) {
       neo_f_name(f, args.at[i].name);
       neo_f_text(f, " = ");
@@ -66,7 +66,7 @@ void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close) {
 static void subscripts(neo_f *f, neo_ast_subs subs, neo_span bracket) {
   open_bracket(f, "[");
   for (uint32_t i = 0; i < subs.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     if (subs.at[i].expr) {
       neo_f_expr(f, subs.at[i].expr);
     } else {
@@ -99,7 +99,7 @@ static void axis(neo_f *f, const neo_ast_axis *a) {
 
 void neo_f_axes(neo_f *f, neo_ast_axes axes) {
   for (uint32_t i = 0; i < axes.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     axis(f, &axes.at[i]);
   }
 }

@@ -82,6 +82,8 @@ uint32_t neo_f_from(const neo_f *f, neo_span span);
 uint32_t neo_f_to(const neo_f *f, neo_span span);
 
 /* ---- format_expr.c --------------------------------------------------------------------------- */
+/* Writes the separator before element i of a list. */
+void neo_f_comma(neo_f *f, uint32_t i);
 /* Add the items of a name, of a path, and of an expression. */
 void neo_f_name(neo_f *f, neo_ast_name name);
 void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n);

@@ -127,14 +127,6 @@ static void arms(neo_f *f, const void *what) {
 
 /* ---- parts of statements: targets, values, lists, signatures */
 
-/* Writes the separator before element i of a list. */
-static void comma(neo_f *f, uint32_t i) {
-  if (i == 0)
-    return;
-  neo_f_text(f, ",");
-  neo_f_break(f, " ");
-}
-
 static const char *type_text(neo_type t) {
   static const char *const texts[] = {
 #define X(name, text, size, kind) text,
@@ -181,7 +173,7 @@ static void assigned(neo_f *f, const neo_ast_expr *value) {
 
 static void f_binds(neo_f *f, neo_ast_binds list) {
   for (uint32_t i = 0; i < list.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_open(f, 0);
     f_var(f, &list.at[i].var);
     if (list.at[i].value)
@@ -199,7 +191,7 @@ static void f_literal(neo_f *f, const neo_ast_literal *l) {
   neo_f_text(f, "[");
   neo_f_open(f, 1);
   for (uint32_t i = 0; i < l->items.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     f_literal(f, &l->items.at[i]);
   }
   neo_f_comments_before(f, neo_f_to(f, l->span));
@@ -223,7 +215,7 @@ static void signature(neo_f *f, const neo_ast_sig *s) {
   neo_f_text(f, "(");
   neo_f_open(f, NEO_F_CONTINUE);
   for (uint32_t i = 0; i < s->params.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     f_var(f, &s->params.at[i]);
   }
   if (s->options.n) {
@@ -231,7 +223,7 @@ static void signature(neo_f *f, const neo_ast_sig *s) {
     neo_f_break(f, " ");
   }
   for (uint32_t i = 0; i < s->options.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     option(f, &s->options.at[i]);
   }
   neo_f_comments_before(f, neo_f_to(f, s->span));
@@ -241,7 +233,7 @@ static void signature(neo_f *f, const neo_ast_sig *s) {
 
 static void paths(neo_f *f, neo_ast_paths list) {
   for (uint32_t i = 0; i < list.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_path(f, list.at[i].at, list.at[i].n);
   }
 }
@@ -284,7 +276,7 @@ static void region(neo_f *f, const neo_ast_region *r) {
 static void import(neo_f *f, const neo_ast_stmt *s) {
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_name(f, a->module);
     if (a->alias.text) {
       neo_f_text(f, " as ");
@@ -318,10 +310,7 @@ static void decl(neo_f *f, const neo_ast_stmt *s) {
 /* Adds the items of names, with commas between them. */
 static void f_names(neo_f *f, neo_ast_names names) {
   for (uint32_t i = 0; i < names.n; i++) {
-    if (i) {
-      neo_f_text(f, ",");
-      neo_f_break(f, " ");
-    }
+    neo_f_comma(f, i);
     neo_f_name(f, names.at[i]);
   }
 }
@@ -329,7 +318,7 @@ static void f_names(neo_f *f, neo_ast_names names) {
 static void define(neo_f *f, const neo_ast_stmt *s) {
   f_var(f, &s->u.define.target);
   if (s->u.define.more.n) {
-    comma(f, 1);
+    neo_f_comma(f, 1);
     f_names(f, s->u.define.more);
   }
   if (s->u.define.value) {
@@ -404,7 +393,7 @@ static void train(neo_f *f, const neo_ast_stmt *s) {
   if (s->u.train.patterns.n)
     neo_f_text(f, s->u.train.except ? " except " : " over ");
   for (uint32_t i = 0; i < s->u.train.patterns.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_path(f, s->u.train.patterns.at[i].parts.at, s->u.train.patterns.at[i].parts.n);
   }
   neo_f_text(f, " using ");

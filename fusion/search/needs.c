@@ -434,7 +434,7 @@ static void share_over(const sharing *s, neo_tensor t, uint32_t *of) {
 }
 
 static void share_loops(fuser *q) {
-  const neo_conditions *when = fuse_conditions(q); /* the joined ones have equal conditions */
+  const neo_conditions *when = fuse_conditions(q); /* joined groups have equal conditions */
   uint32_t n = 0;
   for (size_t k = 0; k < q->n_order; k++)
     n = q->def[q->order[k]].recurrence > n ? q->def[q->order[k]].recurrence : n;

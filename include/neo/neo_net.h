@@ -56,6 +56,7 @@ typedef struct {
   const char *kind; /* "controller", "PPT", ... */
   int32_t actor;    /* -1: none; it moves rows */
   const char *forward, *backward, *first, *apply, *loss;
+  const char *test; /* `forward` for an instance that is evaluated, and changes nothing */
   int32_t in, n_in, out, n_out; /* ports[in ..], ports[out ..] */
   int32_t stash, n_stash;       /* stashes[stash ..] */
 } neo_rt_net_node;
@@ -181,6 +182,7 @@ typedef struct {
   const int64_t *sizes;      /* the model's run-time sizes, in the order of its table of sizes */
   const void *const *inputs; /* in the order of neo_rt_net.inputs; they are copied */
   double weight;             /* weight of the instance in means of gradients and of losses */
+  int32_t test;              /* not 0: it is evaluated, and changes nothing */
   int64_t rows;              /* rows that it has, for every_rows; 0: 1 */
 } neo_rt_net_instance;
 

@@ -306,7 +306,7 @@ bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo
   neo_prover_form(s, e, &g);
   neo_range type = neo_type_range(neo_expr_type(p->m, e));
   neo_range r = neo_range_meet(type, neo_prover_bounds(s, &g));
-  if (s->never) /* at no point: the interval without the facts is one, and has ends where sizes do */
+  if (s->never) /* at no point: the interval without facts is one, with ends where sizes have */
     return facts ? neo_interval(p, NULL, e, lo, hi) : unbounded(lo, hi);
   *lo = r.lo;
   *hi = r.hi;

@@ -252,7 +252,7 @@ static bool take_compare(job *j, neo_expr e, bool value) {
   }
   if (value != (op == NEO_OP_EQ))
     return false;
-  job before = *j; /* both or none */
+  job before = *j; /* restored if one of both fails */
   if (take_bound(j, &g) && opposite(&g, 0, &minus) && take_bound(j, &minus))
     return true;
   *j = before;

@@ -135,7 +135,7 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
     const neo_rt_net_node *x = &n->net->nodes[k];
     binder b = {n, k, x->actor};
     n->forward[k].entry = n->backward[k].entry = -1;
-    n->first[k].entry = n->apply[k].entry = -1;
+    n->first[k].entry = n->apply[k].entry = n->test[k].entry = -1;
     if (x->actor < 0)
       continue;
     status = bind_loss(n, k);
@@ -143,6 +143,7 @@ neo_rt_status neo_rti_net_bind(neo_rt_network *n) {
     status = status ? status : bind(&b, x->backward, &n->backward[k]);
     status = status ? status : bind(&b, x->first, &n->first[k]);
     status = status ? status : bind(&b, x->apply, &n->apply[k]);
+    status = status ? status : bind(&b, x->test, &n->test[k]);
   }
   for (int32_t k = 0; k < n->net->n_actors && !status; k++) {
     binder b = {n, -1, k};

@@ -241,6 +241,7 @@ static bool allocate_tables(neo_rt_network *n) {
   good = (n->forward = zeros(nodes, sizeof *n->forward)) != NULL && good;
   good = (n->backward = zeros(nodes, sizeof *n->backward)) != NULL && good;
   good = (n->first = zeros(nodes, sizeof *n->first)) != NULL && good;
+  good = (n->test = zeros(nodes, sizeof *n->test)) != NULL && good;
   good = (n->apply = zeros(nodes, sizeof *n->apply)) != NULL && good;
   good = (n->loss_type = zeros(nodes, sizeof *n->loss_type)) != NULL && good;
   good = (n->count = aligned_zeros(nodes, sizeof *n->count)) != NULL && good;
@@ -310,6 +311,7 @@ void neo_rti_net_free(neo_rt_network *n) {
   free_calls(n->forward, n->net->n_nodes);
   free_calls(n->backward, n->net->n_nodes);
   free_calls(n->first, n->net->n_nodes);
+  free_calls(n->test, n->net->n_nodes);
   free_calls(n->apply, n->net->n_nodes);
   free_calls(n->update, n->net->n_actors);
   if (n->whole)

@@ -69,7 +69,10 @@ typedef struct neo_rti_net_task {
 
 typedef struct neo_rti_net_slot {
   bool busy;
-  uint64_t number;
+  bool test; /* the instance is evaluated */
+  uint64_t
+      number; /* instance's: of all that were sent; of those that train, by which rand() draws */
+  uint64_t draw;
   double weight, loss;
   int64_t rows;
   int64_t *sizes;
@@ -117,18 +120,18 @@ struct neo_rt_network {
   neo_rti_net_kind *kind; /* by node */
   int32_t keys, every;
   uint64_t seed, sent, finished;
+  uint64_t drawn;   /* instances sent that train */
   neo_rt_ctx **ctx; /* by actor */
   void **arena;
   neo_rti_net_frame *frame;
   _Atomic uint64_t *updates;
-  int64_t *answered;                    /* by node: instances, or rows, that no update has seen */
-  neo_rti_net_call *forward, *backward; /* by node */
-  neo_rti_net_call *first, *apply;      /* by node: entries in place of those that end its work */
-  neo_rti_net_call *update;             /* by actor */
-  uint8_t *loss_type;                   /* by node */
-  neo_rti_net_rows *rows;               /* by edge */
-  int32_t *input;                       /* by out port of the controller: number of the input;
-  * -1 */
+  int64_t *answered; /* by node: instances, or rows, that no update has seen */
+  neo_rti_net_call *forward, *backward, *test; /* by node */
+  neo_rti_net_call *first, *apply; /* by node: entries in place of those that end its work */
+  neo_rti_net_call *update;        /* by actor */
+  uint8_t *loss_type;              /* by node */
+  neo_rti_net_rows *rows;          /* by edge */
+  int32_t *input;                  /* by out port of the controller: number of the input; -1 */
   void **seen;
   neo_rti_net_count *count;
   neo_rt_net_node_stats *counted;       /* by node: counts when statistics were cleared */

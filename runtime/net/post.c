@@ -56,7 +56,7 @@ static void add_answers(neo_rt_network *n, const neo_rt_net_node *x, int32_t slo
   const neo_rti_net_rows *r = &n->rows[in];
   int64_t elements = neo_rti_net_elements(r, s->sizes);
   bool first = true;
-  for (int32_t k = 0; k < x->n_out && s->back[in] && r->model; k++) {
+  for (int32_t k = 0; k < x->n_out && s->back[in] && r->model && !s->test; k++) {
     const void *from = s->back[n->net->ports[x->out + k].edge];
     if (!from)
       continue;

@@ -38,8 +38,8 @@ static void *address(neo_rt_network *n, const neo_rti_net_slot *s, int32_t actor
   return NULL;
 }
 
-/* rand() draws by `number`, that of the instance, in both passes; `step` in an update is that of
- * the actor's updates. */
+/* rand() draws by `number`, that of the instance (draw), in both passes; `step` in an update is
+ * that of the actor's updates. */
 static neo_rt_status call_entry(neo_rt_network *n, neo_rt_ctx *ctx, int32_t entry,
                                 const neo_rti_net_frame *f, uint64_t number, bool trusted) {
   const uint64_t key[3] = {n->seed, number, 0};
@@ -205,14 +205,35 @@ static void count_stale(neo_rt_network *n, int32_t node, const neo_rti_net_slot 
     atomic_store_explicit(&c->most_stale, stale, memory_order_relaxed);
 }
 
+/* Evaluation: the answers are empty, and nothing is counted but the messages. */
+static neo_rt_status evaluate(neo_rt_network *n, int32_t node, int32_t slot) {
+  const neo_rt_net_node *x = &n->net->nodes[node];
+  neo_rti_net_slot *s = &n->slot[slot];
+  const neo_rti_net_call *c = &n->test[node];
+  neo_rt_status status =
+      timed_call(n, node, NEO_RT_NET_FORWARD, c, s, s->sizes, s->draw, c->trusted);
+  status = explain(n, status, node);
+  status = status ? status : take_loss(n, node, s);
+  if (status)
+    return status;
+  add(&n->count[node].forward, 1);
+  if (x->n_out)
+    neo_rti_net_post_ports(n, x->out, x->n_out, slot, false);
+  else
+    neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
+  return NEO_OK;
+}
+
 static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
+  if (n->slot[slot].test)
+    return evaluate(n, node, slot);
   const neo_rt_net_node *x = &n->net->nodes[node];
   neo_rti_net_slot *s = &n->slot[slot];
   const neo_rti_net_call *c = &n->forward[node];
   c = x->n_out ? c : last_call(n, node, c);
   s->version[node] = atomic_load_explicit(&n->updates[x->actor], memory_order_relaxed);
   neo_rt_status status =
-      timed_call(n, node, NEO_RT_NET_FORWARD, c, s, s->sizes, s->number, c->trusted);
+      timed_call(n, node, NEO_RT_NET_FORWARD, c, s, s->sizes, s->draw, c->trusted);
   status = explain(n, status, node);
   status = status ? status : take_loss(n, node, s);
   if (status)
@@ -229,9 +250,14 @@ static neo_rt_status forward(neo_rt_network *n, int32_t node, int32_t slot) {
 /* The rows that the forward pass checked are the same. */
 static neo_rt_status backward(neo_rt_network *n, int32_t node, int32_t slot) {
   const neo_rti_net_slot *s = &n->slot[slot];
+  const neo_rt_net_node *x = &n->net->nodes[node];
+  if (s->test) {
+    neo_rti_net_post_ports(n, x->in, x->n_in, slot, true);
+    return NEO_OK;
+  }
   const neo_rti_net_call *c = last_call(n, node, &n->backward[node]);
   count_stale(n, node, s);
-  neo_rt_status status = timed_call(n, node, NEO_RT_NET_BACKWARD, c, s, s->sizes, s->number, true);
+  neo_rt_status status = timed_call(n, node, NEO_RT_NET_BACKWARD, c, s, s->sizes, s->draw, true);
   status = explain(n, status, node);
   return status ? status : answer(n, node, slot);
 }

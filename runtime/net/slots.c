@@ -97,6 +97,8 @@ int32_t neo_rti_net_admit(neo_rt_network *n, const neo_rt_net_instance *x) {
   neo_rti_net_slot *s = &n->slot[slot];
   s->busy = true;
   s->number = n->sent++;
+  s->test = x->test != 0;
+  s->draw = s->test ? 0 : n->drawn++;
   s->weight = x->weight;
   s->rows = x->rows > 0 ? x->rows : 1;
   s->begin = begin;

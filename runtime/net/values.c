@@ -139,6 +139,7 @@ static void set_steps(neo_rt_network *n, uint64_t steps) {
     atomic_store(&n->updates[k], n->net->actors[k].n_seen > 0 ? sent : steps);
   n->sent_0 += (sent > n->sent ? sent : n->sent) - n->sent;
   n->sent = sent > n->sent ? sent : n->sent;
+  n->drawn = sent > n->drawn ? sent : n->drawn;
 }
 
 /* Copies a tensor of an actor, if the whole model has it. */

@@ -401,7 +401,7 @@ static neo_schedule schedule_of(const neo_nested *n, bool warps, int64_t tall, i
   p->tile_m = tm;
   p->block_m = tall * tm;
   p->block_k = wide * tk;
-  if (n->columns) { /* else 1 */
+  if (n->columns) { /* without columns the factor is 1 */
     p->tile_n = tn;
     p->block_n = wide * tn;
   }

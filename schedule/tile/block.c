@@ -20,7 +20,7 @@ enum { KEYS = 8, CACHED = 1024 };
 typedef struct {
   int64_t key[KEYS];
   double merit; /* 0: the entry is free */
-  bool whole;   /* else the merit is at least this */
+  bool whole;   /* the merit is exact; false: a lower bound */
 } cached_merit;
 
 typedef struct {

@@ -113,7 +113,7 @@ void emu_proxy_take(const emu_clock *from) {
 
 /* ---- what is written */
 
-/* Offset in shared memory; false: it is no place there. */
+/* Finds the offset of an address in shared memory. False: the address is elsewhere. */
 static bool place_of(const void *at, size_t bytes, uint32_t *offset) {
   size_t from = (size_t)((uintptr_t)at - (uintptr_t)emu_own->shared);
   *offset = (uint32_t)from;

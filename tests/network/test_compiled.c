@@ -172,14 +172,14 @@ static const char *const models[] = {
     /* a chain */
     "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
     "a = nn.linear(X, out = 7)\nb[n, j] = relu(a[n, j])\nh = nn.linear(b, out = 6)\n"
-    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\n"
+    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\noutput test: loss\n"
     "train loss using optim.sgd(lr = 0.1)\n",
     /* copies, tied weights, masks, counts of updates */
     "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
     "param W[5, 5] = normal(0, 0.5)\na[n, j] = tanh(sum[i] X[n, i]*W[i, j])\n"
     "b[n, j] = tanh(sum[i] a[n, i]*W[j, i])\nc = nn.linear(a, out = 5)\n"
     "d = nn.dropout(c, p = 0.3)\nh[n, j] = b[n, j]*d[n, j] + a[n, j]\n"
-    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\n"
+    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\noutput test: loss\n"
     "train loss using optim.adam(lr = 0.01)\n",
     /* batch statistics, a loop, lookups, values that the optimizer reads */
     "import nn, optim\ndim B <= 6\ninput k[B] : i32 < 9\ninput Y[B] : i32 < 4\n"
@@ -187,16 +187,56 @@ static const char *const models[] = {
     "touched[n < 9] = any[b] k[b] == n\na = nn.linear(x, out = 6)\nb = nn.batch_norm(a)\n"
     "param R[6, 6] = normal(0, 0.3)\nh = scan t < 4 from h[n < B, j < 6] = 0 {\n"
     " next h[n, j] = tanh(b[n, j] + sum[i] h[n, i]*R[i, j]) }\n"
-    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\n"
+    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\noutput test: loss\n"
     "train loss over T using optim.adam_rows(touched, lr = 0.01)\n"
     "train loss except T using optim.momentum(lr = 0.01)\n",
     /* stacks of parameters */
     "import nn, optim\ndim B <= 6\ninput X[B, 5]\ninput Y[B] : i32 < 4\n"
     "h = repeat l < 3 from h = X {\n a = nn.linear(h, out = 5)\n n = nn.layer_norm(a)\n"
     " next h[b, j] = h[b, j] + tanh(n[b, j]) }\n"
-    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\n"
+    "L = nn.linear(h, out = 4)\nloss = nn.cross_entropy(L, Y)\noutput L\noutput test: loss\n"
     "train loss using optim.adam(lr = 0.01)\n",
 };
+
+/* An instance that is evaluated gives the loss of the model's entry, and changes nothing. */
+static void evaluate(job *j) {
+  neo_rt_net_instance x = {.sizes = j->w.sizes + 1, .inputs = j->inputs, .weight = 1, .test = 1};
+  take_inputs(j);
+  if (neo_rt_net_send(j->run, &x))
+    fail_msg("%s", neo_rt_net_error(j->run));
+  double loss = wait_for(j), want;
+  world_test(&j->w, 1e-5);
+  want = neo_net_interp_loss(j->w.net, j->w.steps + j->w.tests - 1)->at[0].f;
+  assert_true(fabs(loss - want) < 1e-5 * fmax(1, fabs(want)));
+}
+
+/* The whole model's context, given the values of the actors, and the reverse. */
+static void compare_whole(job *j, double tolerance) {
+  static unsigned char mine[MOST_BYTES], again[MOST_BYTES];
+  neo_rt_ctx *ctx;
+  assert_int_equal(neo_rt_create(j->net->model, NULL, &ctx), 0);
+  assert_int_equal(neo_rt_net_give(j->run, ctx), 0);
+  for (uint32_t t = 1; t < j->w.m->tensors.n; t++) {
+    neo_tensor id = {t};
+    const char *name = neo_tensor_name(j->w.m, id);
+    if (neo_tensor_at(j->w.m, id)->role != NEO_ROLE_PARAM)
+      continue;
+    const neo_values *want = neo_interp_tensor(j->w.whole, id);
+    size_t bytes = (size_t)want->n * neo_type_bytes(neo_tensor_type(j->w.m, id));
+    int32_t own = neo_rt_find(j->net->model, name);
+    assert_int_equal(neo_rt_get(ctx, own, mine, bytes), 0);
+    for (int64_t k = 0; k < want->n; k++)
+      assert_true(fabs(((float *)mine)[k] - want->at[k].f) <
+                  tolerance * fmax(1, fabs(want->at[k].f)));
+    for (int64_t k = 0; k < want->n; k++)
+      ((float *)again)[k] = (float)k;
+    assert_int_equal(neo_rt_set(ctx, own, again, bytes), 0);
+    assert_int_equal(neo_rt_net_take(j->run, ctx), 0);
+    assert_int_equal(read_model(j, name, mine, sizeof mine), bytes);
+    assert_memory_equal(mine, again, bytes);
+  }
+  neo_rt_destroy(ctx);
+}
 
 static void one_key_is_the_synchronous_step(void **state) {
   (void)state;
@@ -211,8 +251,11 @@ static void one_key_is_the_synchronous_step(void **state) {
         world_step(&j->w, 1e-5);
         double loss = wait_for(j), want = neo_interp_output(j->w.whole, 0)->at[0].f;
         assert_true(fabs(loss - want) < 1e-5 * fmax(1, fabs(want)));
+        if (k % 3 == 1)
+          evaluate(j);
       }
       compare_params(j, false, 1e-4);
+      compare_whole(j, 1e-4);
       close_job(j);
       test_free(j);
     }

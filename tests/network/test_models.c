@@ -260,6 +260,25 @@ static void narrow_types_have_wide_sums(void **state) {
   follow(text, 1e-2);
 }
 
+/* Masks are none, batch statistics are the running ones, and nothing changes. */
+static void an_instance_is_evaluated_without_training(void **state) {
+  const char *text = HEAD "a = nn.linear(X, out = 6)\nb = nn.batch_norm(a)\n"
+                          "c = nn.linear(b, out = 6)\nd[n, j] = c[n, j] + b[n, j]\n"
+                          "h = nn.dropout(d, p = 0.4)\n" LOSS "output test: loss\n" SGD;
+  (void)state;
+  for (uint32_t nodes = 0; nodes < 4; nodes++) {
+    world w;
+    open_text(&w, text, nodes);
+    for (uint64_t k = 0; k < STEPS; k++) {
+      world_size(&w, "B", 2 + (int64_t)k % 3);
+      world_fill(&w, k);
+      world_test(&w, 1e-5);
+      world_step(&w, 1e-5);
+    }
+    world_close(&w);
+  }
+}
+
 /* ---- intervals and several keys */
 
 #define TWO HEAD "h = nn.linear(X, out = 6)\n" LOSS SGD
@@ -346,6 +365,7 @@ int main(void) {
       cmocka_unit_test(iterations_of_repeat_are_actors_with_a_slice_of_each_stack),
       cmocka_unit_test(stacks_that_something_reads_as_a_whole_stay_whole),
       cmocka_unit_test(narrow_types_have_wide_sums),
+      cmocka_unit_test(an_instance_is_evaluated_without_training),
       cmocka_unit_test(an_interval_applies_the_weighted_mean_of_its_gradients),
       cmocka_unit_test(any_order_of_messages_ends),
   };

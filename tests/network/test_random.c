@@ -131,7 +131,8 @@ static const char *program(neo_arena *a, uint64_t seed) {
     add_layer(&d);
   neo_str_addf(&d.text, "L = nn.linear(v%d, out = %d)\nloss = nn.cross_entropy(L, Y)%s\n", d.n - 1,
                WIDTH, draw(&d, 2) ? " + 0.01*sum[b, j] v1[b, j]^2" : "");
-  neo_str_addf(&d.text, "output L\ntrain loss using optim.%s\n", optimizers[draw(&d, 5)]);
+  neo_str_addf(&d.text, "output L\noutput test: loss\ntrain loss using optim.%s\n",
+               optimizers[draw(&d, 5)]);
   return neo_str_text(&d.text);
 }
 
@@ -175,6 +176,7 @@ static void random_networks_are_the_step(void **state) {
         world_fill(&w, k);
         neo_net_interp_separate(w.net, seed % 3 == 0);
         world_step(&w, 1e-9);
+        world_test(&w, 1e-9);
       }
       world_close(&w);
     }
@@ -197,6 +199,7 @@ static void random_orders_of_messages_end(void **state) {
       neo_net_interp_every(w.net, (uint32_t)(order % 3) + 1);
       for (int k = 0; k < KEYS; k++) {
         neo_net_instance x = world_instance(&w, 1);
+        x.test = (order + (uint64_t)k) % 4 == 3; /* between those that train */
         neo_net_interp_send(w.net, &x);
       }
       world_check(&w, neo_net_interp_drain(w.net, &why), &why);

@@ -101,7 +101,7 @@ void world_begin(world *w, uint64_t seed) {
     world_derive(w);
   w->whole = neo_interp_new(&w->c.arena, w->m, w->sizes, seed);
   w->net = neo_net_interp_new(&w->c.arena, w->n, w->sizes, seed);
-  w->steps = 0;
+  w->steps = w->tests = 0;
 }
 
 /* ---- inputs */
@@ -210,7 +210,35 @@ void world_step(world *w, double tolerance) {
   world_check(w, neo_net_interp_drain(w->net, &why), &why);
   neo_tensor loss = neo_list_tensor(w->m, w->m->entries.at[w->entry].outputs, 0);
   compare(w, "the loss", neo_tensor_type(w->m, loss), neo_interp_output(w->whole, 0),
-          neo_net_interp_loss(w->net, x.number), tolerance);
+          neo_net_interp_loss(w->net, x.number + w->tests), tolerance);
+  compare_kept(w, tolerance);
+}
+
+/* The entry that evaluates the loss, and the number of the loss among its outputs. */
+static uint32_t find_test(const world *w, uint32_t *output) {
+  for (uint32_t k = 0; k < w->m->entries.n; k++) {
+    const neo_entry_rec *e = &w->m->entries.at[k];
+    for (*output = 0; *output < e->names.n; ++*output)
+      if (e->kind == NEO_ENTRY_FORWARD &&
+          neo_streq(neo_name_text(w->m->names, neo_list_at(w->m, e->names, *output)), "loss"))
+        return k;
+  }
+  fail_msg("%s: nothing evaluates the loss", w->c.options.path);
+  return 0;
+}
+
+void world_test(world *w, double tolerance) {
+  neo_str why = neo_str_in(&w->c.arena);
+  uint32_t output = 0, entry = find_test(w, &output);
+  neo_net_instance x = world_instance(w, 1);
+  x.test = true;
+  w->steps--;
+  world_check(w, neo_interp_run(w->whole, entry, &why), &why);
+  neo_net_interp_send(w->net, &x);
+  world_check(w, neo_net_interp_drain(w->net, &why), &why);
+  neo_tensor loss = neo_list_tensor(w->m, w->m->entries.at[entry].outputs, output);
+  compare(w, "the loss", neo_tensor_type(w->m, loss), neo_interp_output(w->whole, output),
+          neo_net_interp_loss(w->net, x.number + w->tests++), tolerance);
   compare_kept(w, tolerance);
 }
 

@@ -26,8 +26,8 @@ typedef struct {
   int64_t *sizes;
   neo_interp *whole; /* the synchronous step */
   neo_net_interp *net;
-  neo_values **inputs; /* by tensor of m; of the instance to be sent */
-  uint64_t steps;
+  neo_values **inputs;   /* by tensor of m; of the instance to be sent */
+  uint64_t steps, tests; /* instances sent */
 } world;
 
 /* Compiles, cuts, verifies. `root` is the project's folder. A failure fails the test. */
@@ -46,6 +46,9 @@ void world_give(world *w, const char *name, const double *x, int64_t n);
 /* One instance through both, and the losses and everything kept compared: the relative difference
  * must not exceed `tolerance`; 0: equal. */
 void world_step(world *w, double tolerance);
+/* One instance evaluated by both: the model has an entry that is not for training and returns the
+ * loss. Losses are compared, and everything kept. */
+void world_test(world *w, double tolerance);
 /* The instance of the present inputs, with the next number. */
 neo_net_instance world_instance(world *w, double weight);
 void world_check(world *w, neo_status s, const neo_str *why);

@@ -72,7 +72,7 @@ CASES = {
 
 
 def check(name, sizes, inputs):
-    """One and the other have parameters in another form: gradients are compared of the joined ones."""
+    """Compares two implementations that split the parameters differently by gradients of the joined parameters."""
     slow = Given({**sizes, "G.vertices": len(inputs["G.child"])}, inputs)
     want = NETWORKS[name].run(slow)["loss"]
     fast = levels.NETWORKS[name]({k: v.detach() for k, v in slow.params.items()})

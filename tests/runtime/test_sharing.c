@@ -196,7 +196,7 @@ static void values_that_come_back_from_bound_memory_are_checked(void **state) {
   *pick = 77;
   expect(f->ctx, neo_rt_bind(f->ctx, PICK, NULL), NEO_RANGE,
          "pick: value 77 is not in [0, 10) (toy.expr:10:7)");
-  *pick = 5; /* it is the caller's again */
+  *pick = 5; /* the memory is the caller's again */
   expect(f->ctx, neo_rt_call(f->ctx, FORWARD, &n, args), NEO_RANGE,
          "pick: value 77 is not in [0, 10) (toy.expr:10:7)");
   assert_int_equal(neo_rt_set(f->ctx, PICK, pick, sizeof *pick), NEO_OK);

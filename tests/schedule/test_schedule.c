@@ -195,8 +195,8 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
 #undef TILE
 }
 
-/* Until it is read the nearest cache has seen the columns of a block, or of a tile, and at the ends
- * of tiles what their rows are written to. */
+/* Before a prefetched line is read, the nearest cache reads the columns of a block, or of a tile,
+ * and at the ends of tiles what their rows are written to. */
 static void what_is_fetched_long_before_goes_to_the_second_cache(void **state) {
   (void)state;
   const char *text = "input x : f32 [48, 300]\ninput W : f32 [300, 500]\nparam V : f32 [48, 500]\n"

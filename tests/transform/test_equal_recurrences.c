@@ -97,7 +97,7 @@ static void pairs_in_another_order_are_one_pair(void **state) {
         " h c Y");
 }
 
-/* Tensors that differ two reads away are told apart by the second round. */
+/* Tensors whose operands' operands differ are distinguished in the second iteration. */
 static void pairs_that_differ_in_what_the_other_reads_stay(void **state) {
   (void)state;
   needs(HEAD TEMPS5("h", "c", "g", "d", "Y") PAIR(

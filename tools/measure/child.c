@@ -182,7 +182,7 @@ static void run_plain(child *c) {
   }
   if (!last)
     run(c, 0, units - 1, units);
-  c->lo[0] = 0, c->hi[0] = -1; /* not all units */
+  c->lo[0] = 0, c->hi[0] = -1; /* marks that not all units ran */
 }
 
 /* ---- the rest of the step: a kernel finds in the caches what the step leaves there, not the

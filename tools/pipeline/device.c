@@ -114,7 +114,7 @@ static neo_status add_image(neo_compilation *c, enum neo_rt_image_kind kind, con
     c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
     return s;
   }
-  bool is_text = kind == NEO_RT_IMAGE_PTX; /* with the NUL that ends it */
+  bool is_text = kind == NEO_RT_IMAGE_PTX; /* the length of a text counts its NUL */
   neo_plan_image image = {kind, data, n + is_text};
   NEO_PUSH(&c->arena, &c->images, image);
   return NEO_OK;

@@ -63,9 +63,9 @@ static lc node_row(recorder *r, const neo_net_node *node) {
   return RECORD(r, neo_lconst_string(r->l, neo_net_kind_text((neo_net_kind)node->kind)),
                 number(r, m ? (int64_t)node->actor : -1), entry(r, m, node->forward),
                 entry(r, m, node->backward), entry(r, m, node->first), entry(r, m, node->apply),
-                tensor(r, m, node->loss), number(r, in), number(r, (int64_t)node->in.n),
-                number(r, out), number(r, (int64_t)node->out.n), number(r, stash),
-                number(r, (int64_t)node->stash.n));
+                tensor(r, m, node->loss), entry(r, m, node->test), number(r, in),
+                number(r, (int64_t)node->in.n), number(r, out), number(r, (int64_t)node->out.n),
+                number(r, stash), number(r, (int64_t)node->stash.n));
 }
 
 static lc nodes(recorder *r) {

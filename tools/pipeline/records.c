@@ -43,7 +43,7 @@ const neo_records_source *neo_records_sources(neo_arena *a, const char *list, bo
 }
 
 const char *neo_records_shipped_name(neo_arena *a, const neo_target *t) {
-  bool named = strncmp(t->level, "x86", 3) == 0; /* others are levels of an architecture */
+  bool named = strncmp(t->level, "x86", 3) == 0; /* other names are levels of an architecture */
   const char *arch = named ? "" : neo_arena_strndup(a, t->triple, strcspn(t->triple, "-"));
   return neo_arena_printf(a, "%s%s%s.records", arch, named ? "" : "-", t->level);
 }

@@ -119,7 +119,7 @@ void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
   x->best = x->base.schedule;
   if (neo_search_ask(&x->search, &trial, 1))
     neo_search_tell(&x->search, trial, default_ns);
-  x->search.trials.at[trial].raced = true; /* all races are against it */
+  x->search.trials.at[trial].raced = true; /* later trials race against this one */
   neo_journal_recall(t, x);
 }
 

@@ -166,7 +166,7 @@ double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *siz
   return bytes;
 }
 
-/* An output has up to four copies: the buffer, an answer, and two to compare with. */
+/* Memory has room for up to four copies of an output: the buffer, an answer, and two references. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
   double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
   size_t n = 0;

@@ -14,7 +14,7 @@ typedef struct {
   bool *heavy; /* by tensor: a reduction, a recurrence, or elementwise over one */
   neo_expr *index;
   uint32_t n;   /* sides */
-  bool pays;    /* one side alone needs something heavy */
+  bool pays;    /* an expensive definition is needed by one arm alone */
   bool outside; /* a read of one side is in range only where that side is taken */
 } arms;
 

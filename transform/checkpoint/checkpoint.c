@@ -420,7 +420,7 @@ static void give_copies(neo_module *m, neo_entry_rec *e, neo_arena *a) {
   neo_def *defs;
   neo_map made = neo_map_in(a);
   neo_map to = neo_map_in(a);
-  size_t n = neo_entry_defs(m, e, a, &defs); /* without updates */
+  size_t n = neo_entry_defs(m, e, a, &defs); /* definitions that the entry needs, but for updates */
   for (size_t k = 0; k < n; k++)
     for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n && recurs[defs[k].i]; i++)
       neo_map_set(&made, neo_def_out(m, defs[k], i).i, 1);

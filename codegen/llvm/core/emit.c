@@ -159,7 +159,7 @@ static void thread(neo_ll_gen *g, const neo_ls *s) {
 }
 
 static void unit(neo_ll_gen *g, const neo_ls *s) {
-  if (g->k->persistent) { /* one after another */
+  if (g->k->persistent) { /* a block runs its units one after another */
     LLVMValueRef blocks = neo_ll_gpu_place(g, NEO_GPU_BLOCKS);
     counted(g, s, neo_ll_gpu_block(g), g->units, blocks, true, 1);
     return;

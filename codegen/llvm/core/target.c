@@ -122,7 +122,8 @@ static neo_matrix native_matrix(void) {
   return found;
 }
 
-/* "x86-64-v3+tiles", "+tiles": the name without the end, and true. */
+/* Removes the end from the name, such as "+tiles" from "x86-64-v3+tiles". False: the name has no
+ * such end. */
 static bool takes_end(neo_arena *a, const char **name, const char *end) {
   size_t n = *name ? strlen(*name) : 0, m = strlen(end);
   if (n <= m || !neo_streq(*name + n - m, end))

@@ -65,10 +65,6 @@ static void set_registers(neo_ll_gen *g, const neo_ls *s, bool more) {
   neo_ll_gpu_assembly(g, neo_str_text(&text), "", NULL);
 }
 
-static LLVMBasicBlockRef new_block(neo_ll_gen *g, const char *name) {
-  return LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, name);
-}
-
 static void begin_arm(neo_ll_gen *g, LLVMBasicBlockRef at, neo_ll_role role) {
   LLVMMoveBasicBlockAfter(at, LLVMGetInsertBlock(g->l->b));
   LLVMPositionBuilderAtEnd(g->l->b, at);
@@ -77,8 +73,9 @@ static void begin_arm(neo_ll_gen *g, LLVMBasicBlockRef at, neo_ll_role role) {
 
 void neo_ll_specialize(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMBuilderRef b = g->l->b;
-  LLVMBasicBlockRef consumers = new_block(g, "consumers"), warps = new_block(g, "producers");
-  LLVMBasicBlockRef one = new_block(g, "producer"), after = new_block(g, "after");
+  LLVMBasicBlockRef consumers = neo_ll_new_block(g, "consumers"),
+                    warps = neo_ll_new_block(g, "producers");
+  LLVMBasicBlockRef one = neo_ll_new_block(g, "producer"), after = neo_ll_new_block(g, "after");
   LLVMValueRef lane = neo_ll_gpu_lane(g), threads = neo_ll_int64(g->l, g->threads);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, lane, threads, ""), consumers, warps);
   begin_arm(g, consumers, NEO_LL_CONSUMER);

@@ -35,8 +35,8 @@ typedef struct { /* rows or columns */
   neo_stages_box box;       /* box of TMA copies, if block_tile.tma */
   bool rounded;             /* fragments are rounded to tf32 when they are loaded */
   const neo_lx *begin;      /* offset in shared memory of the stage that warps read; null: 0 */
-  bool along_steps;         /* neighbouring threads copy neighbouring steps; */
-  uint32_t fast;            /* otherwise, neighbouring points of this axis */
+  bool along_steps;         /* neighbouring threads copy neighbouring steps */
+  uint32_t fast;            /* the axis whose neighbouring points they copy if not */
   bool swizzled, transposed; /* layout in shared memory for warpgroups (codegen/loop/wgmma.h) */
   bool bounded;
 } operand;

@@ -142,7 +142,7 @@ static const neo_lx *row_at(const nested_kernel *x, uint32_t axis, bool last) {
   lowering *l = x->l;
   uint64_t axes = x->rows.axes, before = (1ULL << axis) - 1;
   uint64_t inner = axes & ~before & ~(1ULL << axis);
-  if (axes & before) /* all of it */
+  if (axes & before) /* earlier row axes vary in the block, so this one has all positions */
     return last ? lx_sub(l, neo_lower_extent(l, axis), lx_int(l, 1)) : lx_int(l, 0);
   const neo_lx *end = lx_min(l, lx_add(l, x->rows.lo, lx_int(l, x->rows.block)), x->rows.total);
   const neo_lx *at = last ? lx_sub(l, end, lx_int(l, 1)) : x->rows.lo;

@@ -42,7 +42,8 @@ void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, co
   const neo_lx *zero = lx_int(l, 0);
   int64_t block = x->p.block_k, length;
   for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0; lane = NULL) {
-    const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
+    /* at least 1, so that a sum without steps has a valid length */
+    const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1));
     bool known = neo_lx_is_int(n, &length);
     if (!k) {
       set_own_axis(x, k, from, step, lane);

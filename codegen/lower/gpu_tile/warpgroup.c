@@ -48,7 +48,7 @@ static bool one_by_one(const block_tile *x) {
   return (x->p.o[0].width == 1 || x->p.o[1].width == 1) && sums + copies > MOST;
 }
 
-/* Adds the block of steps from k + half*BLOCK_K on, which is in that half. */
+/* Adds the products of one half of the buffers: the block of steps from k + half*BLOCK_K on. */
 static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   lowering *l = x->p.l;
   const neo_lx *zero = lx_int(l, 0);

@@ -198,7 +198,7 @@ def tile(x: Any, reps: Any) -> Tensor:
 
 
 def repeat_elements(x: Any, count: Any, axis: Optional[int] = None) -> Tensor:
-    """Each element so many times (numpy's repeat)."""
+    """Repeats each element a number of times (numpy's repeat)."""
     t = lift(x)
     if axis is None:
         t, axis = ravel(t), 0

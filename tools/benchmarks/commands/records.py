@@ -76,7 +76,7 @@ class Job:
 
 
 def jobs_of(rows, builder):
-    """In the order of SHARES."""
+    """The jobs of the rows, in the order of SHARES."""
     found = {}
     for row in sorted((r for r in rows if r.group in SHARES),
                       key=lambda r: list(SHARES).index(r.group)):

@@ -27,9 +27,9 @@ class Task:
 
 
 TASKS = {
-    "mnist": Task(ASYNC + "mnist.expr", batch=100, tested=100, target=97, epochs=6, speed_instances=100,
+    "mnist": Task(ASYNC + "mnist.expr", batch=100, tested=100, target=97, epochs=5, speed_instances=100,
                   paper={1: 2076, 4: 6268}, converged="97 % after 3 epochs (1 key), 4 (4 keys)"),
-    "list_reduction": Task(ASYNC + "list_reduction.expr", batch=100, tested=100, target=97, epochs=24,
+    "list_reduction": Task(ASYNC + "list_reduction.expr", batch=100, tested=100, target=97, epochs=16,
                            paper={1: 13000, 16: 16000},
                            converged="97 % after 10 epochs (1 key), 9.5 (16 keys), 12 and 13 (2 and 4 "
                            "replicas: 35,000 and 71,000/s)"),
@@ -41,7 +41,7 @@ TASKS = {
                 converged="an error of 4.6 after 76.5 epochs"),
     "wikiner": Task(ZOO + "tagger.expr", ("--define=TAGS=5", "--define=B=1"), every=20, figure="loss", epochs=2,
                     speed_instances=200, paper={1: 41, 4: 86, 32: 130}),
-    "deduction": Task(ASYNC + "deduction.expr", batch=20, tested=20, target=100, epochs=40,
+    "deduction": Task(ASYNC + "deduction.expr", batch=20, tested=20, target=100, epochs=5,
                       converged="not in the paper's last version"),
     "hops": Task(MODELS + "hops.expr", speed_instances=5000),
 }

@@ -345,7 +345,8 @@ static neoc_exit evaluate(run_state *s) {
   for (size_t k = 0; k < n && !e; k++)
     NEO_PUSH(cli->arena, &s->results, out[k]);
   for (size_t k = 0; k < s->gradients.n && !e; k++)
-    if (!is_result(s, s->gradients.at[k].name)) /* not one that the entry itself returned */
+    /* the entry itself may have returned the gradient */
+    if (!is_result(s, s->gradients.at[k].name))
       NEO_PUSH(cli->arena, &s->results, s->gradients.at[k]);
   return e;
 }

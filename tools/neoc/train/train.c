@@ -156,7 +156,7 @@ static neoc_exit run_epoch(neoc_trainer *t) {
 /* ---- the command */
 
 static neoc_exit train(neoc_trainer *t) {
-  block_signals(); /* before the pool's threads are made: they inherit it */
+  block_signals();                   /* before the pool's threads are made: they inherit it */
   t->r.aside = t->async_words.given; /* a trace is of the network */
   neoc_exit e = neoc_runner_begin(&t->r, t->threads, t->seed);
   if (!e)

@@ -166,7 +166,7 @@ neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
 /* Frees the data of --test. */
 void neoc_test_close(neoc_trainer *t);
 
-/* ---- async.c */
+/* ---- async.c, for train.c */
 /* Makes the network of --async, after values were loaded; nothing without --async. */
 neoc_exit neoc_async_open(neoc_trainer *t);
 /* Writes the file of --trace, if there is one. Only with a network. */
