@@ -96,7 +96,7 @@ for k in 1 2 3 4 5 6; do # of a busy machine a run may get little
     grep -q 'the time was over before' "$work/out" || die "run $k of a model of graphs" "$work/err"
   grep -q '"failed"' "$work/out" && die "a default kernel is wrong, or could not be measured" "$work/out"
   cat "$work/out" >> "$work/runs"
-  grep -q '"name": "round[^"]*by_level' "$work/runs" && grep -q '"recorded": true' "$work/runs" && break
+  grep -q '"name": "slice[^"]*by_level' "$work/runs" && grep -q '"recorded": true' "$work/runs" && break
 done
 [ "$k" -lt 6 ] || die "nothing was recorded, or no kernel of a loop was measured" "$work/runs"
 "$NEOC" explain "$work/tree.expr" --schedule --records="none,$work/tree" > "$work/out" 2> "$work/err" ||
