@@ -135,8 +135,8 @@ output test: z
 output both: z, g
 END
 "$NEOC" explain --kernels chain.expr >kernels 2>out || fail "explain chain" out
-grep -q '^kernel .* ring[0-9]*\.by_level\.y\.d:' kernels || fail "no ring for what the next level alone reads" kernels
-grep -q '^kernel .* ring[0-9]*\.by_level\.d\.y\.c:' kernels || fail "no ring for an adjoint" kernels
+grep -q '^kernel .* folded[0-9]*\.by_level\.y\.d:' kernels || fail "no circular buffer for what the next level alone reads" kernels
+grep -q '^kernel .* folded[0-9]*\.by_level\.d\.y\.c:' kernels || fail "no circular buffer for an adjoint" kernels
 for seed in 1 2 3 4; do
   "$NEOC" verify -q chain.expr --seed=$seed >out 2>&1 || fail "verify chain" out
 done

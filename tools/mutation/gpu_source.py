@@ -30,7 +30,7 @@ S = SourceMutant
 KERNEL, BLOCK, SYNC, BULK, ROLES, GRID, GROUP = (f"codegen/llvm/nvptx/{n}.c" for n in (
     "kernel", "block", "sync", "tma", "specialize", "grid", "wgmma"))
 PRODUCER, BOXES, STAGES, NEST = (f"codegen/lower/{n}.c" for n in (
-    "gpu_tile/producer", "gpu_tile/tma", "gpu_tile/pipeline", "gpu_nested/pipeline"))
+    "gpu_tile/warpgroup", "gpu_tile/tma", "gpu_tile/pipeline", "gpu_nested/pipeline"))
 SOURCES = [
     S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", SYNC,
       "«g->open[b] & WRITES && g->matrix[b]»", "false"),
@@ -70,7 +70,7 @@ SOURCES = [
     S("a stage is freed before its product has ended", "producer", "producer", PRODUCER,
       "neo_ls_wgmma_wait(l->k, body, x->p.acc, «1»);", "2"),
     S("sums are read before the last product has ended", "producer", "producer", PRODUCER,
-      "neo_ls_wgmma_wait(l->k, in, x->p.acc, «0»);", "1"),
+      "  neo_lower_close(l);\n  neo_ls_wgmma_wait(l->k, in, x->p.acc, «0»);", "1"),
     S("a stage is not free at first", "persistent", "persistent", PRODUCER,
       "s < «x->stages»; s++", "x->stages - 1"),
     S("the last stage of a tile is not freed", "persistent", "persistent", PRODUCER,
