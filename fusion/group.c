@@ -77,7 +77,9 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
   neo_def *defs = NEO_NEW_ARRAY(a, neo_def, g->members.n);
   for (size_t k = 0; k < g->members.n; k++)
     defs[k] = g->members.at[k].def;
-  g->recurrence = neo_recurrence_of(m, a, defs, g->members.n, leaves, o);
+  neo_loop_options own = *o;
+  own.when = (neo_conditions){(uint32_t)g->when.n, g->when.at};
+  g->recurrence = neo_recurrence_of(m, a, defs, g->members.n, leaves, &own);
   assert(g->recurrence && "the module was checked");
   g->roots.n = g->reads.n = 0;
   for (size_t k = 0; k < g->recurrence->roots.n; k++)

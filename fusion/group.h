@@ -77,6 +77,7 @@ typedef struct {
   uint32_t tile_iterations;
   bool blocks_only; /* blocks of one row run as others; else the last of them are loops over rows */
   const neo_conditions *needed; /* by definition: the points at which it is needed (ir/needed.h) */
+  neo_conditions when; /* results of the recurrence are needed only in calls where these hold */
   bool predicated; /* no early exits: kernels test whether their iteration runs, as on GPUs */
 } neo_loop_options;
 

@@ -33,6 +33,7 @@ typedef struct {
   NEO_VEC(neo_conditions)
   when; /* by definition: its results are needed only where these hold, in an iteration */
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
+  bool always;               /* its kernels run where the group's conditions fail, too */
   NEO_VEC(neo_group) groups; /* the segment's kernels; filled by neo_fuse_with */
 } neo_recurrence_segment;
 

@@ -68,4 +68,31 @@ if command -v c++ >/dev/null; then
   printf '#include "net.h"\nint main() { return net_net.n_nodes == 0; }\n' >main.cc
   c++ -std=c++17 -Wall -Werror -Iout -I"$include" -fsyntax-only main.cc || fail "the header in C++"
 fi
+
+# ---- a model that counts rows itself takes no interval of several instances, which it would count wrongly
+cat >counts.expr <<'END'
+import optim
+dim B <= 8
+input x[B, 3]
+param W[3] = 1
+loss = mean[n] (sum[i] x[n, i]*W[i])^2
+train loss using optim.sgd() every 16
+END
+"$NEOC" compile -q counts.expr --network -o out || fail "a network of a model with every"
+cat >counts.c <<'END'
+#include "counts.h"
+#include <stdio.h>
+int main(void) {
+  neo_rt_network *n;
+  char why[200] = "";
+  for (int every = 1; every < 3; every++) {
+    printf("%d ", neo_rt_net_create(&counts_net, &(neo_rt_net_config){.every = every}, &n, why, sizeof why) != 0);
+    neo_rt_net_destroy(n);
+  }
+  printf("%s\n", why);
+}
+END
+cc -std=c11 -Iout -I"$include" counts.c -Lout -lcounts -L"$lib" -lneort -lm -o counts || die "counts.c does not compile" counts.c
+LD_LIBRARY_PATH=out:$lib ./counts >told
+says told "^0 1 the model's .every. decides" "an interval of two instances"
 exit $status

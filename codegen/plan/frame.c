@@ -264,6 +264,13 @@ static void note_condition(void *ctx, neo_expr e) {
     written_always(q, (neo_tensor){n->attr});
 }
 
+/* Notes the tensors that the recurrence's segments write where its conditions fail, too. */
+static void note_segments(planner *q, const neo_recurrence *r) {
+  for (size_t k = 0; r && k < r->segments.n; k++)
+    for (size_t i = 0; r->segments.at[k].always && i < r->segments.at[k].roots.n; i++)
+      written_always(q, neo_recurrence_slice(r, r->segments.at[k].roots.at[i])->whole);
+}
+
 /* Finds the conditions under which each item is written. Tensors in conditions of kernels count as
  * always written: all kernels must read the same value there, even if no kernel has written it. */
 static void join_conditions(planner *q) {
@@ -272,6 +279,7 @@ static void join_conditions(planner *q) {
     neo_conditions when = conditions_at(q, i);
     for (size_t k = 0; k < g->roots.n && !q->taken[i]; k++)
       intersect_when(q, g->roots.at[k], &when);
+    note_segments(q, g->recurrence);
     for (size_t k = 0; k < g->when.n; k++)
       neo_expr_visit(q->m, g->when.at[k], note_condition, q);
   }

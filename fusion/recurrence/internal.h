@@ -59,6 +59,7 @@ typedef struct {
   bool partial; /* elements outside of the selects of `rec` are not read */
   bool decided; /* rows of the block decide a select of its values: the one left is another */
   bool added;   /* made by early_exit, from no definition */
+  bool always;  /* runs where the group's conditions fail, too */
   bool leaf;    /* its rows are the first block's, which read no earlier ones */
   outline_level level;         /* level of its rows */
   NEO_VEC(neo_expr) row_facts; /* rows that it reads are before the block, or after it */

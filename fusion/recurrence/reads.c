@@ -210,7 +210,7 @@ void outline_grow(outliner *o) {
 
 bool neo_recurrence_asks(const neo_module *m, const neo_tree *t) {
   return (t->kind == NEO_TREE_GUARD || t->kind == NEO_TREE_EXIT) &&
-         neo_expr_node(m, t->condition)->op == NEO_OP_LOAD_ELSE;
+         outline_is_read(neo_expr_node(m, t->condition));
 }
 
 neo_expr neo_recurrence_exit(const neo_tree *band) {

@@ -61,7 +61,7 @@ static bool asks_open(const segmenter *s, const outline_instance *x) {
 
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
-  if (!s->open.n || s->open.at[0]->when.i != x->when.i)
+  if (!s->open.n || s->open.at[0]->when.i != x->when.i || s->open.at[0]->always != x->always)
     return false;
   for (size_t k = 0; k < s->open.n; k++)
     if (outline_overwrites(s->o, x, s->open.at[k]))
@@ -103,7 +103,7 @@ static void add_instance(segmenter *s, neo_trees *to, outline_instance *x) {
   if (!joins(s, x)) {
     close_segment(s, to);
     s->leaf = (neo_tree_leaf){.number = (uint32_t)out->segments.n};
-    NEO_PUSH(s->o->a, &out->segments, (neo_recurrence_segment){0});
+    NEO_PUSH(s->o->a, &out->segments, (neo_recurrence_segment){.always = x->always});
   }
   if (s->write)
     outline_write(s->o, &out->segments.at[s->leaf.number], &s->open, x, &s->copies);

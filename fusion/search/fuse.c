@@ -189,8 +189,8 @@ typedef struct {
 } segments;
 
 /* Adds reads of the guards around to kernels that test whether they run. */
-static void finish(const segments *x, neo_group *g, bool in_order) {
-  for (size_t k = 0; k < x->of->when.n; k++)
+static void finish(const segments *x, neo_group *g, bool always, bool in_order) {
+  for (size_t k = 0; k < x->of->when.n && !always; k++)
     neo_group_needed_where(x->m, x->a, g, x->of->when.at[k]);
   for (size_t k = 0; k < x->asked.n && x->options.recurrences.predicated; k++)
     neo_group_read_too(x->m, x->a, g, x->asked.at[k]);
@@ -205,7 +205,7 @@ static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, boo
   neo_grouping all;
   neo_status status = fuse_program(x->m, x->a, &program, &x->options, &all);
   for (size_t k = 0; k < all.groups.n && !status; k++) {
-    finish(x, &all.groups.at[k], in_order);
+    finish(x, &all.groups.at[k], s->always, in_order);
     NEO_PUSH(x->a, &s->groups, all.groups.at[k]);
   }
   return status;

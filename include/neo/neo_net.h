@@ -156,7 +156,8 @@ enum neo_rt_net_order {
 
 typedef struct {
   int32_t keys;       /* instances that may be on their way at a time; 0: 1 */
-  int32_t every;      /* instances after which an actor updates; 0: 1 */
+  int32_t every;      /* instances after which an actor updates; 0: 1. A model whose `train` says
+                         `every` takes 1 */
   uint64_t seed;      /* seed of initial values and rand() */
   int64_t every_rows; /* rows of instances instead of instances; 0: `every` */
   int32_t workers;    /* threads; 0: nodes run in the calling thread */

@@ -35,6 +35,16 @@ static neo_rt_status open_actor(neo_rt_network *n, int32_t k) {
                                 n->ctx[k] ? neo_rt_error(n->ctx[k]) : neo_rt_status_text(status));
 }
 
+/* Does the model's text accumulate gradients, by `every`? Its count of rows is a state of the
+ * optimizer (frontend/check/every.c); an interval of several instances would count them wrongly. */
+static bool accumulates(const neo_rt_network *n) {
+  char name[256];
+  snprintf(name, sizeof name, "%s.rows", n->net->entry);
+  int32_t k = n->net->model ? neo_rt_find(n->net->model, name) : -1;
+  return k >= 0 && n->net->model->tensors[k].role == NEO_RT_ROLE_STATE &&
+         n->net->model->tensors[k].optimizer;
+}
+
 static neo_rt_status check_config(neo_rt_network *n) {
   const neo_rt_net_config *c = &n->config;
   if (c->workers < 0 || c->workers > NEO_RTI_MAX_THREADS)
@@ -52,6 +62,10 @@ static neo_rt_status check_config(neo_rt_network *n) {
   if (c->order == NEO_RT_NET_SHUFFLED && c->workers && !c->replay)
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
                             "threads have no order that is given: workers must be 0");
+  if ((n->every > 1 || c->every_rows > 0) && accumulates(n))
+    return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
+                            "the model's `every` decides when its optimizer runs: every must be 1, "
+                            "and every_rows 0");
   if (c->devices && (c->workers || c->replay || c->order != NEO_RT_NET_AS_SENT))
     return neo_rti_net_fail(n, NEO_RT_E_ARGUMENT,
                             "devices are simulated without workers, another order or a replay");

@@ -6,6 +6,7 @@
  *                                                  band r
  *                                                    exit unless alive.r[t, r - n] */
 #include "fusion/recurrence/early_exit/early_exit.h"
+#include "ir/clone.h"
 #include "ir/component.h"
 
 static const neo_tree *exit_loop(early_exit *q, const neo_tree *t) {
@@ -59,6 +60,37 @@ outline_loops outline_ending_loops(outliner *o, const neo_order_step *order) {
   return found;
 }
 
+/* Loops in the plan ask for elements that kernels of the group write. Where the group's conditions
+ * fail these do nothing: the whole tree is under a guard that reads whether they hold.
+ *
+ *     band r                      leaf taken = k == 0
+ *       exit unless ..     ->     guard taken
+ *       ..                          band r .. */
+static const neo_tree *under_conditions(outliner *o, const neo_tree *t) {
+  neo_module *m = o->m;
+  const neo_conditions *when = &o->options->when;
+  neo_span at = neo_def_at(m, o->defs[0])->span;
+  neo_expr all = neo_const_bool(m, true), none[1] = {{0}};
+  neo_trees both = {0};
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = NEO_BOOL_T, .span = at};
+  for (uint32_t k = 0; k < when->n; k++)
+    all = k ? neo_op2(m, NEO_OP_AND, all, when->at[k]) : when->at[k];
+  const neo_tensor_rec *first = neo_tensor_at(m, neo_def_out(m, o->defs[0], 0));
+  r.name = neo_tensor_fresh_name(m, "taken", neo_name_text(m->names, first->name));
+  neo_tensor taken = neo_tensor_add(m, r);
+  outline_grow(o);
+  o->own[taken.i] = o->stored[taken.i] = true;
+  outline_instance *x = NEO_NEW(o->a, outline_instance);
+  x->rec = (neo_def_rec){.span = at};
+  x->rec.out = neo_list_one(m, taken.i);
+  x->rec.finish = neo_list_one(m, all.i);
+  x->added = x->always = true;
+  outline_push(o, &both, x);
+  neo_expr holds = neo_load(m, taken, none, 0, at);
+  NEO_PUSH(o->a, &both, neo_tree_guard(o->a, holds, t));
+  return neo_tree_sequence(o->a, &both);
+}
+
 const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, const neo_tree *t) {
   early_exit q = {.o = o};
   if (neo_order_has_lists(order))
@@ -77,5 +109,6 @@ const neo_tree *outline_early_exits(outliner *o, const neo_order_step *order, co
       NEO_PUSH(o->a, &q.readers[in[i].i], q.needed[k]);
   }
   q.steers = neo_steering_tensors(o->m, q.needed, q.n_needed, o->a);
-  return exit_loops(&q, order, t);
+  const neo_tree *exits = exit_loops(&q, order, t);
+  return exits == t || !o->options->when.n ? exits : under_conditions(o, exits);
 }

@@ -184,12 +184,13 @@ neo_tensor early_exit_counts(const early_exit *q) {
   return there && !o->own[trip_count.i] ? trip_count : (neo_tensor){0};
 }
 
-static const outline_instance *any_instance(const early_exit *q, const neo_tree *t) {
-  const outline_instance *x = NULL;
-  if (t->kind == NEO_TREE_LEAF)
-    x = outline_at(q->o, t);
+/* An instance of one of the loop's members: readers that run in its iterations are none. */
+static const outline_instance *any_member(const early_exit *q, const neo_tree *t) {
+  const outline_instance *x = t->kind == NEO_TREE_LEAF ? outline_at(q->o, t) : NULL;
+  if (x && !outline_member(early_exit_loop(q), x->def))
+    x = NULL;
   for (size_t k = 0; k < t->children.n && !x; k++)
-    x = any_instance(q, t->children.at[k]);
+    x = any_member(q, t->children.at[k]);
   return x;
 }
 
@@ -214,11 +215,11 @@ static neo_expr position_from(const early_exit *q, const neo_tree_band *band,
 static const neo_tree *split_down(const early_exit *q, const neo_tree *t, const neo_tree *guard) {
   const outliner *o = q->o;
   neo_module *m = o->m;
-  const outline_instance *x = any_instance(q, guard);
+  const outline_instance *x = any_member(q, guard);
   neo_tensor trip_count = early_exit_counts(q);
-  bool batch = early_exit_is_batch(q, x);
+  bool batch = x && early_exit_is_batch(q, x);
   neo_expr index[OUTLINE_FOLDS];
-  neo_expr c = batch || trip_count.i ? position_from(q, &t->band, x) : (neo_expr){0};
+  neo_expr c = batch || (x && trip_count.i) ? position_from(q, &t->band, x) : (neo_expr){0};
   neo_tree_band first = t->band, rest = t->band;
   int64_t always, all;
   neo_trees both = {0};
