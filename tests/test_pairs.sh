@@ -21,20 +21,20 @@ evaluated() {
 
 evaluated --seeds=30001..30040
 evaluated --wide --seeds=30001..30040
-evaluated --recurrences --seeds=1..60
+evaluated --recurrences --seeds=1..40
 evaluated --recurrences --wide --seeds=23..50
 evaluated --vertices --seeds=1..40
-evaluated --nested --seeds=1..40
-evaluated --edges --seeds=1..80
+evaluated --nested --seeds=1..25
+evaluated --edges --seeds=1..40
 evaluated --vertices --nested --seeds=1..30
 if [ -n "${NEO_TEST_LONG:-}" ]; then
   evaluated --seeds=30041..31000
   evaluated --wide --seeds=30041..31000
-  evaluated --recurrences --seeds=61..1000
+  evaluated --recurrences --seeds=41..1000
   evaluated --recurrences --wide --seeds=51..300
   evaluated --vertices --seeds=41..600
-  evaluated --nested --seeds=41..1000
-  evaluated --edges --seeds=81..600
+  evaluated --nested --seeds=26..1000
+  evaluated --edges --seeds=41..600
   evaluated --vertices --nested --seeds=31..500
 fi
 exit $status
