@@ -9,10 +9,10 @@
  *     p[t, b, j] = sum[i] X[t, b, i]*W[i, j]               (transform/distribute.c)
  *     h[t, b, j] = tanh(p[t, b, j] + sum[k] (h[t-1, b, k] else 0)*U[k, j])
  *
- * Memory has room for one block (fold.c), for any number of iterations. A block has so many
- * iterations that a product fills its register tiles and uses each weight that it loads for many
- * rows (256, ROWS); more would only need more memory. Blocks are equally long if a length up to
- * twice that divides the iterations. */
+ * The tensor of a producer stores one block (fold.c), for any number of iterations. The length of
+ * a block, 256 rows (ROWS), fills the register tiles of a product and uses each weight that it
+ * loads for many rows; a longer block would only need more memory. Blocks are equally long if a
+ * length up to twice that divides the iterations. */
 #include "fusion/recurrence/internal.h"
 
 enum { ROWS = 256, LEAST = 4, MOST = 64, UNKNOWN = 16, LEAST_BLOCKS = 3 };

@@ -114,7 +114,7 @@ typedef struct { /* work of a device */
 
 /* A network whose configuration names devices runs in virtual time: one thread runs its nodes in
  * the order in which these devices would, each one message at a time, backward first, then the
- * oldest instance. Results are those of asynchronous training on so many devices. */
+ * oldest instance. The results are those of asynchronous training on that number of devices. */
 typedef struct {
   int32_t devices; /* 0: one for each actor */
   int32_t any;     /* not 0: an idle device takes work of any actor, as threads do; else only of

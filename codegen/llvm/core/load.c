@@ -14,8 +14,9 @@
  *
  *   masked.load(at, mask)    ->    masked.load(any(mask) ? at : zeros, mask)
  *
- * Such rows may be in pages that were never touched (transform/sparse_rows.c). There a processor
- * takes hundreds of cycles to find that a vector without active lanes does not fault. */
+ * The rows of a vector without active lanes may be in pages that were never touched
+ * (transform/sparse_rows.c). In such a page a processor takes hundreds of cycles to find that the
+ * load does not fault. */
 #include "codegen/llvm/core/access.h"
 
 /* A constant, not a local: of a local, passes would make a branch of each access. */

@@ -1,10 +1,10 @@
 /* Tile registers: AMX instructions, or plain code with the same meaning for targets of tests.
  *
  * All eight registers have one shape, 16 rows of 64 bytes, so that the configuration is a constant.
- * It is loaded at the start of each unit of work and released at its end: between units a worker
- * has no tile state that the system would have to save, and no unit depends on earlier code. The
- * instructions take their registers as immediates, and have no attributes in LLVM: it keeps their
- * order with all other memory accesses.
+ * A unit of work loads the configuration at its start and releases it at its end: between units
+ * a worker has no tile state that the system would have to save, and no unit depends on earlier
+ * code. The instructions take their registers as immediates, and have no attributes in LLVM: it
+ * keeps their order with all other memory accesses.
  *
  * A kernel with tiles is compiled for the target's features and those of the unit; the others are
  * not. */
